@@ -10,12 +10,13 @@ from typing import Any
 
 from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.clients import TAG, ConsumerGroup, Member, Subscription
+from engine.broker.clients import ConsumerGroup, Member
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.remoting.subscriptions import TAG, Subscription
 from engine.store.message_filter import SqlFilter
 
 _TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")

@@ -6,13 +6,14 @@ Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullReque
 from __future__ import annotations
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.clients import BROADCASTING, SQL92, TAG, Subscription
+from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
 from engine.broker.topics import READ, RETRY
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
+from engine.remoting.subscriptions import SQL92, TAG, Subscription
 from engine.store.get_message import GetMessageResult, GetMessageStatus
 from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
 

@@ -53,7 +53,7 @@ class ClientPart(Protocol):
     def heartbeat(self) -> Mapping[str, Any]:
         """What a heartbeat says of it."""
 
-    def asked(self, request: Command, connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
+    def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
         """The answer to what a broker asks of this group; None where there is none."""
 
 
@@ -243,7 +243,10 @@ class ClientInstance:
             if answer.code != Answer.SUCCESS:
                 raise BrokerRefused(answer.code, answer.remark, self.name_servers[number])
             found = read_route(topic, bytes(answer.body))
+            known = self._known_brokers()
             self._routes[topic] = found
+            if self._parts and not self._known_brokers() <= known:
+                self.soon(self.heartbeat())
             return found
         raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {last}") from last
 

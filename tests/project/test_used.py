@@ -25,7 +25,7 @@ KEPT = {
     "serving_beside",
     # The doors of the clients, for whoever sends and consumes from Python.
     "Producer.slow_down", "Producer.send_soon", "Producer.send_in_transaction", "Producer.send_one_way",
-    "TopicRoute.subscribe_queues", "read_messages",
+    "QueueConsumer.slow_down", "QueueConsumer.unsubscribe", "QueueConsumer.reset_to",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

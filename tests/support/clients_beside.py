@@ -11,6 +11,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
 from engine.broker.serving import serving_store
 from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
 from engine.namesrv.server import ListeningNameServer
 
 
@@ -38,11 +39,17 @@ class Served:
         return found
 
 
+QUICK = MessageStoreConfig(message_delay_level="1s " * 17 + "1s")
+"""What comes again comes again in a second."""
+
+
 @contextlib.asynccontextmanager
-async def served(path: Path, config: BrokerConfig | None = None) -> AsyncIterator[Served]:
+async def served(
+    path: Path, config: BrokerConfig | None = None, store_config: MessageStoreConfig | None = None
+) -> AsyncIterator[Served]:
     async with (
         ListeningNameServer(port=0) as names,
-        serving_store(path, config, name_servers=[names.address], port=0) as server,
+        serving_store(path, config, store_config or QUICK, name_servers=[names.address], port=0) as server,
     ):
         yield Served(names.address, server)
 

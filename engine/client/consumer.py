@@ -1,0 +1,404 @@
+"""A push consumer: messages come to a listener as soon as brokers have them, by long polling (protocol 5.7).
+
+Java: ``DefaultMQPushConsumer``, ``ConsumeMessageConcurrentlyService``, ``ConsumeMessageOrderlyService``.
+
+>>> consumer = Consumer("readers", lambda messages, context: print(messages[0].body), "127.0.0.1:9876")
+>>> consumer.subscribe("Orders", "hot || iced")
+>>> await consumer.start()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from engine.client import questions
+from engine.client.allocation import AllocationStrategy
+from engine.client.answers_of_consumer import consumed_directly
+from engine.client.consuming import ConsumerConfig, QueueConsumer
+from engine.client.events import Consumed, Delivered, EventStream, SentBack, now_ms
+from engine.client.instance import CONSUME_MESSAGE_DIRECTLY, FAILURES, ClientInstance
+from engine.client.messages import (
+    MAX_RECONSUME_TIMES,
+    RECONSUME_TIME,
+    RETRY,
+    Message,
+    ReceivedMessage,
+    received,
+)
+from engine.client.process_queue import ProcessQueue
+from engine.client.producer import Producer
+from engine.client.routes import MessageQueue
+from engine.codec import message as codec
+from engine.codec import properties as props
+from engine.errors import CorruptUnit
+from engine.remoting.codes import Answer
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+CONSUME_START_TIME = "CONSUME_START_TIME"
+INNER_PRODUCER = "CLIENT_INNER_PRODUCER"
+USUAL_RETRIES = 16
+"""How often a message comes again where nothing else was said."""
+AGAIN_HERE = 5.0
+"""Seconds until a message that no broker took back is consumed here again."""
+FIRST_RETRY_LEVEL = 3
+_EXPIRED_AT_ONCE = 16
+_OWN_FIELDS = (props.TAGS, props.KEYS, props.WAIT, props.DELAY, props.UNIQUE_KEY, props.TRANSACTION_PREPARED)
+_BREATH = 64
+"""Messages that one task hands out before others get their turn."""
+_log = logging.getLogger(__name__)
+
+
+class ConsumeStatus(Enum):
+    """What a listener says. LATER: the message comes again (orderly: ``SUSPEND_CURRENT_QUEUE_A_MOMENT``)."""
+
+    SUCCESS = "CONSUME_SUCCESS"
+    LATER = "RECONSUME_LATER"
+
+
+@dataclass(slots=True)
+class ConsumeContext:
+    """What a listener may say beside its answer.
+
+    ``delay_level`` of a message that comes again: 0 leaves it to the broker, −1 makes it a dead letter at once, others
+    are RocketMQ's levels. ``done_with`` first messages of a batch are consumed, whatever becomes of the rest; orderly,
+    ``suspend`` seconds are the queue's rest.
+    """
+
+    queue: MessageQueue
+    delay_level: int = 0
+    done_with: int | None = None
+    suspend: float | None = None
+
+
+Answered = ConsumeStatus | bool | None
+Listener = Callable[[Sequence[ReceivedMessage], ConsumeContext], Answered | Awaitable[Answered]]
+"""Consumes messages of one queue. None and True are SUCCESS, False and any exception LATER."""
+
+
+class Consumer(QueueConsumer):
+    """Hands messages to ``listener``: a coroutine function, or a plain one, which runs in ``executor`` where one is
+    given and else in the event loop, where it must be quick.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        listener: Listener,
+        namesrv: str = "",
+        config: ConsumerConfig | None = None,
+        *,
+        strategy: AllocationStrategy | None = None,
+        instance: ClientInstance | None = None,
+        events: EventStream | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        super().__init__(group, namesrv, config, strategy=strategy, instance=instance, events=events)
+        self._listener = listener
+        self._executor = None if inspect.iscoroutinefunction(listener) else executor
+        self._ready: asyncio.Queue[tuple[ProcessQueue, list[ReceivedMessage]]] = asyncio.Queue()
+        self._in_order: dict[ProcessQueue, asyncio.Task[None]] = {}
+        self._workers: list[asyncio.Task[None]] = []
+        self._busy = 0
+        self._inner: Producer | None = None
+
+    async def start(self) -> None:
+        """See :meth:`QueueConsumer.start`."""
+        await super().start()
+        if not self.config.orderly:
+            self._workers = [asyncio.create_task(self._work()) for _ in range(self.config.threads)]
+
+    def _more_loops(self) -> Iterable[Coroutine[Any, Any, None]]:
+        if not self.config.orderly:
+            yield self.instance.every(self.config.consume_timeout, self._send_expired_back)
+
+    async def _finish(self) -> None:
+        if self.config.stop_patience:
+            end = time.monotonic() + self.config.stop_patience
+            while (self._busy or self._in_order) and time.monotonic() < end:  # noqa: ASYNC110  whoever is done first
+                await asyncio.sleep(0.01)
+        await self._end_workers()
+        if self._inner is not None:
+            await self._inner.stop()
+
+    async def kill(self) -> None:
+        """See :meth:`QueueConsumer.kill`; what is consumed just now is cut off."""
+        await self._end_workers()
+        await super().kill()
+
+    async def _end_workers(self) -> None:
+        ending = [*self._workers, *self._in_order.values()]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        self._workers.clear()
+        self._in_order.clear()
+
+    def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
+        """309 too: consume one message now."""
+        if request.code == CONSUME_MESSAGE_DIRECTLY:
+            return self._consume_directly(request)
+        return super().asked(request, connection)
+
+    async def _consume_directly(self, request: Command) -> Command:
+        queue = MessageQueue("", request.fields.get("brokerName", ""), -1)
+        try:
+            unit = codec.decode(bytes(request.body))
+        except CorruptUnit as error:
+            return answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+        message = received(unit, MessageQueue(unit.topic, queue.broker, unit.queue_id))
+        begun = now_ms()
+        status, remark = await self._ask([message], ConsumeContext(message.queue))
+        result = "CR_SUCCESS" if status is ConsumeStatus.SUCCESS else "CR_THROW_EXCEPTION" if remark else "CR_LATER"
+        told = consumed_directly(
+            order=self.config.orderly, result=result, remark=remark or None, spent=now_ms() - begun
+        )
+        return answer_to(request, body=told)
+
+    # Consuming
+
+    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        if self.config.orderly:
+            if one not in self._in_order:
+                task = self._in_order[one] = asyncio.create_task(self._consume_in_order(one))
+                task.add_done_callback(lambda _: self._in_order.pop(one, None))
+            return
+        size = self.config.batch
+        for at in range(0, len(messages), size):
+            self._ready.put_nowait((one, list(messages[at : at + size])))
+
+    async def _work(self) -> None:
+        """Consume what is ready, batch after batch."""
+        done = 0
+        while True:
+            one, messages = await self._ready.get()
+            self._busy += 1
+            try:
+                await self._consume(one, messages)
+            except asyncio.CancelledError:
+                raise
+            except Exception:  # noqa: BLE001  the next messages are consumed all the same
+                _log.exception("messages of %s", one.queue)
+            finally:
+                self._busy -= 1
+            done += 1
+            if done % _BREATH == 0:
+                await asyncio.sleep(0)
+
+    async def _consume(self, one: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+        if self.pace.delay:
+            await asyncio.sleep(self.pace.delay * len(messages))
+        if not one.is_ours():
+            return
+        context = ConsumeContext(one.queue)
+        status, _ = await self._hand_out(one, messages, context)
+        if not one.is_ours():
+            return
+        if status is ConsumeStatus.SUCCESS:
+            done = len(messages) if context.done_with is None else min(context.done_with, len(messages))
+        else:
+            done = context.done_with or 0
+        failed = messages[done:]
+        if failed:
+            messages = await self._not_consumed(one, messages, failed, context)
+        offset = one.remove(messages)
+        if offset >= 0 and one.is_ours():
+            self.offsets.update(one.queue, offset, only_up=True)
+
+    async def _hand_out(
+        self, one: ProcessQueue, messages: Sequence[ReceivedMessage], context: ConsumeContext
+    ) -> tuple[ConsumeStatus, str]:
+        now = now_ms()
+        for message in messages:
+            message.properties[CONSUME_START_TIME] = str(now)
+        if self.events.wanted:
+            for message in messages:
+                self.events.emit(delivered(self, message, now))
+        begun = time.monotonic()
+        status, words = await self._ask(messages, context)
+        one.consumed_at = now_ms()
+        if self.events.wanted:
+            ms = (time.monotonic() - begun) * 1000
+            first = messages[0].queue_offset
+            self.events.emit(
+                Consumed(
+                    one.consumed_at, self.client_id, self.group, one.queue, first, len(messages), status.value, ms
+                )
+            )  # fmt: skip
+        return status, words
+
+    async def _ask(self, messages: Sequence[ReceivedMessage], context: ConsumeContext) -> tuple[ConsumeStatus, str]:
+        """The listener's answer, and what it raised in words."""
+        try:
+            if self._executor is not None:
+                loop = asyncio.get_running_loop()
+                said: Any = await loop.run_in_executor(self._executor, self._listener, messages, context)
+            else:
+                said = self._listener(messages, context)
+                if isinstance(said, Awaitable):
+                    said = await said
+        except Exception as error:  # noqa: BLE001  whatever a listener raises, the message comes again
+            _log.warning("a listener of %s: %s: %s", self.group, type(error).__name__, error)
+            return ConsumeStatus.LATER, f"{type(error).__name__}: {error}"
+        if said is None or said is True or said is ConsumeStatus.SUCCESS:
+            return ConsumeStatus.SUCCESS, ""
+        return ConsumeStatus.LATER, ""
+
+    async def _not_consumed(
+        self,
+        one: ProcessQueue,
+        messages: list[ReceivedMessage],
+        failed: Sequence[ReceivedMessage],
+        context: ConsumeContext,
+    ) -> list[ReceivedMessage]:
+        """Send back what was not consumed; those of all that need not be held any more."""
+        if self.is_broadcasting:
+            _log.warning("%d messages of %s were not consumed, and come to nobody again", len(failed), one.queue)
+            return messages
+        here = []
+        for message in failed:
+            if message.queue_offset in one.held and not await self._send_back(message, context.delay_level):
+                message.reconsume_times += 1
+                here.append(message)
+        if here:
+            self.instance.soon(self._again_here(one, here))
+        return [message for message in messages if message not in here]
+
+    async def _again_here(self, one: ProcessQueue, messages: list[ReceivedMessage]) -> None:
+        await asyncio.sleep(AGAIN_HERE)
+        self._ready.put_nowait((one, messages))
+
+    async def _send_back(self, message: ReceivedMessage, delay_level: int) -> bool:
+        """Give a message back to its broker, or send it to the group's retry topic; whether either took it."""
+        most = USUAL_RETRIES if self.config.max_reconsume == -1 else self.config.max_reconsume
+        by_broker = True
+        try:
+            await questions.send_back(self.instance, self.group, message, delay_level, most)
+        except FAILURES as error:
+            _log.warning("%s is not taken back: %s", message.msg_id, str(error) or "no answer")
+            by_broker = False
+            if not await self._send_to_retry(message, message.reconsume_times + 1, most):
+                return False
+        self._saw_back(message, by_broker=by_broker)
+        return True
+
+    def _saw_back(self, message: ReceivedMessage, *, by_broker: bool) -> None:
+        if self.events.wanted:
+            self.events.emit(
+                SentBack(
+                    now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id,
+                    message.reconsume_times, by_broker,
+                )
+            )  # fmt: skip
+
+    async def _send_to_retry(self, message: ReceivedMessage, times: int, most: int) -> bool:
+        """The message as a new one in the group's retry topic; the broker makes a dead letter of one that came too
+        often.
+        """
+        own = {name: value for name, value in message.properties.items() if name not in _OWN_FIELDS and value}
+        own |= {
+            props.RETRY_TOPIC: message.topic, RECONSUME_TIME: str(times), MAX_RECONSUME_TIMES: str(most),
+            props.ORIGIN_MESSAGE_ID: message.properties.get(props.ORIGIN_MESSAGE_ID) or message.msg_id,
+        }  # fmt: skip
+        again = Message(
+            RETRY + self.group, message.body, message.tags, message.keys, own,
+            delay_level=FIRST_RETRY_LEVEL + message.reconsume_times, flag=message.flag,
+            msg_id=message.properties.get(props.UNIQUE_KEY, ""),
+        )  # fmt: skip
+        try:
+            if self._inner is None:
+                self._inner = Producer(INNER_PRODUCER, instance=self.instance)
+                await self._inner.start()
+            await self._inner.send(again)
+        except FAILURES as error:
+            _log.warning("%s is not sent to the retry topic: %s", message.msg_id, str(error) or "no answer")
+            return False
+        return True
+
+    async def _send_expired_back(self) -> None:
+        """What is consumed for too long comes again elsewhere."""
+        before = now_ms() - int(self.config.consume_timeout * 1000)
+        for one in self.process_queues:
+            for _ in range(_EXPIRED_AT_ONCE):
+                low = one.lowest
+                message = None if low is None else one.held[low]
+                began = 0 if message is None else int(message.properties.get(CONSUME_START_TIME, 0))
+                if message is None or not began or began > before:
+                    break
+                if not await self._send_back(message, FIRST_RETRY_LEVEL):
+                    break
+                offset = one.remove([message])
+                if offset >= 0 and one.is_ours():
+                    self.offsets.update(one.queue, offset, only_up=True)
+
+    # In order
+
+    async def _settled(self, one: ProcessQueue) -> bool:
+        task = self._in_order.get(one)
+        if task is None:
+            return True
+        await asyncio.wait({task}, timeout=1.0)
+        return task.done()
+
+    async def _consume_in_order(self, one: ProcessQueue) -> None:
+        """Consume a queue message after message until nothing is left, or it belongs to somebody else."""
+        done = 0
+        while one.is_ours():
+            if not self.is_broadcasting and not one.is_locked(now_ms()):
+                if not await self._lock_again(one):
+                    await asyncio.sleep(3.0)
+                continue
+            messages = one.take(self.config.batch)
+            if not messages:
+                return
+            if self.pace.delay:
+                await asyncio.sleep(self.pace.delay * len(messages))
+            context = ConsumeContext(one.queue)
+            status, _ = await self._hand_out(one, messages, context)
+            if not one.is_ours():
+                return
+            if status is ConsumeStatus.LATER and await self._comes_again(messages):
+                one.give_back(messages)
+                await asyncio.sleep(self.config.suspend if context.suspend is None else context.suspend)
+                continue
+            offset = one.commit()
+            if offset >= 0:
+                self.offsets.update(one.queue, offset)
+            done += 1
+            if done % _BREATH == 0:
+                await asyncio.sleep(0)
+
+    async def _lock_again(self, one: ProcessQueue) -> bool:
+        one.locked = one.queue in await questions.lock(self.instance, self.group, [one.queue])
+        if one.locked:
+            one.locked_at = now_ms()
+        return one.locked
+
+    async def _comes_again(self, messages: Sequence[ReceivedMessage]) -> bool:
+        """Whether messages are consumed here once more; those that came too often go to the dead letters."""
+        most = self.config.max_reconsume
+        again = False
+        for message in messages:
+            too_often = 0 <= most <= message.reconsume_times
+            if too_often and await self._send_to_retry(message, message.reconsume_times, most):
+                self._saw_back(message, by_broker=False)
+                continue
+            message.reconsume_times += 1
+            again = True
+        return again
+
+
+def delivered(consumer: QueueConsumer, message: ReceivedMessage, now: int) -> Delivered:
+    """The event of a message that is handed out."""
+    return Delivered(
+        now, consumer.client_id, consumer.group, message.queue, message.queue_offset, message.msg_id, message.keys,
+        message.reconsume_times, message.store_timestamp,
+    )  # fmt: skip

@@ -1,0 +1,636 @@
+"""What all consumers do that share queues: rebalance, pull, flow control, offsets, and what brokers ask of them.
+
+Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (protocol 5.5 to 5.8). What is
+done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.lite_pull`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from engine.client import questions
+from engine.client.allocation import AllocationStrategy, Averagely
+from engine.client.answers_of_consumer import offset_table, running_info, status_body
+from engine.client.errors import BrokerRefused, NotRunning, WrongMessage
+from engine.client.events import (
+    EventStream,
+    OffsetReset,
+    Paced,
+    PullAnswered,
+    PullPutOff,
+    PullSent,
+    QueueGivenUp,
+    QueueTaken,
+    Rebalanced,
+    Started,
+    Stopped,
+    now_ms,
+)
+from engine.client.instance import (
+    FAILURES,
+    GET_CONSUMER_RUNNING_INFO,
+    GET_CONSUMER_STATUS_FROM_CLIENT,
+    NOTIFY_CONSUMER_IDS_CHANGED,
+    RESET_CONSUMER_CLIENT_OFFSET,
+    ClientInstance,
+    Pace,
+)
+from engine.client.messages import RETRY, ReceivedMessage, check_group, check_topic
+from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
+from engine.client.process_queue import ProcessQueue
+from engine.client.questions import PullResult
+from engine.client.rebalance import RebalancePlan, plan_rebalance
+from engine.client.routes import MessageQueue
+from engine.codec import properties as props
+from engine.remoting.connection import Connection, not_supported
+from engine.remoting.frame import VERSION, Command, answer_to, release_of
+from engine.remoting.subscriptions import SQL92, TAG, Subscription
+
+CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
+FROM_LAST, FROM_FIRST, FROM_TIME = "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP"
+FLOW_CONTROL = 215
+SOON, AFTER_ERROR, AFTER_FLOW_CONTROL, UNBALANCED = 0.05, 1.0, 0.02, 1.0
+"""Seconds until the next pull where a limit holds it, after an error, after a broker's flow control; until the next
+rebalance where a queue could not be taken."""
+LOCK_RENEWAL = 20.0
+_HALF_AN_HOUR = 1_800_000
+_LOOKS = 10
+"""How often a retry topic that brokers have not made yet is looked for soon again."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """Settings of a consumer; the defaults are those of Java's push consumer. Times are seconds, sizes bytes."""
+
+    model: str = CLUSTERING
+    """CLUSTERING: each message goes to one of the group; BROADCASTING: to each."""
+    start: str = FROM_LAST
+    """Where a queue is begun of which the group has no offset."""
+    start_time: int = 0
+    """For CONSUME_FROM_TIMESTAMP, ms since the epoch; 0: half an hour ago."""
+    orderly: bool = False
+    """Messages of a queue one after the other, under a lock of the broker's."""
+    threads: int = 20
+    """Messages (or batches) that are consumed at once."""
+    batch: int = 1
+    pull_batch: int = 32
+    pull_interval: float = 0.0
+    hold: float = 15.0
+    """How long a broker may hold a pull."""
+    most_held: int = 1000
+    most_bytes: int = 100 << 20
+    widest_span: int = 2000
+    """Messages, bytes and offsets that are held of a queue; beyond them it is not pulled."""
+    rebalance_interval: float = 20.0
+    commit_interval: float = 5.0
+    auto_commit: bool = True
+    max_reconsume: int = -1
+    """How often a message comes again; −1: 16 times, orderly for ever."""
+    suspend: float = 1.0
+    """How long an orderly queue rests before a message comes again."""
+    consume_timeout: float = 900.0
+    """Messages that are consumed for longer are sent back."""
+    stop_patience: float = 0.0
+    """How long :meth:`stop` waits for what is consumed just now."""
+    offsets_folder: Path | None = None
+    """Where a broadcasting consumer keeps its offsets; None: ``~/.rocketmq_offsets``, as Java."""
+
+    def __post_init__(self) -> None:
+        if self.model not in (CLUSTERING, BROADCASTING):
+            raise WrongMessage(f"model is {self.model!r}; known are {CLUSTERING} and {BROADCASTING}")
+        if self.start not in (FROM_LAST, FROM_FIRST, FROM_TIME):
+            raise WrongMessage(f"start is {self.start!r}; known are {FROM_LAST}, {FROM_FIRST} and {FROM_TIME}")
+        if not 1 <= self.threads <= 1000:
+            raise WrongMessage(f"threads is {self.threads}, expected 1 to 1000")
+        if not 1 <= self.batch <= 1024 or not 1 <= self.pull_batch <= 1024:
+            raise WrongMessage(f"batch and pull_batch are {self.batch} and {self.pull_batch}, expected 1 to 1024")
+
+
+class QueueConsumer(ABC):
+    """A consumer that shares queues with its group. ``async with``, or :meth:`start` and :meth:`stop`."""
+
+    is_consumer = True
+    _consume_type = "CONSUME_PASSIVELY"
+    _pull_flag = 0
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str = "",
+        config: ConsumerConfig | None = None,
+        *,
+        strategy: AllocationStrategy | None = None,
+        instance: ClientInstance | None = None,
+        events: EventStream | None = None,
+    ) -> None:
+        check_group(group)
+        self.group = group
+        self.config = config or ConsumerConfig()
+        self.strategy: AllocationStrategy = strategy or Averagely()
+        self.instance = instance or ClientInstance(namesrv, events=events)
+        self.events = self.instance.events
+        self.pace = Pace()
+        self.subscriptions: dict[str, Subscription] = {}
+        self.offsets: OffsetStore = (
+            FileOffsets(self.instance, group, self.config.offsets_folder)
+            if self.is_broadcasting
+            else BrokerOffsets(self.instance, group)
+        )
+        self.started_at = 0
+        self._held: dict[MessageQueue, ProcessQueue] = {}
+        self._pulls: dict[ProcessQueue, asyncio.Task[None]] = {}
+        self._loops: list[asyncio.Task[None]] = []
+        self._wake = asyncio.Event()
+        self._reason = "start"
+        self._running = False
+        self._sharing = asyncio.Lock()
+        self._unplanned = 0
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def client_id(self) -> str:
+        return self.instance.client_id
+
+    @property
+    def is_broadcasting(self) -> bool:
+        return self.config.model == BROADCASTING
+
+    @property
+    def owned(self) -> tuple[MessageQueue, ...]:
+        """The queues that are read now."""
+        return tuple(queue for queue, one in self._held.items() if not one.dropped)
+
+    @property
+    def process_queues(self) -> tuple[ProcessQueue, ...]:
+        """What is held of each queue."""
+        return tuple(self._held.values())
+
+    def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
+        """Consume a topic: tags with ``||`` between, ``*`` for all; with ``kind`` SQL92 an expression over properties.
+
+        What was subscribed before is replaced; a running consumer goes by it from the next heartbeat on.
+        """
+        check_topic(topic)
+        if kind not in (TAG, SQL92):
+            raise WrongMessage(f"kind is {kind!r}; known are {TAG} and {SQL92}")
+        self.subscriptions[topic] = Subscription.of(topic, expression, now_ms(), kind)
+        if self._running:
+            self.instance.soon(self.instance.heartbeat())
+            self.rebalance_soon("subscribed")
+
+    def unsubscribe(self, topic: str) -> None:
+        """Consume a topic no more; its queues are given up at the next rebalance, which is soon."""
+        self.subscriptions.pop(topic, None)
+        if self._running:
+            self.instance.soon(self.instance.heartbeat())
+            self.rebalance_soon("unsubscribed")
+
+    # Beginning and end
+
+    async def start(self) -> None:
+        """Be known to brokers, and begin to share queues. Raises :class:`ClientError`, :class:`CannotRead`."""
+        await self.offsets.load()
+        await self.instance.join(self)
+        try:
+            await asyncio.gather(*(self.instance.fresh_route(topic) for topic in self.topics()))
+            for one in self.subscriptions.values():
+                if one.kind != TAG:
+                    await questions.check_subscription(self.instance, self.group, one)
+        except BaseException:
+            await self.instance.leave(self)
+            raise
+        self._running = True
+        self.started_at = now_ms()
+        await self.instance.heartbeat()
+        if self.events.wanted:
+            self.events.emit(Started(now_ms(), self.client_id, self.group))
+        every = self.instance.every
+        self._loops = [asyncio.create_task(self._rebalance_forever()), *map(asyncio.create_task, self._more_loops())]
+        if self.config.auto_commit:
+            self._loops.append(asyncio.create_task(every(self.config.commit_interval, self.commit_soon)))
+        if self.config.orderly and not self.is_broadcasting:
+            self._loops.append(asyncio.create_task(every(LOCK_RENEWAL, self._renew_locks)))
+
+    def _more_loops(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """What else goes on by itself."""
+        return ()
+
+    async def stop(self) -> None:
+        """Pull no more, commit, give locks back, say goodbye."""
+        if not self._running:
+            return
+        self._running = False
+        await self._halt()
+        await self._finish()
+        with contextlib.suppress(*FAILURES):
+            await self.offsets.persist(self.owned, one_way=False)
+        for one in self._held.values():
+            one.dropped = True
+        if self.config.orderly and not self.is_broadcasting:
+            with contextlib.suppress(*FAILURES):
+                await questions.unlock(self.instance, self.group, list(self._held))
+        await self.instance.leave(self)
+        self._end(said_goodbye=True)
+
+    async def _finish(self) -> None:
+        """Wait for what is consumed just now."""
+        await asyncio.sleep(0)
+
+    async def kill(self) -> None:
+        """End without a word, with all parts of this client: nothing is committed, as by a process that is killed."""
+        self._running = False
+        for one in self._held.values():
+            one.dropped = True
+        await self._halt()
+        await self.instance.kill()
+        self._end(said_goodbye=False)
+
+    async def _halt(self) -> None:
+        ending = [*self._loops, *self._pulls.values()]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        self._loops.clear()
+        self._pulls.clear()
+
+    def _end(self, *, said_goodbye: bool) -> None:
+        self._held.clear()
+        if self.events.wanted:
+            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
+
+    def pause(self) -> None:
+        """Pull no more until :meth:`resume`; what is held is consumed (Java: ``suspend``)."""
+        self.pace.pause()
+        self._paced()
+
+    def resume(self) -> None:
+        """Pull again."""
+        self.pace.resume()
+        self._paced()
+
+    def slow_down(self, seconds: float) -> None:
+        """Each message takes so much longer; 0: as fast as it goes."""
+        self.pace.delay = seconds
+        self._paced()
+
+    def _paced(self) -> None:
+        if self.events.wanted:
+            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
+
+    def _must_run(self) -> None:
+        if not self._running:
+            raise NotRunning(f"The consumer {self.group} is not running")
+
+    # The client's part
+
+    def topics(self) -> Collection[str]:
+        """Topics that are read, the retries of the group with them."""
+        return tuple(self._all_subscriptions())
+
+    def _all_subscriptions(self) -> dict[str, Subscription]:
+        if self.is_broadcasting or self._consume_type == "CONSUME_ACTIVELY":
+            return dict(self.subscriptions)
+        return {**self.subscriptions, RETRY + self.group: Subscription(RETRY + self.group)}
+
+    def heartbeat(self) -> Mapping[str, Any]:
+        """Its line of a heartbeat."""
+        return {
+            "consumeFromWhere": self.config.start, "consumeType": self._consume_type, "groupName": self.group,
+            "messageModel": self.config.model, "unitMode": False,
+            "subscriptionDataSet": [one.record() for one in self._all_subscriptions().values()],
+        }  # fmt: skip
+
+    def asked(self, request: Command, _connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
+        """40, 220, 221, 307: what brokers ask of consumers."""
+        if request.code == NOTIFY_CONSUMER_IDS_CHANGED:
+            self.rebalance_soon("notice")
+            return None
+        if request.code == RESET_CONSUMER_CLIENT_OFFSET:
+            self.instance.soon(self._reset(request))
+            return None
+        if request.code == GET_CONSUMER_STATUS_FROM_CLIENT:
+            topic = request.fields.get("topic", "")
+            table = {queue: self.offsets.known(queue) for queue in self._held if queue.topic == topic}
+            return answer_to(request, body=status_body(table))
+        if request.code == GET_CONSUMER_RUNNING_INFO:
+            return answer_to(request, body=self._running_info())
+        return not_supported(request)
+
+    def _running_info(self) -> bytes:
+        config = self.config
+        properties = {
+            "PROP_CLIENT_VERSION": f"V{release_of(VERSION).replace('.', '_')}",
+            "PROP_CONSUME_ORDERLY": str(config.orderly).lower(), "PROP_CONSUME_TYPE": self._consume_type,
+            "PROP_CONSUMER_START_TIMESTAMP": str(self.started_at),
+            "PROP_NAMESERVER_ADDR": ";".join(self.instance.name_servers),
+            "PROP_THREADPOOL_CORE_SIZE": str(config.threads), "consumeFromWhere": config.start,
+            "messageModel": config.model, "consumerGroup": self.group, "pullBatchSize": str(config.pull_batch),
+            "allocateMessageQueueStrategy": self.strategy.name,
+        }  # fmt: skip
+        queues = [(one, self.offsets.known(one.queue)) for one in self._held.values()]
+        return running_info(properties, queues, [one.record() for one in self._all_subscriptions().values()])
+
+    async def _reset(self, request: Command) -> None:
+        """220: an administrator moves the group."""
+        topic = request.fields.get("topic", "")
+        table = {queue: offset for queue, offset in offset_table(request.body).items() if queue.topic == topic}
+        for queue, offset in table.items():
+            if queue in self._held:
+                await self.seek(queue, offset, reason="reset by an administrator")
+
+    async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
+        """Read a queue of one's own from ``offset`` on; what is held of it is let go, and the offset is committed.
+
+        Raises :class:`WrongMessage` where the queue is not this client's.
+        """
+        async with self._sharing:
+            old = self._held.get(queue)
+            if old is None or old.dropped:
+                raise WrongMessage(f"the queue {queue} is not read by this client")
+            await self._drop(old)
+            self.offsets.update(queue, offset)
+            await self.offsets.persist([queue])
+            self._take(queue, offset, locked=old.locked, locked_at=old.locked_at)
+        self._saw_reset(queue, offset, reason)
+
+    def _saw_reset(self, queue: MessageQueue, offset: int, reason: str) -> None:
+        if self.events.wanted:
+            self.events.emit(OffsetReset(now_ms(), self.client_id, self.group, queue, offset, reason))
+
+    async def reset_to(self, topic: str, timestamp: int) -> None:
+        """Read a topic's own queues again from ``timestamp`` (ms) on (Java: ``resetOffsetByTimeStamp``)."""
+        for queue in self.owned:
+            if queue.topic == topic:
+                offset = await questions.search_offset(self.instance, queue, timestamp)
+                await self.seek(queue, offset, reason="reset to a time")
+
+    async def commit_soon(self) -> None:
+        """Commit all offsets, without waiting for brokers."""
+        await self.offsets.persist(self.owned)
+
+    async def commit(self) -> None:
+        """Commit all offsets, and wait until they are kept. Raises what brokers make fail."""
+        await self.offsets.persist(self.owned, one_way=False)
+
+    # Rebalance
+
+    def rebalance_soon(self, reason: str = "asked for") -> None:
+        """Share out anew at once."""
+        self._reason = reason
+        self._wake.set()
+
+    async def _rebalance_forever(self) -> None:
+        while True:
+            reason, self._reason = self._reason, "interval"
+            self._wake.clear()
+            balanced = True
+            for topic in {*self._all_subscriptions(), *(queue.topic for queue in self._held)}:
+                try:
+                    async with self._sharing:
+                        balanced &= await self._rebalance(topic, reason)
+                except (*FAILURES, ValueError) as error:
+                    _log.warning("rebalance of %s in %s: %s", topic, self.group, error)
+                    balanced = False
+            pause = self.config.rebalance_interval
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause if balanced else min(pause, UNBALANCED)):
+                    await self._wake.wait()
+
+    async def _plan(self, topic: str) -> RebalancePlan | None:
+        """The plan for a topic; None where nobody knows who consumes, or where its queues are."""
+        held = {queue for queue, one in self._held.items() if queue.topic == topic and not self._to_be_left(one)}
+        if topic not in self._all_subscriptions():
+            return RebalancePlan((), (), (), tuple(held), ())
+        route = await self.instance.route(topic)
+        if route is None or not route.subscribe_queues:
+            return None
+        if self.is_broadcasting:
+            return plan_rebalance(self.client_id, route.subscribe_queues, [self.client_id], held, None)
+        ids = await questions.consumer_ids(self.instance, self.group, topic)
+        if self.client_id not in ids:
+            await self.instance.heartbeat()
+            return None
+        return plan_rebalance(self.client_id, route.subscribe_queues, ids, held, self.strategy)
+
+    def _to_be_left(self, one: ProcessQueue) -> bool:
+        """Whether a queue is dropped already, or was not pulled for so long that it is taken anew."""
+        return one.dropped or one.is_stuck(now_ms())
+
+    async def _rebalance(self, topic: str, reason: str) -> bool:
+        """Share one topic out; whether everything that is the client's own is read."""
+        plan = await self._plan(topic)
+        if plan is None:
+            self._unplanned += 1
+            return topic.startswith(RETRY) and self._unplanned > _LOOKS
+        left = [one for queue, one in self._held.items() if queue.topic == topic and self._to_be_left(one)]
+        given_up = [self._held[queue] for queue in plan.given_up] + left
+        kept = [one.queue for one in given_up if not await self._give_up(one)]
+        taken, refused = [], kept
+        for queue in plan.taken:
+            if queue in self._held or not await self._try_to_take(queue):
+                refused.append(queue)
+            else:
+                taken.append(queue)
+        if self.events.wanted:
+            self.events.emit(
+                Rebalanced(
+                    now_ms(), self.client_id, self.group, topic, plan.queues, plan.client_ids, plan.owned,
+                    tuple(taken), tuple(one.queue for one in given_up), tuple(refused), reason,
+                )
+            )  # fmt: skip
+        if taken or given_up:
+            self._changed(topic)
+        return not refused
+
+    def _changed(self, topic: str) -> None:
+        """The queues of a topic are others: brokers are told, with a newer version of the subscription."""
+        known = self.subscriptions.get(topic)
+        if known is not None:
+            self.subscriptions[topic] = Subscription(topic, known.expression, now_ms(), known.kind, known.tags)
+            self.instance.soon(self.instance.heartbeat())
+
+    async def _try_to_take(self, queue: MessageQueue) -> bool:
+        locked = self.config.orderly and not self.is_broadcasting
+        if locked and queue not in await questions.lock(self.instance, self.group, [queue]):
+            return False
+        self.offsets.forget(queue)
+        try:
+            offset = await self._first_offset(queue)
+        except FAILURES as error:
+            _log.warning("the offset of %s: %s", queue, str(error) or "no answer")
+            return False
+        self._take(queue, offset, locked=locked, locked_at=now_ms())
+        return True
+
+    async def _first_offset(self, queue: MessageQueue) -> int:
+        """Where a queue is begun (protocol 5.6)."""
+        kept = await self.offsets.read(queue)
+        if kept is not None:
+            return kept
+        is_retry, start = queue.topic.startswith(RETRY), self.config.start
+        if start == FROM_FIRST or (is_retry and start == FROM_LAST):
+            return 0
+        if start == FROM_LAST or is_retry:
+            return await questions.max_offset(self.instance, queue)
+        return await questions.search_offset(self.instance, queue, self.config.start_time or now_ms() - _HALF_AN_HOUR)
+
+    def _take(self, queue: MessageQueue, offset: int, *, locked: bool = False, locked_at: int = 0) -> None:
+        one = ProcessQueue(queue, offset, locked=locked, locked_at=locked_at, pulled_at=now_ms(), consumed_at=now_ms())
+        self._held[queue] = one
+        task = asyncio.create_task(self._read(one))
+        self._pulls[one] = task
+        task.add_done_callback(self._read_ended)
+        if self.events.wanted:
+            self.events.emit(QueueTaken(now_ms(), self.client_id, self.group, queue, offset))
+
+    def _read_ended(self, task: asyncio.Task[None]) -> None:
+        for one in [one for one, known in self._pulls.items() if known is task]:
+            del self._pulls[one]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a queue is not read any more", exc_info=error)
+
+    async def _drop(self, one: ProcessQueue) -> None:
+        """Nothing more of a queue is pulled, delivered or committed."""
+        one.dropped = True
+        task = self._pulls.pop(one, None)
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _give_up(self, one: ProcessQueue) -> bool:
+        """Let a queue go; whether that was possible now: what is consumed in order just now keeps it."""
+        await self._drop(one)
+        if self.config.orderly and not self.is_broadcasting and not await self._settled(one):
+            return False
+        await self.offsets.persist([one.queue])
+        offset = self.offsets.known(one.queue)
+        self.offsets.forget(one.queue)
+        if self.config.orderly and not self.is_broadcasting:
+            with contextlib.suppress(*FAILURES):
+                await questions.unlock(self.instance, self.group, [one.queue])
+        if self._held.get(one.queue) is one:
+            del self._held[one.queue]
+        if self.events.wanted:
+            at = -1 if offset is None else offset
+            self.events.emit(QueueGivenUp(now_ms(), self.client_id, self.group, one.queue, at))
+        return True
+
+    async def _settled(self, _one: ProcessQueue) -> bool:
+        """Whether nobody consumes a queue in order any more; it may wait a moment for that."""
+        return True
+
+    async def _renew_locks(self) -> None:
+        held = await questions.lock(self.instance, self.group, self.owned)
+        for queue, one in self._held.items():
+            one.locked = queue in held
+            if one.locked:
+                one.locked_at = now_ms()
+
+    # Pulling
+
+    async def _read(self, one: ProcessQueue) -> None:
+        """Pull a queue until it is dropped, one pull at a time."""
+        put_off = ""
+        while one.is_ours():
+            one.pulled_at = now_ms()
+            reason = self._held_back(one)
+            if reason != put_off and reason and self.events.wanted:
+                self.events.emit(PullPutOff(now_ms(), self.client_id, self.group, one.queue, reason))
+            put_off = reason
+            if reason:
+                await asyncio.sleep(SOON)
+                continue
+            try:
+                result = await self._pull(one)
+            except BrokerRefused as error:
+                _log.warning("pull of %s: %s", one.queue, error)
+                await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == FLOW_CONTROL else AFTER_ERROR)
+                continue
+            except FAILURES as error:
+                _log.warning("pull of %s: %s", one.queue, str(error) or "no answer")
+                await asyncio.sleep(AFTER_ERROR)
+                continue
+            if one.is_ours():
+                await self._pulled(one, result)
+                if self.config.pull_interval:
+                    await asyncio.sleep(self.config.pull_interval)
+
+    def _held_back(self, one: ProcessQueue) -> str:
+        """Why a queue is not pulled now; nothing where it is."""
+        config = self.config
+        if self.pace.paused or one.paused:
+            return "paused"
+        if one.count > config.most_held:
+            return f"{one.count:,} messages are held, more than {config.most_held:,}"
+        if one.size > config.most_bytes:
+            return f"{one.size:,} bytes are held, more than {config.most_bytes:,}"
+        if config.orderly and not self.is_broadcasting and not one.locked:
+            return "another client has the lock"
+        if not config.orderly and one.span > config.widest_span:
+            return f"the messages held span {one.span:,} offsets, more than {config.widest_span:,}"
+        return ""
+
+    async def _pull(self, one: ProcessQueue) -> PullResult:
+        queue = one.queue
+        subscription = self._all_subscriptions().get(queue.topic) or Subscription(queue.topic)
+        commit = None if self.is_broadcasting or not self.config.auto_commit else self.offsets.known(queue)
+        sys_flag = questions.SUSPEND | self._pull_flag
+        if commit:
+            sys_flag |= questions.COMMIT_OFFSET
+        if subscription.kind == TAG:
+            sys_flag |= questions.SUBSCRIPTION
+        begun = now_ms()
+        if self.events.wanted:
+            self.events.emit(PullSent(begun, self.client_id, self.group, queue, one.next_offset))
+        result = await questions.pull(
+            self.instance, self.group, queue, subscription, one.next_offset, most=self.config.pull_batch,
+            sys_flag=sys_flag, commit=commit or 0, hold=self.config.hold, patience=self.config.hold + 15.0,
+            broker_id=one.from_broker,
+        )  # fmt: skip
+        if self.events.wanted:
+            now = now_ms()
+            self.events.emit(
+                PullAnswered(
+                    now, self.client_id, self.group, queue, result.status, len(result.messages), result.next_offset,
+                    result.max_offset, now - begun,
+                )
+            )  # fmt: skip
+        return result
+
+    async def _pulled(self, one: ProcessQueue, result: PullResult) -> None:
+        one.from_broker = result.from_broker
+        if result.status == "OFFSET_ILLEGAL":
+            one.dropped = True
+            self.offsets.update(one.queue, result.next_offset)
+            await self.offsets.persist([one.queue])
+            self._saw_reset(one.queue, result.next_offset, "the broker moved the offset")
+            self.rebalance_soon("offset moved")
+            return
+        one.next_offset = result.next_offset
+        if result.messages:
+            retry = RETRY + self.group
+            for message in result.messages:
+                if message.topic == retry and (topic := message.properties.get(props.RETRY_TOPIC)):
+                    message.topic = topic
+            one.put(result.messages)
+            self._arrived(one, result.messages)
+        elif result.status != "FOUND" and one.count == 0:
+            self.offsets.update(one.queue, result.next_offset, only_up=True)
+
+    @abstractmethod
+    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        """Messages were pulled, and are held."""

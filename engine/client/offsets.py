@@ -1,0 +1,187 @@
+"""How far a group has read: kept by brokers, or in a file of the client's own where it broadcasts (protocol 5.6).
+
+Java: ``OffsetStore``, ``RemoteBrokerOffsetStore``, ``LocalFileOffsetStore``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Collection
+from pathlib import Path
+from typing import Protocol
+
+from engine.client import questions
+from engine.client.events import Committed, now_ms
+from engine.client.instance import FAILURES, ClientInstance
+from engine.client.routes import MessageQueue
+from engine.codec.config_tables import client_offsets
+from engine.codec.json_dialect import parse
+from engine.errors import CannotRead
+from engine.whole_file import put_whole
+
+_log = logging.getLogger(__name__)
+
+
+class OffsetStore(Protocol):
+    """Offsets in memory, and where they outlive the client. An offset is what is read next."""
+
+    async def load(self) -> None:
+        """Read what was kept."""
+
+    def known(self, queue: MessageQueue) -> int | None:
+        """The offset in memory."""
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """The offset that was kept; None where there is none. Raises what brokers make fail."""
+
+    def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
+        """Remember an offset; ``only_up`` leaves a larger one alone."""
+
+    async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
+        """Keep the offsets of these; without ``one_way`` until they are kept."""
+
+    def forget(self, queue: MessageQueue) -> None:
+        """The queue is somebody else's."""
+
+
+class BrokerOffsets:
+    """Brokers keep the offsets."""
+
+    def __init__(self, instance: ClientInstance, group: str) -> None:
+        self._instance = instance
+        self._group = group
+        self._table: dict[MessageQueue, int] = {}
+        self._kept: dict[MessageQueue, int] = {}
+
+    async def load(self) -> None:
+        """Nothing: each is asked for when its queue is taken."""
+
+    def known(self, queue: MessageQueue) -> int | None:
+        """The offset in memory."""
+        return self._table.get(queue)
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """What the broker says."""
+        found = await questions.query_offset(self._instance, self._group, queue)
+        if found is None or found < 0:
+            return None
+        self._table[queue] = found
+        return found
+
+    def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
+        """Remember an offset."""
+        if not only_up or offset > self._table.get(queue, -1):
+            self._table[queue] = offset
+
+    async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
+        """Commit the offsets of these queues. One-way, what fails is left for the next time; else it is raised."""
+        for queue in queues:
+            offset = self._table.get(queue)
+            if offset is None:
+                continue
+            try:
+                await questions.commit_offset(self._instance, self._group, queue, offset, one_way=one_way)
+            except FAILURES:
+                if not one_way:
+                    raise
+                continue
+            _saw(self._instance, self._group, queue, offset, new=self._kept.get(queue) != offset)
+            self._kept[queue] = offset
+
+    def forget(self, queue: MessageQueue) -> None:
+        """The queue is somebody else's."""
+        self._table.pop(queue, None)
+        self._kept.pop(queue, None)
+
+
+class FileOffsets:
+    """The client's own file, Java's ``offsets.json``, keeps the offsets; a copy of the one before stands beside it."""
+
+    def __init__(self, instance: ClientInstance, group: str, folder: Path | None = None) -> None:
+        self._instance = instance
+        self._group = group
+        root = folder or Path.home() / ".rocketmq_offsets"
+        self.path = root / instance.client_id / group / "offsets.json"
+        self._table: dict[MessageQueue, int] = {}
+        self._kept: dict[MessageQueue, int] = {}
+
+    async def load(self) -> None:
+        """Read the file, or where it is damaged the copy. Raises :class:`CannotRead` where neither can be read."""
+        self._table = await asyncio.to_thread(self._load)
+
+    def _load(self) -> dict[MessageQueue, int]:
+        words = ""
+        for path in (self.path, self._copy):
+            try:
+                raw = path.read_bytes()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise CannotRead(error.strerror or str(error), file=str(path)) from error
+            read = parse(raw)
+            if isinstance(read.value, dict):
+                rows = client_offsets(read.value).rows
+                return {MessageQueue(one.topic, one.broker, one.queue_id): one.offset for one in rows}
+            words = words or (read.complaint or "no object")
+        if words:
+            raise CannotRead(f"{words}; expected the offsets of a broadcasting client", file=str(self.path))
+        return {}
+
+    @property
+    def _copy(self) -> Path:
+        return self.path.with_name("offsets.json.bak")
+
+    def known(self, queue: MessageQueue) -> int | None:
+        """The offset in memory."""
+        return self._table.get(queue)
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """What the file said, or came later."""
+        return self._table.get(queue)
+
+    def update(self, queue: MessageQueue, offset: int, *, only_up: bool = False) -> None:
+        """Remember an offset."""
+        if not only_up or offset > self._table.get(queue, -1):
+            self._table[queue] = offset
+
+    async def persist(self, queues: Collection[MessageQueue], *, one_way: bool = True) -> None:
+        """Write the file with the offsets of these queues. What fails is left for the next time, or raised
+        (``OSError``) without ``one_way``.
+        """
+        table = {queue: self._table[queue] for queue in queues if queue in self._table}
+        if not table:
+            return
+        try:
+            await asyncio.to_thread(self._write, rendered(table))
+        except OSError as error:
+            if not one_way:
+                raise
+            _log.warning("%s: %s", self.path, error)
+            return
+        for queue, offset in table.items():
+            _saw(self._instance, self._group, queue, offset, new=self._kept.get(queue) != offset)
+        self._kept.update(table)
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            put_whole(self._copy, self.path.read_bytes())
+        put_whole(self.path, text)
+
+    def forget(self, queue: MessageQueue) -> None:
+        """Nothing: whoever broadcasts keeps all queues."""
+
+
+def rendered(table: dict[MessageQueue, int]) -> str:
+    """Offsets as Java's client writes them."""
+    rows = []
+    for queue, offset in table.items():
+        members = f'"brokerName":"{queue.broker}",\n\t\t\t"queueId":{queue.queue_id},\n\t\t\t"topic":"{queue.topic}"'
+        rows.append(f"{{\n\t\t\t{members}\n\t\t}}:{offset}")
+    return '{\n\t"offsetTable":{' + ",".join(rows) + "\n\t}\n}"
+
+
+def _saw(instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, new: bool) -> None:
+    if new and instance.events.wanted:
+        instance.events.emit(Committed(now_ms(), instance.client_id, group, queue, offset))

@@ -1,0 +1,238 @@
+"""What clients ask of brokers, one function a request (protocol 3.2 to 3.6).
+
+Each raises :class:`BrokerRefused`, :class:`NoRoute`, ``OSError`` or ``TimeoutError``. Java: ``MQClientAPIImpl``,
+``MQAdminImpl``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.client.errors import BrokerRefused, ClientError, NoRoute
+from engine.client.instance import ClientInstance, spelled
+from engine.client.messages import ReceivedMessage, read_messages
+from engine.client.routes import MASTER, MessageQueue, read_object
+from engine.codec import message as codec
+from engine.remoting.codes import Answer
+from engine.remoting.frame import Command
+from engine.remoting.subscriptions import SQL92, TAG, Subscription
+
+PULL_MESSAGE, LITE_PULL_MESSAGE = 11, 361
+QUERY_MESSAGE, QUERY_CONSUMER_OFFSET, UPDATE_CONSUMER_OFFSET = 12, 14, 15
+SEARCH_OFFSET_BY_TIMESTAMP, GET_MAX_OFFSET, GET_MIN_OFFSET, VIEW_MESSAGE_BY_ID = 29, 30, 31, 33
+CONSUMER_SEND_MSG_BACK, GET_CONSUMER_LIST_BY_GROUP, LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 36, 38, 41, 42
+CHECK_CLIENT_CONFIG = 46
+COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, LITE_PULL = 1, 2, 4, 16
+"""Bits of a pull's sysFlag (protocol 3.3)."""
+FIRST_WITH_LITE_PULL = 413
+"""Ordinal of 5.0.0."""
+FIRST_WITH_SQL = 233
+"""Ordinal of 4.1.0."""
+OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
+"""Seconds that an answer is waited for."""
+STATUSES = {
+    Answer.SUCCESS: "FOUND", Answer.PULL_NOT_FOUND: "NO_NEW_MSG", Answer.PULL_RETRY_IMMEDIATELY: "NO_MATCHED_MSG",
+    Answer.PULL_OFFSET_MOVED: "OFFSET_ILLEGAL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PullResult:
+    """The answer to a pull. ``status`` is FOUND, NO_NEW_MSG, NO_MATCHED_MSG or OFFSET_ILLEGAL; ``from_broker`` is the
+    id of the broker that the next pull should ask.
+    """
+
+    status: str
+    messages: list[ReceivedMessage]
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    from_broker: int = MASTER
+
+
+async def pull(
+    instance: ClientInstance,
+    group: str,
+    queue: MessageQueue,
+    subscription: Subscription,
+    offset: int,
+    *,
+    most: int = 32,
+    sys_flag: int = SUBSCRIPTION,
+    commit: int = 0,
+    hold: float = 0.0,
+    patience: float = PULL_PATIENCE,
+    broker_id: int = MASTER,
+) -> PullResult:
+    """Messages of a queue from ``offset`` on, at most ``most``; the broker may hold the question ``hold`` seconds.
+
+    ``commit`` is the group's offset where ``sys_flag`` says so. Tags are compared here once more; SQL92 is not.
+    """
+    address = instance.address(queue.broker, broker_id)
+    if subscription.kind == SQL92 and instance.versions.get(address, FIRST_WITH_SQL) < FIRST_WITH_SQL:
+        raise ClientError(f"The broker[{queue.broker}] is too old to filter by SQL92 (4.1.0 does)")
+    lite = sys_flag & LITE_PULL and instance.versions.get(address, 0) >= FIRST_WITH_LITE_PULL
+    if broker_id != MASTER:
+        sys_flag &= ~COMMIT_OFFSET
+    fields = {
+        "consumerGroup": group, "topic": queue.topic, "queueId": queue.queue_id, "queueOffset": offset,
+        "maxMsgNums": most, "sysFlag": sys_flag, "commitOffset": commit, "suspendTimeoutMillis": int(hold * 1000),
+        "subVersion": subscription.version, "expressionType": subscription.kind, "bname": queue.broker,
+    }  # fmt: skip
+    if sys_flag & SUBSCRIPTION:
+        fields["subscription"] = subscription.expression
+    request = Command(LITE_PULL_MESSAGE if lite else PULL_MESSAGE, spelled(fields))
+    answer = await instance.ask(address, request, patience)
+    status = STATUSES.get(Answer(answer.code)) if answer.code in STATUSES else None
+    if status is None:
+        raise BrokerRefused(answer.code, answer.remark, address)
+    told = answer.fields
+    low, high = int(told.get("minOffset", 0)), int(told.get("maxOffset", 0))
+    messages = read_messages(answer.body, queue) if status == "FOUND" else []
+    if subscription.tags and subscription.kind == TAG:
+        messages = [one for one in messages if one.tags in subscription.tags]
+    for one in messages:
+        one.properties["MIN_OFFSET"], one.properties["MAX_OFFSET"] = str(low), str(high)
+    return PullResult(
+        status, messages, int(told.get("nextBeginOffset", offset)), low, high,
+        int(told.get("suggestWhichBrokerId", MASTER)),
+    )  # fmt: skip
+
+
+async def _number(
+    instance: ClientInstance, code: int, queue: MessageQueue, name: str = "offset", **more: object
+) -> int:
+    fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **more}
+    answer = await instance.call(instance.address(queue.broker), code, fields, patience=OFFSET_PATIENCE)
+    return int(answer.fields[name])
+
+
+async def max_offset(instance: ClientInstance, queue: MessageQueue) -> int:
+    """30: the offset behind the last message."""
+    return await _number(instance, GET_MAX_OFFSET, queue)
+
+
+async def min_offset(instance: ClientInstance, queue: MessageQueue) -> int:
+    """31: the offset of the first message that is still there."""
+    return await _number(instance, GET_MIN_OFFSET, queue)
+
+
+async def search_offset(instance: ClientInstance, queue: MessageQueue, timestamp: int) -> int:
+    """29: the offset of the first message stored at ``timestamp`` (ms) or later."""
+    return await _number(instance, SEARCH_OFFSET_BY_TIMESTAMP, queue, timestamp=timestamp)
+
+
+async def query_offset(instance: ClientInstance, group: str, queue: MessageQueue) -> int | None:
+    """14: what a group reads next; None where it never committed."""
+    try:
+        return await _number(instance, QUERY_CONSUMER_OFFSET, queue, consumerGroup=group)
+    except BrokerRefused as error:
+        if error.code == Answer.QUERY_NOT_FOUND:
+            return None
+        raise
+
+
+async def commit_offset(
+    instance: ClientInstance, group: str, queue: MessageQueue, offset: int, *, one_way: bool = True
+) -> None:
+    """15: what a group reads next; without ``one_way`` the broker's word is waited for."""
+    fields = {
+        "consumerGroup": group, "topic": queue.topic, "queueId": queue.queue_id, "commitOffset": offset,
+        "bname": queue.broker,
+    }  # fmt: skip
+    address = instance.address(queue.broker)
+    if one_way:
+        await instance.tell(address, UPDATE_CONSUMER_OFFSET, fields)
+    else:
+        await instance.call(address, UPDATE_CONSUMER_OFFSET, fields, patience=OFFSET_PATIENCE)
+
+
+async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list[str]:
+    """38: who consumes for a group, as a broker of the topic knows it; empty where it knows nobody."""
+    route = await instance.route(topic)
+    addresses = [address for known in (route.brokers if route else {}).values() for address in known.values()]
+    if not addresses:
+        raise NoRoute(f"no broker serves the topic {topic}")
+    fields = {"consumerGroup": group}
+    answer = await instance.ask(random.choice(addresses), Command(GET_CONSUMER_LIST_BY_GROUP, fields))
+    if answer.code != Answer.SUCCESS:
+        return []
+    return [str(one) for one in read_object(answer.body).get("consumerIdList") or ()]
+
+
+async def send_back(
+    instance: ClientInstance, group: str, message: ReceivedMessage, delay_level: int, max_reconsume: int
+) -> None:
+    """36: a message that was not consumed comes again, or is a dead letter."""
+    fields = {
+        "offset": message.physical_offset, "group": group, "delayLevel": delay_level, "originMsgId": message.msg_id,
+        "originTopic": message.topic, "unitMode": False, "maxReconsumeTimes": max_reconsume,
+        "bname": message.queue.broker,
+    }  # fmt: skip
+    await instance.call(
+        instance.address(message.queue.broker), CONSUMER_SEND_MSG_BACK, fields, patience=OFFSET_PATIENCE
+    )
+
+
+async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg_id: str) -> ReceivedMessage:
+    """33: one message by its offset id."""
+    parts = codec.parse_offset_message_id(offset_msg_id)
+    if parts is None:
+        raise ClientError(f"{offset_msg_id!r} is no offset message id")
+    fields = {"offset": parts[1], "topic": queue.topic}
+    answer = await instance.call(instance.address(queue.broker), VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
+    (found,) = read_messages(answer.body, queue)
+    return found
+
+
+async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> set[MessageQueue]:
+    """41: hold queues for a group's orderly consumption; those that this client holds now. Brokers that do not answer
+    give none.
+    """
+    held: set[MessageQueue] = set()
+    for broker, wanted in _by_broker(queues).items():
+        try:
+            body = _lock_body(instance, group, wanted)
+            answer = await instance.call(instance.address(broker), LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
+        except (BrokerRefused, NoRoute, OSError, TimeoutError):
+            continue
+        for row in read_object(answer.body).get("lockOKMQSet") or ():
+            held.add(MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])))
+    return held
+
+
+async def unlock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> None:
+    """42: hold them no more; one-way."""
+    for broker, held in _by_broker(queues).items():
+        await instance.tell(instance.address(broker), UNLOCK_BATCH_MQ, {}, _lock_body(instance, group, held))
+
+
+def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
+    found: dict[str, list[MessageQueue]] = defaultdict(list)
+    for queue in queues:
+        found[queue.broker].append(queue)
+    return found
+
+
+def _lock_body(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> bytes:
+    told = {
+        "clientId": instance.client_id, "consumerGroup": group, "mqSet": [one.record() for one in queues],
+        "onlyThisBroker": False,
+    }  # fmt: skip
+    return json.dumps(told, separators=(",", ":")).encode()
+
+
+async def check_subscription(instance: ClientInstance, group: str, subscription: Subscription) -> None:
+    """46: whether a broker takes a subscription that is no list of tags."""
+    route = await instance.route(subscription.topic)
+    addresses = [address for known in (route.brokers if route else {}).values() for address in known.values()]
+    if addresses:
+        told = {
+            "clientId": instance.client_id, "group": group, "namespace": None,
+            "subscriptionData": subscription.record(),
+        }  # fmt: skip
+        await instance.call(random.choice(addresses), CHECK_CLIENT_CONFIG, {}, json.dumps(told).encode())

@@ -1,0 +1,279 @@
+"""Our push consumer beside our broker: every message once, in order where asked, again where it failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from brokers import run
+from clients_beside import Served, served, until
+
+from engine.client.consumer import Consumer, ConsumeStatus
+from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
+from engine.client.events import Consumed, Delivered, SentBack
+from engine.client.messages import Message, reply_to
+from engine.client.producer import Producer
+
+FIRST = ConsumerConfig(start=FROM_FIRST)
+
+
+class Seen:
+    """A listener that remembers; ``says`` gives its answer by message."""
+
+    def __init__(self, says=lambda _: None) -> None:
+        self.messages: list = []
+        self.says = says
+
+    async def __call__(self, messages, context):
+        self.messages += messages
+        self.context = context
+        return self.says(messages[0])
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [one.body for one in self.messages]
+
+
+def consuming(tmp_path: Path, what, broker=None) -> None:
+    """Run ``what(producer, served)``."""
+
+    async def both() -> None:
+        async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
+            await what(producer, beside)
+
+    run(both)
+
+
+def reader(beside: Served, listener, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
+    made = Consumer(group, listener, beside.namesrv, config, **more)
+    made.subscribe("Orders")
+    return made
+
+
+def test_each_message_is_delivered_once_and_committed(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send([Message("Orders", b"%d" % number) for number in range(70)])
+        seen = Seen()
+        async with reader(beside, seen):
+            await until(lambda: len(seen.messages) == 70)
+            for number in range(70, 90):
+                await producer.send(Message("Orders", b"%d" % number, tags="t", keys="k", properties={"p": "1"}))
+            await until(lambda: len(seen.messages) == 90)
+        assert sorted(map(int, seen.bodies)) == list(range(90))
+        last = seen.messages[-1]
+        assert (last.tags, last.keys, last.properties["p"], last.queue.broker) == ("t", "k", "1", "broker-a")
+        offsets = beside.server.broker.store.tables
+        told = [offsets.consumer_offset("readers", "Orders", queue) for queue in range(4)]
+        assert sum(told) == 90
+        again = Seen()
+        async with reader(beside, again):
+            await producer.send(Message("Orders", b"new"))
+            await until(lambda: again.messages)
+        assert again.bodies == [b"new"]
+
+    consuming(tmp_path, what)
+
+
+def test_tags_are_chosen(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        for tag in ("a", "b", "c", "a"):
+            await producer.send(Message("Orders", tag.encode(), tags=tag))
+        seen = Seen()
+        one = Consumer("readers", seen, beside.namesrv, FIRST)
+        one.subscribe("Orders", "a || c")
+        async with one:
+            await until(lambda: len(seen.messages) == 3)
+        assert Counter(seen.bodies) == {b"a": 2, b"c": 1}
+
+    consuming(tmp_path, what)
+
+
+def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        def says(message):
+            if message.body == b"bad":
+                raise RuntimeError("no tea")
+            return message.reconsume_times > 0 or message.body == b"good"
+
+        seen = Seen(says)
+        one = reader(beside, seen, ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
+        ring = one.events.ring()
+        async with one:
+            for body in (b"good", b"late", b"bad"):
+                await producer.send(Message("Orders", body, keys=body.decode()))
+            await until(lambda: beside.units("%DLQ%readers", 0), 40)
+            await until(lambda: len(seen.messages) == 5)
+        assert Counter(seen.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
+        (dead,) = beside.units("%DLQ%readers", 0)
+        assert dead.body == b"bad"
+        late = [one for one in seen.messages if one.body == b"late"]
+        assert [(one.topic, one.reconsume_times) for one in late] == [("Orders", 0), ("Orders", 1)]
+        assert late[1].queue.topic == "%RETRY%readers"
+        assert late[0].msg_id == late[1].msg_id
+        back = [event for event in ring.take() if isinstance(event, SentBack)]
+        assert len(back) == 3
+        assert all(event.by_broker for event in back)
+
+    consuming(tmp_path, what)
+
+
+def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Path, monkeypatch) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        from engine.broker import processors
+
+        monkeypatch.delitem(processors.ANSWERS, 36)
+        seen = Seen(lambda message: message.reconsume_times > 0)
+        async with reader(beside, seen):
+            result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))
+            await until(lambda: len(seen.messages) == 2, 40)
+        again = seen.messages[1]
+        assert (again.topic, again.msg_id, again.tags, again.keys) == ("Orders", result.msg_id, "t", "k")
+
+    consuming(tmp_path, what)
+
+
+def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        running: Counter = Counter()
+        order: dict[int, list[bytes]] = {}
+        failed: set[bytes] = set()
+
+        async def listener(messages, context):
+            queue = context.queue.queue_id
+            running[queue] += 1
+            assert running[queue] == 1
+            await asyncio.sleep(0.001)
+            running[queue] -= 1
+            (message,) = messages
+            if message.body.endswith(b"7") and message.body not in failed:
+                failed.add(message.body)
+                context.suspend = 0.01
+                return ConsumeStatus.LATER
+            order.setdefault(queue, []).append(message.body)
+            return ConsumeStatus.SUCCESS
+
+        sent: dict[int, list[bytes]] = {}
+        for number in range(60):
+            body = b"%d" % number
+            result = await producer.send(Message("Orders", body), key=str(number % 5))
+            sent.setdefault(result.queue.queue_id, []).append(body)
+        async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, orderly=True)):
+            await until(lambda: sum(map(len, order.values())) == 60)
+        assert order == sent
+        assert len(failed) == 6
+
+    consuming(tmp_path, what)
+
+
+def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        seen = Seen(lambda message: message.body != b"bad")
+        config = ConsumerConfig(start=FROM_FIRST, orderly=True, max_reconsume=2, suspend=0.01)
+        async with reader(beside, seen, config):
+            for body in (b"a", b"bad", b"b"):
+                await producer.send(Message("Orders", body), key="one")
+            await until(lambda: b"b" in seen.bodies)
+            await until(lambda: beside.units("%DLQ%readers", 0), 40)
+        assert seen.bodies == [b"a", b"bad", b"bad", b"bad", b"b"]
+
+    consuming(tmp_path, what)
+
+
+def test_broadcast_goes_to_everybody_and_offsets_stay_with_the_client(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        config = ConsumerConfig(model=BROADCASTING, start=FROM_FIRST, offsets_folder=tmp_path / "offsets")
+        first, second = Seen(), Seen(lambda _: False)
+        async with reader(beside, first, config) as one, reader(beside, second, config):
+            for number in range(12):
+                await producer.send(Message("Orders", b"%d" % number))
+            await until(lambda: len(first.messages) == len(second.messages) == 12)
+            assert len(one.owned) == 4
+        assert beside.server.broker.store.tables.consumer_offset("readers", "Orders", 0) < 0
+        assert len(list((tmp_path / "offsets").rglob("offsets.json"))) == 2
+
+    consuming(tmp_path, what)
+
+
+def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        seen: list[bytes] = []
+        sizes: list[int] = []
+
+        def listener(messages, context) -> None:
+            sizes.append(len(messages))
+            seen.extend(one.body for one in messages)
+            if len(messages) > 1 and not context.queue.topic.startswith("%"):
+                context.done_with = 1
+
+        await producer.send([Message("Orders", b"%d" % number) for number in range(8)])
+        beside.units("Orders")
+        with ThreadPoolExecutor(4) as pool:
+            async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, batch=8), executor=pool):
+                await until(lambda: len(seen) == 15, 40)
+        assert max(sizes) == 8
+        assert Counter(seen)[b"0"] == 1
+        assert Counter(seen)[b"7"] == 2
+
+    consuming(tmp_path, what)
+
+
+def test_a_request_gets_its_reply(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        async with Producer("repliers", beside.namesrv) as replier:
+
+            async def listener(messages, _context) -> None:
+                for one in messages:
+                    await replier.reply(reply_to(one, b"re: " + one.body))
+
+            async with reader(beside, listener):
+                reply = await producer.request(Message("Orders", b"ready?" * 1000), 20)
+        assert reply.body == b"re: " + b"ready?" * 1000
+        assert reply.properties["MSG_TYPE"] == "reply"
+
+    consuming(tmp_path, what)
+
+
+def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        seen = Seen(lambda message: message.body != b"bad")
+        result = await producer.send(Message("Orders", b"bad"))
+        async with reader(beside, seen) as one:
+            await until(lambda: seen.messages)
+            fields = {
+                "consumerGroup": "readers", "clientId": one.client_id, "msgId": result.offset_msg_id,
+                "brokerName": "broker-a",
+            }  # fmt: skip
+            answer = await producer.instance.call(beside.server.address, 309, fields)
+            assert b'"consumeResult":"CR_LATER"' in bytes(answer.body)
+            answer = await producer.instance.call(beside.server.address, 307, {**fields, "jstackEnable": False})
+            assert b'"mqTable":{{"brokerName":"broker-a"' in bytes(answer.body)
+
+    consuming(tmp_path, what)
+
+
+def test_slow_listeners_are_counted_slowed_down_and_cut_off_by_a_kill(tmp_path: Path) -> None:
+    """What was not committed before a kill is delivered again: at least once, never lost."""
+
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send([Message("Orders", b"%d" % number) for number in range(40)])
+        first = Seen()
+        killed = reader(beside, first, ConsumerConfig(start=FROM_FIRST, threads=1, commit_interval=0.05))
+        ring = killed.events.ring()
+        killed.slow_down(0.01)
+        await killed.start()
+        await until(lambda: len(first.messages) >= 10)
+        await killed.kill()
+        counted = len(first.messages)
+        await asyncio.sleep(0.05)
+        assert len(first.messages) == counted
+        events = ring.take()
+        assert sum(isinstance(one, Delivered) for one in events) == counted
+        assert counted - 1 <= sum(isinstance(one, Consumed) for one in events) <= counted
+        second = Seen()
+        async with reader(beside, second):
+            await until(lambda: len({*first.bodies, *second.bodies}) == 40)
+        assert set(first.bodies) | set(second.bodies) == {b"%d" % number for number in range(40)}
+
+    consuming(tmp_path, what)

@@ -1,0 +1,320 @@
+"""Sharing queues, where reading begins, flow control, pause, seek, reset: what all consumers do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from brokers import run
+from clients_beside import Served, served, until
+
+from engine.broker.config import BrokerConfig
+from engine.client.allocation import AveragelyByCircle
+from engine.client.consumer import Consumer
+from engine.client.consuming import FROM_FIRST, FROM_LAST, FROM_TIME, ConsumerConfig
+from engine.client.errors import BrokerRefused, WrongMessage
+from engine.client.events import (
+    Committed,
+    OffsetReset,
+    Paced,
+    PullAnswered,
+    PullPutOff,
+    PullSent,
+    QueueGivenUp,
+    QueueTaken,
+    Rebalanced,
+    Started,
+    Stopped,
+    now_ms,
+)
+from engine.client.messages import Message
+from engine.client.producer import Producer
+from engine.client.routes import MessageQueue
+from engine.remoting.frame import ONE_WAY, Command
+from engine.remoting.subscriptions import SQL92
+
+FIRST = ConsumerConfig(start=FROM_FIRST)
+
+
+def consuming(tmp_path: Path, what, broker: BrokerConfig | None = None) -> None:
+    """Run ``what(producer, served)``."""
+
+    async def both() -> None:
+        async with served(tmp_path / "store", broker) as beside, Producer("senders", beside.namesrv) as producer:
+            await what(producer, beside)
+
+    run(both)
+
+
+def reader(beside: Served, seen: list, config: ConsumerConfig = FIRST, group: str = "readers", **more) -> Consumer:
+    made = Consumer(group, lambda messages, _: seen.extend(messages), beside.namesrv, config, **more)
+    made.subscribe("Orders")
+    return made
+
+
+def orders(queue_id: int) -> MessageQueue:
+    return MessageQueue("Orders", "broker-a", queue_id)
+
+
+def owned(consumer: Consumer) -> list[int]:
+    return sorted(queue.queue_id for queue in consumer.owned if queue.topic == "Orders")
+
+
+def test_queues_are_shared_without_gap_or_overlap_whoever_comes_and_goes(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"first"))
+        seen: list = []
+        first, second, third = (reader(beside, seen) for _ in range(3))
+        rings = [one.events.ring() for one in (first, second)]
+
+        def shared(*among: Consumer) -> bool:
+            return sorted(number for one in among for number in owned(one)) == [0, 1, 2, 3] and all(map(owned, among))
+
+        async with first:
+            await until(lambda: shared(first))
+            async with second:
+                await until(lambda: shared(first, second))
+                await third.start()
+                await until(lambda: shared(first, second, third))
+                await third.kill()
+                await until(lambda: shared(first, second))
+                for number in range(40):
+                    await producer.send(Message("Orders", b"%d" % number))
+                await until(lambda: len(seen) == 41)
+            await until(lambda: shared(first))
+        steps = [one for one in rings[0].take() if isinstance(one, Rebalanced) and one.topic == "Orders"]
+        assert {1, 2} <= {len(one.client_ids) for one in steps} <= {1, 2, 3}
+        for one in steps:
+            assert len(one.queues) == 4
+            assert first.client_id in one.client_ids
+        kinds = Counter(type(one) for one in rings[1].take())
+        for kind in (Started, Stopped, Rebalanced, QueueTaken, QueueGivenUp, PullSent, PullAnswered, Committed):
+            assert kinds[kind] > 0, kind
+
+    consuming(tmp_path, what)
+
+
+def test_another_strategy_is_kept_to(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"x"))
+        async with (
+            reader(beside, [], strategy=AveragelyByCircle()) as one,
+            reader(beside, [], strategy=AveragelyByCircle()) as other,
+        ):
+            await until(lambda: sorted([owned(one), owned(other)]) == [[0, 2], [1, 3]])
+
+    consuming(tmp_path, what)
+
+
+def test_a_topic_is_read_again_from_a_time_on(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"old"), queue=orders(0))
+        await asyncio.sleep(0.02)
+        middle = now_ms()
+        await producer.send(Message("Orders", b"new"), queue=orders(0))
+        seen: list = []
+        async with reader(beside, seen) as one:
+            await until(lambda: len(seen) == 2)
+            await one.reset_to("Orders", middle)
+            await until(lambda: len(seen) == 3)
+        assert [message.body for message in seen] == [b"old", b"new", b"new"]
+
+    consuming(tmp_path, what)
+
+
+@pytest.mark.parametrize(("start", "offset"), [(FROM_FIRST, 0), (FROM_LAST, 3), (FROM_TIME, 2)])
+def test_without_an_offset_the_start_decides(tmp_path: Path, monkeypatch, start: str, offset: int) -> None:
+    """A broker answers 0 for a young queue; here it says that it knows none, as for an old one."""
+
+    async def what(producer: Producer, beside: Served) -> None:
+        from engine.broker import processors
+        from engine.remoting.codes import Answer, Refused
+
+        def none(*_):
+            raise Refused(Answer.QUERY_NOT_FOUND, "Not found")
+
+        monkeypatch.setitem(processors.ANSWERS, 14, none)
+        for number in range(3):
+            if number == 2:
+                await asyncio.sleep(0.02)
+                middle = now_ms()
+            await producer.send(Message("Orders", b"%d" % number), queue=orders(0))
+        beside.units("Orders")
+        one = reader(beside, [], ConsumerConfig(start=start, start_time=middle))
+        ring = one.events.ring()
+        async with one:
+            await until(lambda: owned(one) == [0, 1, 2, 3])
+            taken = {event.queue: event.offset for event in ring.take() if isinstance(event, QueueTaken)}
+            assert taken[orders(0)] == offset
+            await until(lambda: len(one.owned) == 5)
+
+    consuming(tmp_path, what)
+
+
+def test_a_queue_is_read_again_from_where_it_is_sought(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        for number in range(5):
+            await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
+        seen: list = []
+        async with reader(beside, seen) as one:
+            await until(lambda: len(seen) == 5)
+            await one.seek(orders(1), 3)
+            await until(lambda: len(seen) == 7)
+            assert [message.body for message in seen[5:]] == [b"3", b"4"]
+            with pytest.raises(WrongMessage, match="not read"):
+                await one.seek(MessageQueue("Orders", "broker-z", 0), 0)
+
+    consuming(tmp_path, what)
+
+
+def test_an_administrator_resets_the_group(tmp_path: Path) -> None:
+    """A broker of 5.3 moves the offset itself, one of 4.9 tells each member (220)."""
+
+    async def what(producer: Producer, beside: Served) -> None:
+        for number in range(5):
+            await producer.send(Message("Orders", b"%d" % number), queue=orders(1))
+        seen: list = []
+        one = reader(beside, seen)
+        ring = one.events.ring()
+        async with one:
+            await until(lambda: len(seen) == 5)
+            await one.commit()
+            fields = {"topic": "Orders", "group": "readers", "timestamp": 0, "isForce": True}
+            await producer.instance.call(beside.server.address, 222, fields)
+            await producer.send(Message("Orders", b"5"), queue=orders(1))  # wakes the held pull
+            await until(lambda: len(seen) == 11)
+            answer = await producer.instance.call(beside.server.address, 223, {"topic": "Orders", "group": "readers"})
+            assert one.client_id.encode() in bytes(answer.body)
+            (member,) = beside.server.broker.clients.consumers["readers"].members
+            body = b'{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"Orders"}:4}}'
+            member.send(Command(220, {"topic": "Orders", "group": "readers", "timestamp": "0"}, body, flag=ONE_WAY))
+            await until(lambda: len(seen) == 13)
+        resets = [event.offset for event in ring.take() if isinstance(event, OffsetReset)]
+        assert resets == [0, 4]
+
+    consuming(tmp_path, what)
+
+
+def test_an_offset_beyond_the_end_is_moved_by_the_broker(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        await producer.send(Message("Orders", b"x"), queue=orders(0))
+        beside.server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1000)
+        seen: list = []
+        async with reader(beside, seen) as one:
+            await until(lambda: (one.offsets.known(orders(0)) or 1000) < 1000)
+            await until(lambda: 0 in owned(one))
+            await producer.send(Message("Orders", b"y"), queue=orders(0))
+            await until(lambda: any(message.body == b"y" for message in seen))
+
+    consuming(tmp_path, what)
+
+
+def test_a_paused_consumer_pulls_nothing(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        seen: list = []
+        one = reader(beside, seen)
+        one.pause()
+        ring = one.events.ring()
+        async with one:
+            await producer.send(Message("Orders", b"x"))
+            await until(lambda: len(owned(one)) == 4)
+            await asyncio.sleep(0.1)
+            assert seen == []
+            one.resume()
+            await until(lambda: seen)
+        events = ring.take()
+        assert {event.reason for event in events if isinstance(event, PullPutOff)} == {"paused"}
+        assert [event.paused for event in events if isinstance(event, Paced)] == [False]
+
+    consuming(tmp_path, what)
+
+
+def test_what_is_held_is_bounded(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        goes_on = asyncio.Event()
+        seen: list = []
+
+        async def listener(messages, _context) -> None:
+            await goes_on.wait()
+            seen.extend(messages)
+
+        await producer.send([Message("Orders", b"x" * 100) for _ in range(200)])
+        one = Consumer("readers", listener, beside.namesrv, ConsumerConfig(start=FROM_FIRST, most_held=50))
+        one.subscribe("Orders")
+        ring = one.events.ring()
+        async with one:
+            await until(lambda: any(isinstance(event, PullPutOff) for event in ring.take()))
+            (held,) = [queue for queue in one.process_queues if queue.count]
+            assert 50 < held.count <= 50 + 32
+            assert held.size == held.count * 100
+            goes_on.set()
+            await until(lambda: len(seen) == 200)
+
+    consuming(tmp_path, what)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (ConsumerConfig(most_held=0), "messages are held"), (ConsumerConfig(most_bytes=1), "bytes are held"),
+        (ConsumerConfig(widest_span=0), "span"), (ConsumerConfig(orderly=True), "lock"),
+    ],
+)  # fmt: skip
+def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
+    from engine.client.messages import read_messages
+    from engine.client.process_queue import ProcessQueue
+    from engine.codec.encode import Message as Stored
+    from engine.codec.encode import encode_unit
+
+    one = ProcessQueue(orders(0))
+    raw = b"".join(
+        encode_unit(Stored("Orders", b"xx", 0, {}), queue_offset=at, physical_offset=0, store_timestamp=0)
+        for at in (0, 1)
+    )
+    one.put(read_messages(raw, orders(0)))
+    assert words in Consumer("readers", lambda *_: None, "127.0.0.1:1", config)._held_back(one)
+
+
+def test_sql_chooses_by_properties_and_what_cannot_be_understood_is_refused(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        for number in range(4):
+            await producer.send(Message("Orders", b"%d" % number, properties={"n": str(number)}))
+        seen: list = []
+        one = Consumer("readers", lambda messages, _: seen.extend(messages), beside.namesrv, FIRST)
+        one.subscribe("Orders", "n > 1", SQL92)
+        async with one:
+            await until(lambda: len(seen) == 2)
+        assert sorted(message.body for message in seen) == [b"2", b"3"]
+        wrong = Consumer("others", lambda *_: None, beside.namesrv, FIRST)
+        wrong.subscribe("Orders", "n >", SQL92)
+        with pytest.raises(BrokerRefused):
+            await wrong.start()
+
+    consuming(tmp_path, what, BrokerConfig(property_filter=True))
+
+
+def test_subscriptions_change_while_it_runs(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        for topic in ("Orders", "Invoices"):
+            await producer.send(Message(topic, topic.encode()))
+        seen: list = []
+        async with reader(beside, seen) as one:
+            await until(lambda: seen)
+            one.subscribe("Invoices")
+            await until(lambda: len(seen) == 2)
+            one.unsubscribe("Orders")
+            await until(lambda: not owned(one))
+
+    consuming(tmp_path, what)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"model": "ALL"}, {"start": "NOW"}, {"threads": 0}, {"batch": 2000}, {"pull_batch": 0}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
+    with pytest.raises(WrongMessage):
+        ConsumerConfig(**wrong)
+    with pytest.raises(WrongMessage):
+        Consumer("readers", lambda *_: None, "127.0.0.1:1").subscribe("Orders", "*", "JSON")
