@@ -1,0 +1,258 @@
+"""Our producers and consumers with RocketMQ's own brokers, beside Java's consumers in the same groups."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import real_cluster
+from clients_beside import until
+from java_members import JavaMember
+
+from engine.client.consumer import Consumer
+from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.messages import Message, ReceivedMessage
+from engine.client.producer import Producer, ProducerConfig, TransactionState
+from engine.client.routes import MessageQueue
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
+# a broker gathers for 3 s what was decided: asked earlier, it would ask about what is decided already
+SWITCHES = ("transactionTimeOut=5000", "transactionCheckInterval=1000", "timerWheelEnable=true")
+_names = itertools.count(1)
+
+
+@pytest.fixture(scope="module", params=["5.3.3", "4.9.7"])
+def cluster(request, tmp_path_factory):
+    """(release, name server, broker) of a real cluster with small files."""
+    ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    switches = [word for one in SWITCHES for word in ("--set", one)]
+    with real_cluster.real(
+        tmp_path_factory.mktemp("real"), *ports, "--small", *switches, release=request.param
+    ) as said:
+        yield request.param, said["namesrv"], said["broker"]
+
+
+def run(what: Callable[[], object]) -> None:
+    async def timed() -> None:
+        async with asyncio.timeout(180):
+            await what()  # type: ignore[misc]
+
+    asyncio.run(timed())
+
+
+@contextlib.asynccontextmanager
+async def producing(cluster, **more) -> AsyncIterator[Producer]:
+    release, namesrv, _ = cluster
+    async with Producer(f"senders{next(_names)}", namesrv, ProducerConfig(like=release[:3]), **more) as producer:
+        yield producer
+
+
+async def make_topic(producer: Producer, broker: str, queues: int) -> str:
+    topic = f"Topic{next(_names)}"
+    fields = {
+        "topic": topic, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": queues, "perm": 6,
+        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
+    }  # fmt: skip
+    await producer.instance.call(broker, 17, fields)
+
+    async def routed() -> None:
+        while (await producer.instance.fresh_route(topic)) is None:
+            await asyncio.sleep(0.05)
+
+    await routed()
+    return topic
+
+
+def reader(cluster, group: str, topic: str, seen: list[ReceivedMessage], **config) -> Consumer:
+    made = Consumer(
+        group, lambda messages, _: seen.extend(messages), cluster[1], ConsumerConfig(start=FROM_FIRST, **config)
+    )
+    made.subscribe(topic)
+    return made
+
+
+class Decides:
+    """Commits what is to be committed, and answers late for the rest."""
+
+    def execute(self, message: Message, _argument: object) -> TransactionState:
+        return TransactionState[message.tags]
+
+    def check(self, message: ReceivedMessage) -> TransactionState:
+        return TransactionState.ROLLBACK if message.tags == "ROLLBACK" else TransactionState.COMMIT
+
+
+def test_sends_of_every_kind_come_whole_to_both_kinds_of_consumers(cluster, tmp_path: Path) -> None:
+    release, namesrv, broker = cluster
+
+    async def what() -> None:
+        seen: list[ReceivedMessage] = []
+        async with producing(cluster, listener=Decides()) as producer:
+            topic = await make_topic(producer, broker, 4)
+            member = JavaMember(release, namesrv, "java-readers", topic, tmp_path / "home")
+            try:
+                async with reader(cluster, "our-readers", topic, seen):
+                    sent = await send_all(producer, topic, release)
+                    with contextlib.suppress(TimeoutError):  # what is missing is named below
+                        await until(lambda: len(seen) == len(member.received) == len(sent), 60)
+            finally:
+                await asyncio.to_thread(member.stop)
+        ours = {(one.keys, hashlib.sha256(one.body).hexdigest()) for one in seen}
+        java = {(one["keys"], one["bodySha256"]) for one in member.received}
+        assert ours == java == {(key, hashlib.sha256(body).hexdigest()) for key, body in sent.items()}
+        assert {one.msg_id for one in seen} == {one["msgId"] for one in member.received}
+
+    run(what)
+
+
+async def send_all(producer: Producer, topic: str, release: str) -> dict[str, bytes]:
+    """Messages of every kind that should arrive, by key."""
+    sent: dict[str, bytes] = {}
+
+    def made(kind: str, body: bytes = b"x", **more) -> Message:
+        key = f"{kind}-{len(sent)}"
+        sent[key] = body
+        return Message(topic, body, keys=key, **more)
+
+    for number in range(20):
+        await producer.send(made("one", b"body %d" % number, tags="hot", properties={"n": str(number)}))
+    await asyncio.gather(*(producer.send_soon(made("beside")) for _ in range(20)))
+    for _ in range(5):
+        await producer.send_one_way(made("one-way"))
+        await producer.send(made("by-key"), key="order-1")
+        await producer.send(made("selected"), select=lambda queues, _: queues[1])
+    await producer.send([made("batch", b"%d" % number) for number in range(10)])
+    large = b"a large cup of tea " * 1000
+    await producer.send(made("zlib", large))
+    if release.startswith("5"):
+        for kind in ("lz4", "zstd"):
+            async with Producer(
+                f"{kind}-senders", config=ProducerConfig(compression=kind), instance=producer.instance
+            ) as other:
+                await other.send(made(kind, large))
+        await producer.send(made("timer", delay_ms=1500))
+    await producer.send(made("delayed", delay_level=1))
+    await producer.send_in_transaction(made("committed", tags="COMMIT"))
+    await producer.send_in_transaction(made("checked", tags="UNKNOWN"))
+    await producer.send_in_transaction(Message(topic, b"never", tags="ROLLBACK"))
+    return sent
+
+
+def is_shared(topic: str, among: list, queues: int) -> bool:
+    """Whether every queue has one owner among all, and each of them has one."""
+    lists = [
+        one.owned if isinstance(one, JavaMember) else [queue.queue_id for queue in one.owned if queue.topic == topic]
+        for one in among
+    ]
+    return all(lists) and sorted(number for found in lists for number in found) == list(range(queues))
+
+
+def test_a_mixed_group_shares_queues_without_gap_or_overlap(cluster, tmp_path: Path) -> None:
+    """Each message comes once while nobody comes or goes; after kills on both sides each comes at least once, and only
+    what was not committed comes twice.
+    """
+    release, namesrv, broker = cluster
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 8), f"mixed{next(_names)}"
+            seen: list[ReceivedMessage] = []
+            members = [JavaMember(release, namesrv, group, topic, tmp_path / f"home{number}") for number in range(2)]
+            ours = [reader(cluster, group, topic, seen, commit_interval=1.0) for _ in range(2)]
+            try:
+                for one in ours:
+                    await one.start()
+                await until(lambda: is_shared(topic, [*members, *ours], 8), 90)
+                await send_numbers(producer, topic, 0, 200)
+                await until(lambda: len(keys(seen, members)) == 200, 60)
+                assert set(keys(seen, members).values()) == {1}
+                assert len(seen) == sum(len(one.received) for one in members) == 100
+                await ours[0].kill()
+                await send_numbers(producer, topic, 200, 400)
+                await until(lambda: is_shared(topic, [*members, ours[1]], 8), 60)
+                await asyncio.to_thread(members[0].kill)
+                await send_numbers(producer, topic, 400, 600)
+                await until(lambda: is_shared(topic, [members[1], ours[1]], 8), 60)
+                await until(lambda: len(keys(seen, members)) == 600, 60)
+                await ours[1].stop()
+                await until(lambda: is_shared(topic, [members[1]], 8), 60)
+            finally:
+                for member in members:
+                    await asyncio.to_thread(member.stop)
+                for one in ours:
+                    await one.stop()
+        found = keys(seen, members)
+        assert found.keys() == {str(number) for number in range(600)}
+        assert all(found[str(number)] <= 3 for number in range(600))
+
+    run(what)
+
+
+async def send_numbers(producer: Producer, topic: str, first: int, end: int) -> None:
+    for number in range(first, end):
+        queue = MessageQueue(topic, "broker-a", number % 8)
+        await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
+
+
+def keys(seen: list[ReceivedMessage], members: list[JavaMember]) -> Counter[str]:
+    return Counter([*(one.keys for one in seen), *(row["keys"] for one in members for row in tuple(one.received))])
+
+
+def test_in_order_a_mixed_group_keeps_each_queue_s_order(cluster, tmp_path: Path) -> None:
+    release, namesrv, broker = cluster
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 4), f"ordered{next(_names)}"
+            seen: list[ReceivedMessage] = []
+            member = JavaMember(release, namesrv, group, topic, tmp_path / "home", "orderly")
+            try:
+                async with reader(cluster, group, topic, seen, orderly=True) as ours:
+                    await until(lambda: is_shared(topic, [member, ours], 4), 90)
+                    for number in range(100):
+                        queue = MessageQueue(topic, "broker-a", number % 4)
+                        await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
+                    await until(lambda: len(seen) + len(member.received) == 100, 60)
+            finally:
+                await asyncio.to_thread(member.stop)
+        order: dict[int, list[int]] = {}
+        for queue_id, key in [
+            *((one.queue.queue_id, one.keys) for one in seen),
+            *((row["queueId"], row["keys"]) for row in member.received),
+        ]:
+            order.setdefault(queue_id, []).append(int(key))
+        assert order == {queue: list(range(queue, 100, 4)) for queue in range(4)}
+
+    run(what)
+
+
+def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None:
+    _, _, broker = cluster
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 2), f"failing{next(_names)}"
+            times: Counter[str] = Counter()
+
+            def listener(messages, context) -> bool:
+                times[messages[0].keys] += 1
+                context.delay_level = 1
+                return messages[0].keys == "late" and times["late"] > 1
+
+            made = Consumer(group, listener, cluster[1], ConsumerConfig(start=FROM_FIRST, max_reconsume=1))
+            made.subscribe(topic)
+            async with made:
+                await producer.send(Message(topic, b"x", keys="late"))
+                await producer.send(Message(topic, b"x", keys="dead"))
+                await until(lambda: times == {"late": 2, "dead": 2}, 60)
+                dead: list[ReceivedMessage] = []
+                async with reader(cluster, f"{group}-dead", f"%DLQ%{group}", dead):
+                    await until(lambda: dead, 60)
+            assert [one.keys for one in dead] == ["dead"]
+
+    run(what)

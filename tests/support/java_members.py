@@ -1,0 +1,60 @@
+"""Java consumers of a group (``tests/clients/java/member``): which queues they own, what they got."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import real_cluster
+
+
+class JavaMember:
+    """A consumer in a process of its own; ``owned`` are ids of queues, ``received`` lines of what it consumed."""
+
+    def __init__(self, release: str, namesrv: str, group: str, topic: str, home: Path, *options: str) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        words = ["bash", str(real_cluster.JAVA / "member"), release, namesrv, group, topic, *options]
+        environment = {**real_cluster.environment(), "MEMBER_HOME": str(home)}
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.owned: list[int] = []
+        self.received: list[dict[str, Any]] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            row = json.loads(line)
+            if row["kind"] == "owned":
+                self.owned = row["queues"]
+            else:
+                self.received.append(row)
+
+    def kill(self) -> None:
+        """As ``kill -9``."""
+        self._process.kill()
+        self._end()
+
+    def stop(self) -> None:
+        """Let it say goodbye."""
+        if self._process.poll() is None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.wait(30)
+        self._reader.join(10)
+        self.owned = []
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
