@@ -147,17 +147,32 @@ class ClusterState:
 
     def rates(self, before: ClusterState) -> dict[Queue, float]:
         """Messages a second that came into each queue since ``before``; of queues alone that were read anew."""
-        found = {}
+        return {
+            queue: max(ends.max_offset - old.queues[queue].max_offset, 0) / seconds
+            for old, part, seconds in self._read_anew(before)
+            for queue, ends in part.queues.items()
+            if queue in old.queues
+        }
+
+    def consumed(self, before: ClusterState) -> dict[str, dict[Queue, float]]:
+        """Messages a second by which each group's offset went on since ``before``, by queue; 0 where it went back.
+        Groups commit every few seconds only (5 by default): states nearer to each other than that tell little.
+        """
+        found: dict[str, dict[Queue, float]] = {}
+        for old, part, seconds in self._read_anew(before):
+            for group, offsets in part.offsets.items():
+                then = old.offsets.get(group, {})
+                rates = {queue: max(at - then[queue], 0) / seconds for queue, at in offsets.items() if queue in then}
+                found.setdefault(group, {}).update(rates)
+        return found
+
+    def _read_anew(self, before: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
+        """Masters as they were before and are now, and the seconds between, where they were read since."""
         parts = {(one.name, one.broker_id): one for one in before.brokers}
         for part in self.masters:
             old = parts.get((part.name, part.broker_id))
-            if old is None or not 0 < old.at < part.at:
-                continue
-            seconds = (part.at - old.at) / 1000
-            for queue, ends in part.queues.items():
-                if queue in old.queues:
-                    found[queue] = max(ends.max_offset - old.queues[queue].max_offset, 0) / seconds
-        return found
+            if old is not None and 0 < old.at < part.at:
+                yield old, part, (part.at - old.at) / 1000
 
 
 def _joined(one: Group, other: Group) -> Group:

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups", "config", "where", "lab", "pipeline",
-            "compare", "keep")  # fmt: skip
+            "compare", "keep", "cluster")  # fmt: skip
 
 
 def modules() -> dict[str, Path]:

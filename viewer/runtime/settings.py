@@ -276,6 +276,16 @@ class Settings:
         self._file.setValue("look/inspector", int(value))
 
     @property
+    def clusters(self) -> list[str]:
+        """Name servers of clusters that were looked at before, newest first."""
+        return [text for text in self._json("cluster/used") if isinstance(text, str)]
+
+    def remember_cluster(self, addresses: str) -> None:
+        """Put these name servers first."""
+        used = [addresses, *(other for other in self.clusters if other != addresses)][:RECENT]
+        self._file.setValue("cluster/used", json.dumps(used))
+
+    @property
     def lab_folder(self) -> Path:
         """Where lab stores are made."""
         kept = self._file.value("lab/folder")

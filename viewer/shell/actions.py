@@ -12,6 +12,7 @@ from viewer.look.assets import tr
 from viewer.shell.command_handlers import Parts
 from viewer.shell.commands import COMMANDS, MENUS, MNEMONICS, Command
 from viewer.shell.menu_strip import Menu
+from viewer.shell.views import VIEWS
 from viewer.widgets.basics import icon
 
 
@@ -71,16 +72,19 @@ def enable_actions(parts: Parts) -> None:
     window = parts.window
     answered = window.pane_commands()
     is_open = window.session is not None and window.pages.currentIndex() == 0
+    alone = window.alone
     able = {
-        "go.back": is_open and window.history.can_go_back,
-        "go.forward": is_open and window.history.can_go_forward,
+        "go.back": (is_open and window.history.can_go_back) or alone,
+        "go.forward": (is_open or alone) and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
         **parts.lab.able(),
         **parts.workspace.edits.able(),
     }
     for command in COMMANDS:
-        enabled = (is_open or not command.needs) and (command.does is not None or command.id in answered)
+        asked = command.id in answered
+        enabled = (is_open or not command.needs or (alone and asked)) and (command.does is not None or asked)
         window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
     window.top.back.setEnabled(able["go.back"])
+    window.rail.set_able([view.kind for view in VIEWS if view.alone] if window.session is None else None)
     window.top.forward.setEnabled(able["go.forward"])
     parts.lab.show_words()

@@ -157,7 +157,10 @@ async def run(window: MainWindow, start: Start) -> int:
     if bell is not None:
         bell.rung.connect(lambda asked: answer(window, asked))
     with _interruptible(window):
-        opened = await window.open(store, start.at) if store is not None else True
+        if store is None and start.at:
+            opened = await window.go_to_text(start.at)
+        else:
+            opened = await window.open(store, start.at) if store is not None else True
         if start.screenshot is not None:
             return await take_picture(window, start.screenshot, opened)
         if start.drive is not None:

@@ -52,7 +52,9 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
         case _:
             parts.append(_whole(place.kind))
             if place.name:
-                parts.append((place.name, place))
+                parts.append((place.name, Place(place.kind, name=place.name)))
+            if place.kind == "cluster" and place.part:
+                parts.append((place.part, place))
     return parts
 
 

@@ -51,9 +51,12 @@ def in_findings(window: FramedWindow, name: str) -> None:
 
 
 def look_again(window: FramedWindow) -> None:
-    """Look at the store anew, though nothing seems to have changed."""
+    """Look at the store anew, though nothing seems to have changed; at what else the view in front shows, too."""
     if window.session is not None:
         window.session.look(anyway=True)
+    answer = window.pane_commands().get("view.refresh")
+    if answer is not None:
+        answer()
 
 
 def go_to(window: FramedWindow) -> None:
@@ -115,7 +118,11 @@ def copy_place(window: FramedWindow) -> None:
 
 
 def focus_filter(window: FramedWindow) -> None:
-    """The focus into the log's filter."""
+    """The focus into the filter of the view in front where that has one, else into the log's."""
+    answer = window.pane_commands().get("filter.focus")
+    if answer is not None:
+        answer()
+        return
     window.show_view("log")
     _focus(window, "filter.field")
 

@@ -50,7 +50,7 @@ def _opens(kind: str, menu: str, group: int = 0) -> Command:
     view = BY_KIND[kind]
     return Command(
         view.command, view.asks or view.title, menu, lambda p: p.window.show_view(kind),
-        icon=view.icon, keys=(view.keys,), group=group, cli=view.command_line,
+        icon=view.icon, keys=(view.keys,), needs=not view.alone, group=group, cli=view.command_line,
     )  # fmt: skip
 
 
@@ -218,6 +218,13 @@ COMMANDS = (
     Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", IN_FRONT, group=1),
     Command("jobs.cancel", words("Stop all work"), "Analyse", lambda p: p.window.jobs.cancel_all(), icon="stop",
             keys=("Ctrl+Esc",), group=1),
+    _opens("cluster", "Analyse", 2),
+    Command("cluster.connect", words("Connect to the cluster, or disconnect"), "Analyse", IN_FRONT, needs=False,
+            group=2, noted=False),
+    Command("cluster.pause", words("Pause reading the cluster, or go on"), "Analyse", IN_FRONT, icon="pause",
+            needs=False, group=2, tip=words("Space, in Cluster")),
+    Command("cluster.copy", words("Copy the cluster as Markdown"), "Analyse", IN_FRONT, needs=False, group=2),
+    Command("cluster.export", words("Export the cluster as Markdown…"), "Analyse", IN_FRONT, needs=False, group=2),
     Command("lab.create", words("Make a lab store…"), "Lab", lambda p: p.lab.create(), icon="lab",
             keys=("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", lambda p: p.lab.open_folder(), icon="open",

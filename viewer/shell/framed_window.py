@@ -34,6 +34,11 @@ class FramedWindow(StoreWindow):
     stack: ViewStack
     status: StatusStrip
 
+    @property
+    @abstractmethod
+    def alone(self) -> bool:
+        """Whether a view that needs no store stands in a window without one."""
+
     @abstractmethod
     def step(self, place: Place | None) -> None:
         """Show a place of the history."""

@@ -48,7 +48,7 @@ from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
-from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL, make_pane
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.window_places import SMALLEST
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace
@@ -112,6 +112,7 @@ class MainWindow(FramedWindow):
         self.rail = Rail(
             [(view.kind, view.icon, tr(view.title), view.keys) for view in ON_RAIL],
             [(view.kind, view.icon, tr(view.title), view.keys) for view in AT_FOOT],
+            [(view.kind, view.icon, tr(view.title), view.keys) for view in LISTENING],
         )
         self.side = StoreTreePane()
         self.stack = ViewStack()
@@ -317,13 +318,22 @@ class MainWindow(FramedWindow):
         self.workspace.jumps.jumped(place)
 
     def step(self, place: Place | None) -> None:
-        """Show a place of the history."""
+        """Show a place of the history; before the first one of a window without a store stands the welcome page."""
         if place is not None:
             self._show(place)
+        elif self.alone:
+            self.show_welcome()
+
+    @property
+    def alone(self) -> bool:
+        """Whether a view that needs no store stands in a window without one."""
+        return self.session is None and self.pages.currentIndex() == 0 and BY_KIND[self.view].alone
 
     def show_view(self, view: str) -> None:
         """Bring a view to the front, at the place where it was."""
-        if self.session is None or view == self.view:
+        if self.session is None and not BY_KIND[view].alone:
+            return
+        if view == self.view and (self.session is not None or self.alone):
             return
         whole = Place(BY_KIND[view].kind)
         self.history.visit(whole)
@@ -335,11 +345,11 @@ class MainWindow(FramedWindow):
     async def go_to_text(self, text: str, *, first: bool = False) -> bool:
         """Go where the text of the go-to box leads; says why where it leads nowhere."""
         session = self.session
-        if session is None:
-            return False
         try:
             meant = places.parse(text)
-            place = await session.resolve(meant) if isinstance(meant, Search) else meant
+            if session is None and not (isinstance(meant, Place) and BY_KIND[meant.view].alone):
+                return False
+            place = await session.resolve(meant) if session is not None and isinstance(meant, Search) else meant
         except (UnknownPlace, NothingFound, StoreError, OSError) as error:
             if first:
                 self.go(places.log())
@@ -347,7 +357,7 @@ class MainWindow(FramedWindow):
             return False
         except Cancelled:
             return False
-        if session is not self.session:
+        if session is not self.session or not isinstance(place, Place):
             return False
         self.go(place)
         self.top.goto.clear()
@@ -361,6 +371,8 @@ class MainWindow(FramedWindow):
         self._told(place)
 
     def _front(self, view: str) -> None:
+        if self.session is None:
+            self.pages.setCurrentIndex(0)
         changed, self.view = view != self.view, view
         pane = self.awake(view)
         held, new = self.focusWidget(), pane.focusWidget() is None
@@ -407,7 +419,7 @@ class MainWindow(FramedWindow):
     def pane_commands(self) -> dict[str, Callable[[], object]]:
         """What the view in front answers."""
         pane = self.panes.get(self.view)
-        return pane.commands() if pane is not None and self.session is not None else {}
+        return pane.commands() if pane is not None and (self.session is not None or self.alone) else {}
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
         """Something was done, for the operation log."""
@@ -473,7 +485,7 @@ class MainWindow(FramedWindow):
             self.show_welcome()
 
     def _front_anew(self) -> None:
-        if self.session is not None:
+        if self.session is not None or self.alone:
             self.pane(self.view)
 
     def _show_anew(self) -> None:
@@ -482,6 +494,8 @@ class MainWindow(FramedWindow):
             self.layouts.restore_side()
             self.stages.go_on_again(self.session)
             self.workspace.comparison.tell()
+        elif self.alone:
+            self._show(self.history.current or Place(BY_KIND[self.view].kind))
 
     def childEvent(self, event: QChildEvent) -> None:
         """What is shown over the window, or beside it as its own, is dressed as the window is."""

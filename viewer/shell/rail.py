@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -50,7 +50,7 @@ class RailButton(QAbstractButton):
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         w, h, on = self.width(), self.height(), self.isChecked()
         box = QRectF(px(6), 2, w - px(12), h - 4)
-        if on or self.underMouse():
+        if on or (self.underMouse() and self.isEnabled()):
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(C("select" if on else "sunken"))
             p.drawRoundedRect(box, 6, 6)
@@ -61,7 +61,7 @@ class RailButton(QAbstractButton):
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.setPen(C("accent"))
             p.drawRoundedRect(box.adjusted(1, 1, -1, -1), 5, 5)
-        role = "accent" if on else "text2"
+        role = "accent" if on else "text2" if self.isEnabled() else "disabled"
         side = px(22)
         top = (h - side) // 2 if self._slim else px(9)
         p.drawPixmap((w - side) // 2, top, icon_pixmap(self._icon, C(role), side, self.devicePixelRatioF()))
@@ -79,17 +79,26 @@ class Rail(Paper):
     chosen = Signal(str)
 
     def __init__(
-        self, views: Sequence[tuple[str, str, str, str]], foot: Sequence[tuple[str, str, str, str]] = ()
+        self,
+        views: Sequence[tuple[str, str, str, str]],
+        foot: Sequence[tuple[str, str, str, str]] = (),
+        live: Sequence[tuple[str, str, str, str]] = (),
     ) -> None:
-        """``views``: (view, icon, word, keys); those of ``foot`` stand apart at the bottom: they do something."""
+        """``views``: (view, icon, word, keys); those of ``live`` stand under a line: they listen; those of ``foot``
+        apart at the bottom: they do something.
+        """
         super().__init__("window", ("right",))
         self.setObjectName("rail")
         self.buttons: dict[str, RailButton] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, px(6), 0, px(6))
         layout.setSpacing(0)
-        for number, (view, icon, text, keys) in enumerate((*views, *foot)):
-            if number == len(views):
+        for number, (view, icon, text, keys) in enumerate((*views, *live, *foot)):
+            if live and number == len(views):
+                layout.addSpacing(px(4))
+                layout.addWidget(Hairline())
+                layout.addSpacing(px(4))
+            if number == len(views) + len(live):
                 layout.addStretch(1)
                 layout.addWidget(Hairline())
                 layout.addSpacing(px(4))
@@ -106,6 +115,11 @@ class Rail(Paper):
         """Show which view is in front."""
         for name, button in self.buttons.items():
             button.setChecked(name == view)
+
+    def set_able(self, views: Collection[str] | None) -> None:
+        """Only these can be chosen; None: all of them."""
+        for name, button in self.buttons.items():
+            button.setEnabled(views is None or name in views)
 
     def set_slim(self, slim: bool) -> None:
         """Icons only where the window is narrow."""

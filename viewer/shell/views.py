@@ -23,7 +23,9 @@ class View:
     pane: str
     """``MODULE:CLASS``, imported when the view is first wanted."""
     rail: str = ""
-    """``top``: on the rail; ``foot``: apart at its foot, for views that do something; empty for neither."""
+    """``top``: on the rail; ``live``: under a line, for views that listen; ``foot``: apart at its foot, for views that
+    do something; empty for none.
+    """
     crumb: str = ""
     """What the crumbs call it, where that is not the title."""
     asks: str = ""
@@ -32,6 +34,8 @@ class View:
     """The command that answers the same, for the operation log; ``view STORE --at KIND`` where there is none."""
     begins: bool = False
     """Whether it begins anew each time it is opened; the others stand where they were left."""
+    alone: bool = False
+    """Whether it can stand in a window without a store."""
 
     @property
     def command_line(self) -> tuple[str, ...]:
@@ -53,6 +57,8 @@ VIEWS = (
          cli="groups", begins=True),
     View("config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane",
          begins=True),
+    View("cluster", "view.cluster", words("Cluster"), "cluster", "Ctrl+9", "viewer.cluster.pane:ClusterPane", "live",
+         alone=True),
     View("lab", "view.lab", words("Lab"), "lab", "Ctrl+7", "viewer.lab.pane:LabPane", "foot"),
     View("where", "view.where", words("Where is my message"), "search", "Ctrl+Shift+M", "viewer.where.pane:WherePane",
          asks=words("Where is my message…"), begins=True),
@@ -63,6 +69,7 @@ VIEWS = (
 BY_KIND: dict[str, View] = {view.kind: view for view in VIEWS}
 BY_COMMAND = {view.command: view for view in VIEWS}
 ON_RAIL = tuple(view for view in VIEWS if view.rail == "top")
+LISTENING = tuple(view for view in VIEWS if view.rail == "live")
 AT_FOOT = tuple(view for view in VIEWS if view.rail == "foot")
 
 

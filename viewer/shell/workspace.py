@@ -31,6 +31,8 @@ from viewer.shell.windows import show_beside
 from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
+    from viewer.cluster.cluster_model import Question
+    from viewer.cluster.watch import ClusterWatch
     from viewer.shell.framed_window import FramedWindow
     from viewer.shell.layout import Layout
     from viewer.shell.pipeline_jobs import PipelineRoom
@@ -52,6 +54,8 @@ class Workspace:
         self.comparison = comparison
         self.pipeline: PipelineRoom | None = None
         """The pipeline's jobs, from the first look at that view on."""
+        self.cluster: ClusterWatch | None = None
+        """The cluster that is looked at, from the first look at that view on."""
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
@@ -70,6 +74,8 @@ class Workspace:
         pane.helpAsked.connect(self.show_help)
         if pane.view_id == "pipeline":
             self._jobs_of_pipeline().wire(pane)
+        if pane.view_id == "cluster":
+            self._wire_cluster(pane)
         set_reading_order(pane)
         pane.did.connect(self._window.note)
         pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
@@ -81,6 +87,26 @@ class Workspace:
         if self.pipeline is None:
             self.pipeline = PipelineRoom(self._window, self.comparison.begin)
         return self.pipeline
+
+    def _wire_cluster(self, pane: Pane) -> None:
+        """The cluster that the window looks at goes on, whatever pane shows it."""
+        from viewer.cluster.pane import ClusterPane
+        from viewer.cluster.watch import ClusterWatch
+
+        assert isinstance(pane, ClusterPane)
+        window = self._window
+        if self.cluster is None:
+            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window)
+            self.cluster.asked.connect(self._asked_cluster)
+            self.cluster.changed.connect(window.enable)
+        pane.set_watch(self.cluster)
+
+    def _asked_cluster(self, question: Question) -> None:
+        """A request that was not made before; how often it is made since then, the view tells."""
+        model = self.cluster.model if self.cluster is not None else None
+        said = {"address": question.address, "code": question.code, "answer": question.answer}
+        line = f"storescope cluster '{model.address}'" if model is not None else ""
+        self._window.note("cluster.ask", question.name or str(question.code), said, line)
 
     def ask_report(self) -> None:
         """Ask what the report of an incident shall hold, and where it goes."""

@@ -177,12 +177,15 @@ PLACES = frozenset((
     "statsTopic", "statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "dispatched",
 ))  # fmt: skip
 """Kinds that speak of parts of a store: nothing to follow."""
-MARKS = frozenset(("treeNode", "lineMark", "findingMark", "rulerMark", "queueMark", "indexMark", "area", "dayMark"))
+MARKS = frozenset((
+    "treeNode", "lineMark", "findingMark", "rulerMark", "queueMark", "indexMark", "area", "dayMark", "clusterMark",
+))  # fmt: skip
 """What is no row: lines of the store tree, marks on the Lines, boxes of pictures."""
 COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
 """How commands are called where there is no cell and no row."""
 VALUES = frozenset((
-    "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation",
+    "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation", "clusterLine",
+    "clusterRequest",
 ))  # fmt: skip
 """Kinds that speak of figures and settings: they are copied and explained."""
 PARTS_OF = {

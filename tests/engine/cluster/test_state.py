@@ -58,3 +58,10 @@ def test_rates_are_of_brokers_that_were_read_anew():
     after = whole(part("a", 3_000, {A0: 30, A1: 5}), part("b", 1_000, {B0: 1}))
     assert after.rates(before) == {A0: 10.0}
     assert before.rates(before) == {}
+
+
+def test_what_a_group_consumed_is_told_by_its_offsets_going_on():
+    before = whole(part("a", 1_000, {A0: 10, A1: 10}, offsets={"g": {A0: 4, A1: 8}}))
+    after = whole(part("a", 3_000, {A0: 30, A1: 10}, offsets={"g": {A0: 24, A1: 2}, "new": {A0: 3}}))
+    assert after.consumed(before) == {"g": {A0: 10.0, A1: 0.0}, "new": {}}
+    assert before.consumed(before) == {}

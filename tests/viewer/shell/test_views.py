@@ -12,7 +12,7 @@ from viewer.pane import Pane
 from viewer.runtime.places import KINDS, SHOWN_IN, Place, parse, text_of
 from viewer.shell.breadcrumbs import crumbs_of
 from viewer.shell.commands import BY_ID
-from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL, VIEWS, View, make_pane
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, VIEWS, View, make_pane
 
 each = pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.kind)
 
@@ -46,8 +46,8 @@ def test_a_view_has_a_pane_a_crumb_and_a_command_line_that_exists(view: View, qt
 
 
 def test_the_rail_shows_views_with_icons() -> None:
-    assert {view.rail for view in VIEWS} == {"top", "foot", ""}
-    assert all(view.icon for view in (*ON_RAIL, *AT_FOOT))
+    assert {view.rail for view in VIEWS} == {"top", "live", "foot", ""}
+    assert all(view.icon for view in (*ON_RAIL, *LISTENING, *AT_FOOT))
 
 
 @each

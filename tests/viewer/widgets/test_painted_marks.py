@@ -37,6 +37,7 @@ NO_MARKS = {
     **dict.fromkeys(("tour", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",
     "plug": "the colours of the legend",
+    "side": "the curve of a minute, and a side column that is folded",
 }  # fmt: skip
 """Modules whose drawn parts stand for nothing in a store, and what they are."""
 

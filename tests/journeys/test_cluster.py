@@ -1,0 +1,246 @@
+"""A cluster in the window: a broker that serves and clients of it, looked at without a store and beside one."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from joined_clients import Joined, joined
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QWidget
+from walker import Run, Walker
+
+from engine.broker.serving import Addresses, serving_beside
+from engine.cluster.state import Queue
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.pane import ClusterPane
+from viewer.cluster.side import SidePanel
+
+pytestmark = pytest.mark.journey
+QUEUES = [Queue("Orders", "broker-a", number) for number in range(4)]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Addresses]:
+    """A broker and a name server."""
+    with serving_beside(tmp_path / "served") as addresses:
+        yield addresses
+
+
+@pytest.fixture
+def clients(served: Addresses) -> Iterator[Joined]:
+    """A sender and two readers of a group; 30 messages in queue 0, of which 10 are read."""
+    with joined(served.broker) as made:
+        made.producer("p@1", "senders")
+        made.send("p@1", "Orders", 30)
+        made.consumer("c@1", "readers", "Orders", QUEUES[:2])
+        made.consumer("c@2", "readers", "Orders", QUEUES[2:])
+        made.commit("c@1", "readers", "Orders", 0, 10)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def ended(walker: Walker) -> Iterator[None]:
+    """No cluster is asked behind a walk."""
+    yield
+    watch = walker.window.workspace.cluster
+    if watch is not None:
+        watch.end()
+        watch.model.begin(("nobody",))
+        watch.model.show("")
+        watch.end()
+
+
+async def connected(walker: Walker, address: str) -> ClusterPane:
+    """The view is in front and has read the cluster."""
+    await walker.act("view.cluster")
+    pane = walker.window.panes["cluster"]
+    assert isinstance(pane, ClusterPane)
+    field = walker.find(QLineEdit, "cluster.address")
+    field.setText(address)
+    walker.press(field, Qt.Key.Key_Return)
+    await walker.until(lambda: pane.model.state is not None, "the cluster was read")
+    return pane
+
+
+def test_a_cluster_is_looked_at_without_a_store(
+    run: Run, walker: Walker, served: Addresses, clients: Joined, tmp_path: Path
+) -> None:
+    async def walk() -> None:
+        window = walker.window
+        window.show_welcome()
+        assert walker.action("view.cluster").isEnabled()
+        assert not walker.action("view.units").isEnabled()
+        pane = await connected(walker, served.namesrv)
+        await walker.until(lambda: pane.model.find_group("readers") is not None, "the group is there")
+        assert window.alone
+        assert not window.rail.buttons["log"].isEnabled()
+        assert walker.place.endswith(served.namesrv)
+        assert "1 topic, 4 queues on 1 broker · 2 consumers in 1 group" in walker.said
+        group = pane.model.find_group("readers")
+        assert group is not None
+        assert [len(client.owned or ()) for client in group.clients] == [2, 2]
+        row = pane.model.find_queue(QUEUES[0])
+        assert row is not None
+        assert (row.ends.max_offset, row.next_offset, row.behind, row.owners) == (30, 10, 20, ("c@1",))
+        canvas = walker.find(QWidget, "cluster.lines")
+        assert canvas.isVisible()
+        box = pane.lines.box_of(Chosen("queue", queue=QUEUES[0]))
+        assert box is not None
+        walker.click(canvas, box.center().toPoint())
+        side = walker.find(SidePanel, "cluster.side")
+        assert "Max offset: 30" in side.facts.texts()
+        assert walker.place.endswith("Orders / broker-a / 0")
+        await walker.key(canvas, Qt.Key.Key_Return)
+        assert "No store is open" in walker.said
+        done = {one.words for one in window.changes.operations.list if one.id == "cluster.ask"}
+        assert {"GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "GET_CONSUMER_CONNECTION_LIST",
+                "GET_CONSUMER_RUNNING_INFO", "GET_ALL_PRODUCER_INFO"} <= done  # fmt: skip
+        clients.leave("c@2")
+        await walker.until(lambda: pane.model.find_queue(QUEUES[2]).orphan, "nobody owns its queues any more")  # type: ignore[union-attr]
+        assert [client.left for client in pane.model.find_group("readers").clients] == [False, True]  # type: ignore[union-attr]
+        target = tmp_path / "cluster.md"
+        pane.write_markdown(target)
+        await walker.until(lambda: str(target) in walker.said, "it is written")
+        assert "| Orders | broker-a | 2 | 0 | readers |" in target.read_text("utf-8")
+        await walker.act("go.back")
+        assert window.pages.currentIndex() == 1, "the welcome page stands before it"
+
+    run(walk())
+
+
+def test_beside_a_store_queues_groups_and_offsets_are_links(
+    run: Run, walker: Walker, served: Addresses, clients: Joined, orders: Path
+) -> None:
+    async def walk() -> None:
+        clients.producer("p@2", "senders")
+        clients.send("p@2", "OrderPaid", 5, 2)
+        clients.consumer("c@3", "billing", "OrderPaid", [Queue("OrderPaid", "broker-a", 2)])
+        await walker.open(orders)
+        pane = await connected(walker, served.namesrv)
+        await walker.until(lambda: pane.model.find_topic("OrderPaid") is not None, "the topic is there")
+        pane.choose(Chosen("queue", group="billing", queue=Queue("OrderPaid", "broker-a", 2)))
+        canvas = walker.find(QWidget, "cluster.lines")
+        await walker.key(canvas, Qt.Key.Key_Return)
+        assert walker.window.view == "queue"
+        assert walker.place.endswith("OrderPaid › Queue 2 › 0")
+        await walker.act("go.back")
+        assert walker.window.view == "cluster"
+        pane.choose(Chosen("group", "billing"))
+        await walker.key(canvas, Qt.Key.Key_Return)
+        assert walker.window.view == "groups"
+        await walker.act("go.back")
+        pane.choose(Chosen("topic", "Orders"))
+        await walker.key(canvas, Qt.Key.Key_Return)
+        assert walker.said == "The open store has no topic Orders."
+        await walker.act("view.refresh")
+        assert walker.window.session is not None
+
+    run(walk())
+
+
+def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses, clients: Joined) -> None:
+    async def walk() -> None:
+        pane = await connected(walker, served.namesrv)
+        await walker.until(lambda: pane.model.find_group("readers") is not None, "the group is there")
+        pane.tabs.choose("tables")
+        await walker.until(lambda: len(walker.rows("cluster.table")) == 4, "a row each queue")
+        row = walker.rows("cluster.table")[0]
+        assert (row["Group"], row["Topic"], row["Next offset"], row["Behind"], row["Max offset"]) == (
+            "readers", "Orders", "10", "20", "30")  # fmt: skip
+        assert {"SUCCESS"} == set(walker.values("cluster.requests", "Answer"))
+        await walker.choose("cluster.table", 3)
+        assert pane.model.chosen.queue == QUEUES[3]
+        await walker.act("filter.focus")
+        field = walker.find(QLineEdit, "cluster.filter")
+        assert field.hasFocus()
+        field.setText("nobody has this")
+        assert walker.rows("cluster.table") == []
+        field.setText("c@1")
+        assert len(walker.rows("cluster.table")) == 4
+        walker.find(QPushButton, "cluster.only.idle").click()
+        assert walker.rows("cluster.table") == []
+        walker.find(QPushButton, "cluster.only.idle").click()
+        await walker.act("cluster.pause")
+        state = pane.model.state
+        assert pane.model.standing == "paused"
+        assert pane.fault.state is not None
+        assert pane.fault.state.text.startswith("As of")
+        await walker.act("cluster.pause")
+        await walker.until(lambda: pane.model.state is not state, "it goes on")
+        every = walker.find(QComboBox, "cluster.every")
+        every.setCurrentIndex(0)
+        every.activated.emit(0)
+        assert pane.model.every == 0.5
+        await walker.act("cluster.copy")
+        assert walker.clipboard.startswith(f"# Cluster {served.namesrv}")
+        await walker.act("cluster.connect")
+        assert pane.watch is not None
+        assert not pane.watch.runs
+
+    run(walk())
+
+
+def test_what_does_not_answer_is_said_with_what_was_expected(
+    run: Run, walker: Walker, served: Addresses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "open", lambda _self: None)
+
+    async def walk() -> None:
+        await walker.act("view.cluster")
+        pane = walker.window.panes["cluster"]
+        assert isinstance(pane, ClusterPane)
+        field = walker.find(QLineEdit, "cluster.address")
+        field.setText("no address:at all")
+        walker.press(field, Qt.Key.Key_Return)
+        assert "is no address. Expected HOST:PORT" in walker.said
+        assert field.property("state") == "error"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        field.setText(f"127.0.0.1:{port}")
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: "Expected a name server that answers" in walker.said, "nobody listens there")
+        field.setText(served.broker)
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: "Expected a name server: HOST:PORT" in walker.said, "a broker is no name server")
+        assert pane.fault.state is not None
+        assert pane.fault.state.kind == "error"
+        pane.ask_markdown()
+        assert walker.said == "There is nothing to export yet."
+        field.setText(served.namesrv)
+        walker.press(field, Qt.Key.Key_Return)
+        await walker.until(lambda: pane.model.state is not None, "this one answers")
+        assert pane.fault.state is not None
+        assert pane.fault.state.text.startswith("No client is connected. Point yours at")
+        assert walker.window.settings.clusters[0] == served.namesrv
+
+    run(walk())
+
+
+def test_the_cluster_stays_through_languages_and_stores(
+    run: Run, walker: Walker, served: Addresses, clients: Joined, orders: Path
+) -> None:
+    async def walk() -> None:
+        await connected(walker, served.namesrv)
+        walker.action("language.zh_CN").trigger()
+        await walker.until(walker.window.panes["cluster"].isVisible, "it speaks Chinese")
+        await walker.rest()
+        pane = walker.window.panes["cluster"]
+        assert isinstance(pane, ClusterPane)
+        await walker.until(lambda: "消费者" in walker.said, "the sentence is Chinese")
+        assert pane.model.address == served.namesrv
+        walker.action("language.en").trigger()
+        await walker.rest()
+        await walker.open(orders)
+        assert walker.window.workspace.cluster is not None
+        assert walker.window.workspace.cluster.runs
+        await walker.act("view.cluster")
+        assert walker.window.panes["cluster"].isVisible()
+        walker.window.show_view("log")
+        await walker.act("store.close")
+        assert walker.window.pages.currentIndex() == 1
+        await walker.go(f"cluster:{served.namesrv}")
+
+    run(walk())

@@ -1,0 +1,105 @@
+"""The large picture: rows by arithmetic, cells in the colour of what they say, the map, the opened topic."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+
+from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues, cell_colour
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.plan import CELL_STEP, CELLS_AT, MUCH, ROW
+from viewer.look.theme import C
+
+
+@pytest.fixture
+def model():
+    return made.looked_at(made.large(0), made.large(5))
+
+
+@pytest.fixture
+def canvas(shown, model) -> CellsCanvas:
+    made_canvas = CellsCanvas()
+    made_canvas.model = model
+    made_canvas.show_picture()
+    shown(made_canvas, width=1500)
+    return made_canvas
+
+
+def test_a_row_is_a_number_and_a_cell_a_queue(canvas):
+    plan = canvas.plan
+    assert canvas.thing_at(QPointF(plan.middle_at + 40, ROW / 2)) == Chosen("topic", "Topic003")
+    cell = canvas.thing_at(QPointF(plan.middle_at + CELLS_AT + CELL_STEP * 4 + 3, ROW / 2))
+    assert (cell.kind, cell.queue) == ("queue", plan.topics[0].queues[4].queue)
+    assert canvas.thing_at(QPointF(plan.groups_at + 40, ROW / 2)) == Chosen("group", plan.groups[0].name)
+    assert canvas.thing_at(QPointF(20, ROW / 2)).kind == "producer"
+    assert canvas.thing_at(QPointF(plan.senders_wide + 5, ROW / 2)).kind == ""
+    assert canvas.thing_at(QPointF(20, ROW * 500)).kind == ""
+    box = canvas.box_of(cell)
+    assert box is not None
+    assert canvas.thing_at(box.center()) == cell
+    assert "no owner" in canvas.words_under(box.center())
+
+
+def test_the_arrows_go_from_topics_to_queues_and_owners(canvas):
+    found: list[Chosen] = []
+
+    def choose(thing: Chosen) -> None:
+        found.append(thing)
+        canvas.model.choose(thing)
+        canvas.show_picture()
+
+    canvas.chose.connect(choose)
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    assert found[-1] == Chosen("topic", "Topic003")
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert found[-1] == Chosen("group", "group-00")
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    assert found[-1].kind == "client"
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1].kind == "queue"
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1] == Chosen("topic", "Topic000")
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1].kind == "producer"
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert found[-1].kind == "topic"
+
+
+def test_cells_are_painted_in_the_colour_of_what_they_say(canvas):
+    picture = canvas.grab().toImage()
+    number = [row.name for row in canvas.plan.topics].index("Topic000")
+    codes = canvas.plan.cells[number].tolist()
+    x = canvas.plan.middle_at + CELLS_AT + codes.index(MUCH) * CELL_STEP + 4
+    assert picture.pixelColor(round(x), number * ROW + 12) == C("warn")
+    assert cell_colour(MUCH) == C("warn")
+
+
+def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, canvas):
+    head, map_, opened = CellsHead(), QueueMap(), TopicQueues()
+    for part in (head, map_, opened):
+        part.model = model
+        shown(part, width=1500)
+    head.show_plan(canvas.plan, 0)
+    map_.show_cells(canvas.plan, 0, 20)
+    opened.show_topic(model, model.find_topic("Topic000"))
+    assert head.grab().toImage() != map_.grab().toImage()
+    found: list[Chosen] = []
+    for part in (map_, opened):
+        part.chose.connect(lambda thing: (found.append(thing), model.choose(thing)))
+    for column in (*map_.columns(), *opened.columns()):
+        for box, thing in column:
+            assert thing == (map_ if thing.kind == "topic" else opened).thing_at(box.center())
+    QTest.keyClick(map_, Qt.Key.Key_Right)
+    QTest.keyClick(map_, Qt.Key.Key_Right)
+    assert found[-1] == Chosen("topic", "Topic000")
+    QTest.keyClick(opened, Qt.Key.Key_Right)
+    assert found[-1].kind == "queue"
+    QTest.keyClick(opened, Qt.Key.Key_Down)
+    QTest.keyClick(opened, Qt.Key.Key_Left)
+    assert found[-1].queue.topic == "Topic000"
+    opened.show_topic(model, None)
+    assert list(opened.columns()) == []
+    assert opened.grab().width() == 1500

@@ -1,0 +1,127 @@
+"""The model of the view: addresses, readings, names that stay, what is in sight."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import pytest
+
+from viewer.cluster.cluster_model import Chosen, ClusterModel, Look, NoAddress, addresses_in
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("127.0.0.1:9876", ("127.0.0.1:9876",)),
+        (" ns1 ; ns2:9000,ns1:9876 ", ("ns1:9876", "ns2:9000")),
+        ("::1", ("[::1]:9876",)),
+        ("[::1]:1234", ("[::1]:1234",)),
+        ("[::1]", ("[::1]:9876",)),
+    ],
+)
+def test_addresses_are_read_as_people_write_them(text, found):
+    assert addresses_in(text) == found
+
+
+@pytest.mark.parametrize("text", ["", " ; ", "host:port", "a:b:c:port", "host:0", "host:70000", ":9876"])
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(NoAddress):
+        addresses_in(text)
+
+
+def test_a_reading_gives_rates_names_and_what_was_asked_for_the_first_time():
+    model = ClusterModel()
+    model.begin((made.NAMES,))
+    assert model.standing == "connecting"
+    assert len(model.take(Look(made.small(0), made.ASKED))) == 2
+    assert model.take(Look(made.small(5), made.ASKED)) == []
+    assert (model.standing, model.in_last) == ("live", 3)
+    assert [asking.times for asking in model.requests.values()] == [2, 4]
+    assert model.whole.topics[0].came == 600.0
+    billing = model.find_group("billing")
+    assert billing is not None
+    assert [(row.badge.name, row.went) for row in billing.clients] == [("C2", 200.0), ("C3", 200.0), ("C4", 0.0)]
+    assert [row.badge.name for row in model.whole.producers] == ["P1", "P2"]
+    assert model.minutes["billing", made.C1.client_id][-1][1] == 200.0
+
+
+def test_a_client_keeps_its_name_and_place_and_one_that_went_stays_for_some_seconds():
+    model = made.looked_at(made.small(0), made.small(5))
+    left = {made.C1: made.A, made.C3: made.B}
+    model.take(Look(made.small(6, owns=left)))
+    billing = model.find_group("billing")
+    assert billing is not None
+    assert [(row.badge.name, row.left) for row in billing.clients] == [("C2", False), ("C4", False), ("C3", True)]
+    model.take(Look(made.small(20, owns=left)))
+    billing = model.find_group("billing")
+    assert billing is not None
+    assert [row.badge.name for row in billing.clients] == ["C2", "C4"]
+    model.take(Look(made.small(21)))
+    assert {row.badge.name for row in model.find_group("billing").clients} == {"C2", "C3", "C4"}  # type: ignore[union-attr]
+
+
+def test_in_a_large_cluster_the_colours_are_each_groups_own():
+    model = made.looked_at(made.large(0))
+    for group in model.whole.groups:
+        assert [row.badge.name for row in group.clients] == ["C1", "C2", "C3", "C4"]
+        assert [row.badge.place for row in group.clients] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "only", "topics", "groups"),
+    [
+        ("", "", ["OrderPaid", "StockReserved"], ["audit", "billing", "ledger"]),
+        ("stock", "", ["StockReserved"], ["ledger"]),
+        ("billing", "", ["OrderPaid"], ["billing"]),
+        ("10.0.1.4", "", ["OrderPaid", "StockReserved"], ["audit", "ledger"]),
+        ("", "behind", ["OrderPaid"], ["audit", "billing"]),
+        ("", "orphan", [], []),
+        ("ledger", "behind", [], []),
+        ("nothing", "", [], []),
+    ],
+)
+def test_the_filter_keeps_what_is_meant_and_what_it_has_to_do_with(text, only, topics, groups):
+    model = made.looked_at(made.small(0), made.small(5))
+    model.show(text, only)
+    assert sorted(row.name for row in model.picture.topics) == topics
+    assert sorted(row.name for row in model.picture.groups) == groups
+    assert len(model.whole.topics) == 2
+
+
+def test_idle_clients_and_two_owners_are_found():
+    model = made.looked_at(made.small(owns={made.C1: made.A, made.C2: (made.A[0], *made.B), made.C3: ()}))
+    model.show("", "idle")
+    assert [row.name for row in model.picture.groups] == ["billing"]
+    model.show("", "two")
+    assert [row.name for row in model.picture.topics] == ["OrderPaid"]
+
+
+def test_what_is_chosen_goes_before_others():
+    model = made.looked_at(made.small())
+    model.choose(Chosen("client", made.C4.client_id, "audit"))
+    assert model.leading == "audit"
+    assert model.find_topic("OrderPaid").groups[0] == "audit"  # type: ignore[union-attr]
+
+
+def test_a_cluster_that_does_not_answer_is_a_failure_and_one_that_did_stays():
+    from engine.cluster.state import ClusterState
+
+    model = ClusterModel()
+    model.begin((made.NAMES,))
+    model.take(Look(ClusterState(1, {made.NAMES: "no answer"}, ())))
+    assert (model.standing, model.fault) == ("failed", f"{made.NAMES}: no answer")
+    model = made.looked_at(made.small())
+    model.take(Look(made.small(5, name_servers={made.NAMES: "no answer"})))
+    assert model.fault
+    assert model.whole.topics
+
+
+def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
+    model = made.looked_at(made.small())
+    model.pause()
+    assert model.stale
+    model.begin((made.NAMES,))
+    assert model.state is not None
+    model.begin(("other:9876",))
+    assert model.state is None
+    model.fail("the worker ended")
+    assert model.standing == "failed"

@@ -1,0 +1,52 @@
+"""Things that one chooses: their marks for the menu, and when two speak of one thing."""
+
+from __future__ import annotations
+
+import made_clusters as made
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage, QPainter
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.drawn import client_colour, draw_badge, draw_bands, same, thing_mark, thing_words
+from viewer.cluster.plan import lines_plan
+from viewer.cluster.rows import Badge
+from viewer.look.theme import C
+
+MODEL = made.looked_at(made.small(0), made.small(5))
+
+
+def test_a_queue_is_the_same_whichever_group_is_looked_at():
+    assert same(Chosen("queue", group="a", queue=made.A[0]), Chosen("queue", group="b", queue=made.A[0]))
+    assert not same(Chosen("queue", queue=made.A[0]), Chosen("queue", queue=made.A[1]))
+    assert not same(Chosen("client", "c", "a"), Chosen("client", "c", "b"))
+    assert same(Chosen("group", "g"), Chosen("group", "g", "x"))
+    assert not same(Chosen("group", "g"), Chosen("topic", "g"))
+
+
+def test_a_thing_has_a_mark_with_its_command_and_what_it_says():
+    mark = thing_mark(MODEL, Chosen("queue", group="billing", queue=made.B[0]), "there")
+    assert (mark.facts.topic, mark.facts.queue_id, mark.facts.queue_offset) == ("OrderPaid", 0, 16_000)
+    assert mark.facts.command == "storescope cluster 127.0.0.1:9876"
+    assert mark.facts.link == "there"
+    assert mark.value == "OrderPaid / broker-b / 0"
+    group = thing_mark(MODEL, Chosen("client", made.C1.client_id, "billing"), None)
+    assert group.facts.group == "billing"
+    assert group.words.startswith("C2 10.0.1.1@21#1 · billing · JAVA 5.3.3 · 2 queues · 200 /s")
+    assert thing_words(MODEL, Chosen("client", "who", "billing")) == "who"
+    assert thing_words(MODEL, Chosen("queue", queue=made.B[0]._replace(queue_id=9))) == ""
+    assert thing_words(MODEL, Chosen("producer", made.P1.client_id)) == f"P1 {made.P1.client_id}"
+
+
+def test_badges_and_lines_are_in_their_clients_colour(dressed):
+    picture = QImage(1152, 900, QImage.Format.Format_RGB32)
+    picture.fill(C("window"))
+    p = QPainter(picture)
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw_badge(p, QRectF(10, 10, 40, 20), Badge("C1", 2))
+    bands = lines_plan(MODEL.picture, 1152).right
+    draw_bands(p, bands, made.C3.client_id, 0, 900)
+    p.end()
+    assert picture.pixelColor(14, 20) == client_colour(2)
+    ends = {(round(x), int(y)) for x, y, off in zip(bands.x0, bands.y0, bands.dashed, strict=True) if not off}
+    assert [(x, y) for x, y in ends if picture.pixelColor(x + 2, y) == C("window")] == []
+    assert client_colour(-1) == C("text3")

@@ -1,0 +1,93 @@
+"""The small picture: what is under the pointer, the arrows, and that it is painted in every state."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.lines_canvas import LinesCanvas
+from viewer.look.theme import theme
+
+
+@pytest.fixture
+def canvas(shown) -> LinesCanvas:
+    made_canvas = LinesCanvas()
+    made_canvas.model = made.looked_at(made.small(0), made.small(5))
+    made_canvas.show_picture()
+    shown(made_canvas, width=1200)
+    return made_canvas
+
+
+def chosen_by(canvas: LinesCanvas) -> list[Chosen]:
+    found: list[Chosen] = []
+    canvas.chose.connect(lambda thing: (found.append(thing), canvas.model.choose(thing)))
+    return found
+
+
+def test_each_thing_lies_under_its_own_place(canvas):
+    for column in canvas.columns():
+        for box, thing in column:
+            assert canvas.thing_at(box.center()) == thing
+    assert canvas.thing_at(QPointF(300, 500)).kind == ""
+    assert "4,500 behind" in canvas.words_under(canvas.box_of(Chosen("queue", queue=made.B[0])).center())
+
+
+def test_a_click_chooses_and_enter_follows(canvas, qtbot):
+    found, followed = chosen_by(canvas), []
+    canvas.followed.connect(followed.append)
+    box = canvas.box_of(Chosen("client", made.C3.client_id, "billing"))
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+    assert found == [Chosen("client", made.C3.client_id, "billing")]
+    QTest.keyClick(canvas, Qt.Key.Key_Return)
+    assert followed == found
+    qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+    assert len(followed) == 2
+
+
+def test_arrows_go_along_columns_and_lines(canvas):
+    found = chosen_by(canvas)
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    assert found[-1].kind == "names"
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    QTest.keyClick(canvas, Qt.Key.Key_Down)
+    assert (found[-1].kind, found[-1].queue) == ("queue", made.A[0])
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert found[-1] == Chosen("client", made.C1.client_id, "billing")
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1].queue == made.A[0]
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1].kind == "producer"
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert found[-1] == Chosen("broker", "broker-a")
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    assert found[-1].kind == "group"
+    QTest.keyClick(canvas, Qt.Key.Key_End)
+    assert found[-1].kind == "client"
+    QTest.keyClick(canvas, Qt.Key.Key_Home)
+    assert found[-1] == Chosen("group", "billing")
+    QTest.keyClick(canvas, Qt.Key.Key_Left)
+    assert found[-1] == Chosen("topic", "OrderPaid")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_state_is_painted(canvas, dark):
+    theme.set_scheme("dark" if dark else "light")
+    before = canvas.grab().toImage()
+    gone = {**made.OWNS, made.C3: (made.B[0],), made.C2: (made.A[1], *made.A[2:])}
+    for state in (made.small(6, owns=gone), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
+        canvas.model.take(made_look(state))
+        for column in canvas.columns():
+            canvas.model.choose(column[0][1] if column else Chosen())
+            canvas.show_picture()
+            assert canvas.grab().toImage() != before
+    theme.set_scheme("light")
+
+
+def made_look(state):
+    from viewer.cluster.cluster_model import Look
+
+    return Look(state, made.ASKED)

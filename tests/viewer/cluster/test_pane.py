@@ -1,0 +1,131 @@
+"""The view with a cluster that a test hands it: pages, side column, filter, faults, without a window around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import made_clusters as made
+import pytest
+from made_clusters import Works
+
+from engine.cluster.state import ClusterState
+from viewer.cluster.cluster_model import Chosen, Look
+from viewer.cluster.pane import ClusterPane
+from viewer.cluster.watch import ClusterWatch
+from viewer.look.theme import theme
+from viewer.runtime.places import Place
+from viewer.runtime.settings import Settings
+
+
+@pytest.fixture
+def works() -> Works:
+    return Works()
+
+
+@pytest.fixture
+def pane(works, settings: Settings, shown) -> ClusterPane:
+    made_pane = ClusterPane()
+    made_pane.use(settings)
+    watch = ClusterWatch(works, _do, made_pane)
+    made_pane.set_watch(watch)
+    shown(made_pane, width=1600)
+    made_pane.resize(1600, 1000)
+    return made_pane
+
+
+def _do(work, done, failed):
+    try:
+        found = work()
+    except OSError as error:
+        failed(error)
+    else:
+        done(found)
+
+
+def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, works, settings):
+    assert pane.pages.currentIndex() == 0
+    assert pane.empty_title.text() == "No cluster is looked at"
+    pane.show_place(Place("cluster", name=made.NAMES))
+    assert works.asked[0][1][0] == (made.NAMES,)
+    assert pane.empty_title.text() == "Asking 127.0.0.1:9876 …"
+    assert pane.go.text() == "Disconnect"
+    assert settings.clusters == [made.NAMES]
+    assert pane.busy()
+
+
+def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
+    pane.show_place(Place("cluster", name=made.NAMES))
+    works.items(Look(made.small(), made.ASKED))
+    assert pane.pages.currentIndex() == 1
+    assert pane.side.isVisible()
+    works.items(Look(made.large(5), made.ASKED))
+    assert pane.pages.currentIndex() == 2
+    assert not pane.side.isVisible()
+    assert pane.folded.isVisible()
+    pane.choose(Chosen("topic", "Topic000"))
+    assert pane.opened.isVisible()
+    assert pane.opened_head.title.text() == "Topic000"
+    pane.choose(Chosen("client", "10.1.0.0@0#1", "group-00"))
+    assert pane.opened_head.title.text() == "Topic000"
+    pane.folded.click()
+    assert pane.side.isVisible()
+    assert "without owner" in pane.troubles.text()
+    pane.tabs.choose("tables")
+    assert pane.table.total_rows() == 1600
+
+
+def test_it_tells_where_it_is_and_what_was_done(pane, works):
+    places, done, said = [], [], []
+    pane.placeMoved.connect(places.append)
+    pane.did.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
+    pane.statusMessage.connect(said.append)
+    pane.show_place(Place("cluster", name=made.NAMES))
+    works.items(Look(made.small(), made.ASKED))
+    pane.choose(Chosen("group", "billing"))
+    assert places[-1] == Place("cluster", name=made.NAMES, part="billing")
+    assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster '{made.NAMES}'")]
+    pane.follow(Chosen("group", "billing"))
+    assert said[-1].startswith("No store is open")
+    pane.commands()["cluster.connect"]()
+    assert done[-1][0] == "cluster.end"
+    assert pane.fault.state is not None
+    assert pane.fault.state.kind == "stale"
+
+
+def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
+    pane.show_place(Place("cluster", name=made.NAMES))
+    works.items(Look(made.small()))
+    works.items(Look(made.small(5, name_servers={made.NAMES: "no answer"})))
+    assert pane.fault.state is not None
+    assert pane.fault.state.kind == "error"
+    assert pane.pages.currentIndex() == 1
+    works.finished(None, RuntimeError("The worker process ended"))
+    assert "The worker process ended" in pane.fault.state.text
+    pane.fault.step()
+    assert len(works.asked) == 2
+    works.items(Look(ClusterState(9, {made.NAMES: "no answer"}, ())))
+    assert pane.status().startswith("No name server answers")
+
+
+def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
+    said = []
+    pane.statusMessage.connect(said.append)
+    pane.show_place(Place("cluster", name=made.NAMES))
+    works.items(Look(made.small()))
+    pane.write_markdown(tmp_path / "c.md")
+    assert (tmp_path / "c.md").read_text("utf-8").startswith("# Cluster")
+    assert said[-1] == f"Written: {tmp_path / 'c.md'}"
+    pane.write_markdown(tmp_path / "nowhere" / "c.md")
+    assert "nowhere" in said[-1]
+
+
+def test_a_narrow_window_folds_the_side_column(pane, works):
+    pane.show_place(Place("cluster", name=made.NAMES))
+    works.items(Look(made.small()))
+    pane.resize(1200, 700)
+    assert pane.folded.isVisible()
+    assert not pane.side.isVisible()
+    theme.set_zoom(120)
+    pane.retheme()
+    assert pane.lines.height() >= pane.lines.plan.height * 1.2 - 1
+    theme.set_zoom(100)

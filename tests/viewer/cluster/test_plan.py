@@ -1,0 +1,95 @@
+"""Where things stand: lines end at their queue and at their owner, widths go by rates, cells by what is behind."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import numpy as np
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.plan import (
+    CARD_HIGH,
+    FEW,
+    MIDDLE,
+    MUCH,
+    NOBODY,
+    QUEUE_HIGH,
+    ROW,
+    SOME_BEHIND,
+    UNTOLD,
+    cell_codes,
+    cells_plan,
+    in_order,
+    lines_plan,
+    widths,
+)
+from viewer.cluster.rows import ClientRow, GroupRow, Picture
+
+MODEL = made.looked_at(made.small(0), made.small(5))
+LARGE = made.looked_at(made.large(0), made.large(5))
+
+
+def test_widths_go_in_half_pixels_between_thin_and_thick():
+    assert widths([None, 0, 200, 400, 1_000, 90_000]).tolist() == [1.5, 1.5, 1.5, 3.0, 7.5, 8.0]
+
+
+def test_a_line_goes_from_its_queue_to_the_card_of_its_owner():
+    plan = lines_plan(MODEL.picture, 1152)
+    cards = {row.client.client_id: y for row, y in plan.clients if row.group == "billing"}
+    for number, whose in enumerate(plan.right.whose):
+        if plan.right.dashed[number]:
+            continue
+        assert plan.right.x0[number] == plan.width - MIDDLE
+        assert plan.right.y0[number] in plan.queue_y
+        if whose in cards:
+            assert cards[whose] <= plan.right.y1[number] <= cards[whose] + CARD_HIGH
+    assert len(plan.right) == 6 + 2 + 2, "a line a queue, and one a topic and broker of a broadcast group"
+    assert len(plan.left) == 4, "each producer is connected to both brokers"
+
+
+def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
+    plan = lines_plan(MODEL.picture, 0)
+    assert (np.diff(plan.queue_y) >= QUEUE_HIGH).all()
+    first = plan.queues_seen(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
+    assert list(first) == [2]
+    assert plan.right.seen(0, plan.height).size == len(plan.right)
+    assert plan.right.seen(plan.height + 10, plan.height + 20).size == 0
+    assert lines_plan(Picture(), 900).right.seen(0, 1000).size == 0
+
+
+def test_cells_say_what_is_behind_and_who_owns_nothing():
+    topics = LARGE.picture.topics
+    codes = cell_codes(topics)
+    assert codes.shape == (100, 16)
+    assert topics[0].name == "Topic003"
+    assert sorted(set(codes[0].tolist())) == [FEW, NOBODY]
+    assert (codes[1] == MUCH).sum() == 4
+    assert SOME_BEHIND not in codes
+    assert cell_codes(()).size == 0
+    quiet = made.looked_at(made.small()).picture.topics
+    assert UNTOLD not in cell_codes(quiet)
+
+
+def test_the_opened_group_shows_its_clients_with_lines_to_the_chosen_topic():
+    plan = cells_plan(LARGE.picture, 1500, Chosen("topic", "Topic000"))
+    assert isinstance(plan.groups[0], GroupRow)
+    assert [isinstance(row, ClientRow) for row in plan.groups[:6]] == [False, True, True, True, True, False]
+    number = [row.name for row in plan.topics].index("Topic000")
+    assert len(plan.bands) == 4
+    assert (abs(plan.bands.y0 - (number + 0.5) * ROW) < ROW / 2).all()
+    assert plan.bands.y1.tolist() == [(n + 0.5) * ROW for n in (1, 2, 3, 4)]
+    assert plan.trouble_end == 2
+    assert list(plan.rows_seen(0, 3 * ROW - 1)) == [0, 1, 2]
+
+
+def test_narrow_tables_give_way_before_cells_do():
+    assert cells_plan(LARGE.picture, 1200, Chosen()).shown_cells >= 16
+    assert cells_plan(LARGE.picture, 1500, Chosen()).shown_cells >= 16
+
+
+def test_topics_stay_where_they_stood_until_one_gets_into_trouble():
+    topics = LARGE.picture.topics
+    names = [row.name for row in topics]
+    turned = [*names[:2], *reversed(names[2:])]
+    assert [row.name for row in in_order(topics, turned)] == turned
+    assert [row.name for row in in_order(topics, names[::-1])] == names
+    assert [row.name for row in in_order(topics, names[1:])] == names

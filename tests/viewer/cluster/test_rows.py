@@ -1,0 +1,98 @@
+"""Rows of the picture: trouble comes first, what nobody told is not 0, what users did not make is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_clusters as made
+
+from engine.cluster.state import Queue, QueueEnds
+from viewer.cluster.rows import Figures, Picture, broker_rows, group_rows, known, of_users, producer_rows, topic_rows
+
+FIGURES = Figures({made.A[0]: 100.0}, {"billing": {made.A[0]: 90.0}})
+
+
+def test_topics_in_trouble_come_first_and_their_groups_that_share_queues():
+    first, second = topic_rows(made.small(), FIGURES)
+    assert (first.name, first.trouble, first.worst) == ("OrderPaid", "warn", 4_000)
+    assert first.groups == ("billing", "audit")
+    assert (second.name, second.trouble, second.worst) == ("StockReserved", "", 0)
+    row = first.queues[0]
+    assert (row.group, row.next_offset, row.behind, row.owners) == ("billing", 19_999, 1, (made.C1.client_id,))
+    assert (row.came, row.went, row.others) == (100.0, 90.0, ())
+
+
+def test_the_group_that_is_looked_at_goes_before_others():
+    (first, _) = topic_rows(made.small(), FIGURES, "audit")
+    assert first.groups == ("audit", "billing")
+    assert first.queues[0].group == "audit"
+    assert first.queues[0].others == (19_999,)
+
+
+def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
+    owns = {**made.OWNS, made.C3: (made.B[0],)}
+    row = next(one for one in topic_rows(made.small(owns=owns), FIGURES)[0].queues if one.queue == made.B[1])
+    assert (row.orphan, row.trouble) == (True, "error")
+    state = made.small(owns=owns)
+    silent = [
+        replace(part, groups={**part.groups, "billing": replace(part.groups["billing"], owned={})})
+        if part.groups else part
+        for part in state.brokers
+    ]  # fmt: skip
+    quiet = topic_rows(replace(state, brokers=tuple(silent)), FIGURES)[0]
+    assert [one.orphan for one in quiet.queues] == [False] * 6
+
+
+def test_groups_tell_what_their_clients_own_and_who_is_idle():
+    rows = {row.name: row for row in group_rows(made.small(owns={**made.OWNS, made.C3: ()}), FIGURES, {}, {})}
+    billing = rows["billing"]
+    assert [len(client.owned or ()) for client in billing.clients] == [2, 2, 0]
+    assert (billing.idle, billing.orphans, billing.trouble) == (1, 2, "error")
+    assert rows["audit"].broadcast
+    assert rows["audit"].behind is None
+    assert rows["audit"].orphans == 0
+
+
+def test_two_owners_are_trouble():
+    rows = topic_rows(made.small(owns={**made.OWNS, made.C2: (made.A[1], *made.A[2:])}), FIGURES)
+    row = next(one for one in rows[0].queues if one.queue == made.A[1])
+    assert len(row.owners) == 2
+    assert row.trouble == "warn"
+
+
+def test_brokers_have_their_slaves_and_producers_their_brokers():
+    state = made.small()
+    rows = broker_rows(state, topic_rows(state, FIGURES))
+    assert [(row.name, len(row.slaves), [name for name, _ in row.topics]) for row in rows] == [
+        ("broker-a", 1, ["OrderPaid", "StockReserved"]), ("broker-b", 0, ["OrderPaid"]),
+    ]  # fmt: skip
+    senders = producer_rows(state, {})
+    assert [row.client for row in senders] == [made.P1, made.P2]
+    assert {(row.brokers, row.groups) for row in senders} == {(("broker-a", "broker-b"), ("order-service",))}
+
+
+def test_topics_that_users_did_not_make_are_left_out():
+    state = made.small()
+    own = [Queue(name, "broker-a", 0) for name in ("%RETRY%billing", "broker-a", "Shop", "%DLQ%billing")]
+    first = replace(state.brokers[0], queues={**state.brokers[0].queues, **{one: QueueEnds(0, 1, 1) for one in own}})
+    whole = replace(state, brokers=(first, *state.brokers[1:]))
+    assert len(whole.queues) == 12
+    assert not set(own) & set(of_users(whole))
+
+
+def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
+    def picture(state):
+        topics = topic_rows(state, Figures())
+        return Picture(state, broker_rows(state, topics), topics, group_rows(state, Figures(), {}, {}), ())
+
+    assert not picture(made.small()).large
+    large = picture(made.large())
+    assert large.large
+    assert (large.queues, large.clients) == (1600, 200)
+    assert large.troubles == (2, 2)
+
+
+def test_a_sum_with_a_part_that_nobody_told_is_not_known():
+    assert known([1, 2]) == 3
+    assert known([1, None]) is None
+    assert known([]) == 0

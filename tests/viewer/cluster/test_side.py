@@ -1,0 +1,75 @@
+"""The side column: facts, a minute of the rate, ways on; folded it says what is chosen."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import made_clusters as made
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.cluster.cluster_model import Chosen, Look
+from viewer.cluster.side import FoldedSide, MinuteCurve, SidePanel, _round_up
+from viewer.widgets.basics import Link
+
+
+@pytest.fixture
+def model():
+    return made.looked_at(*(made.small(second) for second in range(0, 20, 2)))
+
+
+def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtbot):
+    panel = SidePanel()
+    shown(panel)
+    model.choose(Chosen("client", made.C3.client_id, "billing"))
+    panel.show_chosen(model, lambda chosen: [(f"to {chosen.group}", "place"), ("no way", None)])
+    said = "\n".join(panel.facts.texts())
+    assert "Client: 10.0.1.3@23#3" in said
+    assert "OrderPaid / broker-b / 0 16,000 · 5,800 behind" in said
+    assert panel.curve.isVisibleTo(panel)
+    assert len(panel.curve._points) == 10
+    chosen, followed = [], []
+    panel.chose.connect(chosen.append)
+    panel.followed.connect(followed.append)
+    links = panel.findChildren(Link)
+    qtbot.mouseClick(next(link for link in links if link.text() == "billing"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(next(link for link in links if link.text() == "to billing"), Qt.MouseButton.LeftButton)
+    assert chosen == [Chosen("group", "billing")]
+    assert followed == ["place"]
+    model.choose(Chosen("names"))
+    panel.show_chosen(model, lambda _chosen: [])
+    assert not panel.curve.isVisibleTo(panel)
+
+
+def test_many_lines_are_cut_with_a_word(shown):
+    model = made.looked_at(made.large(0, topics=2, queues=200, clients=3))
+    model.choose(Chosen("topic", "Topic000"))
+    panel = shown(SidePanel())
+    panel.show_chosen(model, lambda _chosen: [])
+    assert panel.more.text().endswith("lines more: Tables has them")
+    model.take(Look(made.large(5, topics=2, queues=200, clients=3)))
+
+
+def test_the_curve_breaks_where_nobody_measured(shown):
+    curve = shown(MinuteCurve())
+    curve.show_minute(deque([(0, None), (1000, 5.0), (2000, None), (3000, 20.0)]), 3)
+    assert curve.accessibleDescription() == "20 /s"
+    first = curve.grab().toImage()
+    curve.show_minute(deque([(0, None), (1000, 5.0), (2000, 12.0), (3000, 20.0)]), 3)
+    assert curve.grab().toImage() != first
+    curve.show_minute(deque(), -1)
+    assert curve.accessibleDescription() == "…"
+
+
+def test_scales_end_at_round_figures():
+    assert [_round_up(value) for value in (0, 9, 11, 49, 51, 999, 1001)] == [10, 10, 20, 50, 100, 1000, 2000]
+
+
+def test_folded_it_says_what_is_chosen(shown, model):
+    folded = shown(FoldedSide())
+    model.choose(Chosen("group", "billing"))
+    folded.show_chosen(model)
+    assert folded.accessibleName() == "Side column: billing consumer group"
+    folded.click()
+    assert folded.isChecked()
+    folded.grab()

@@ -1,0 +1,82 @@
+"""The cluster of a window: begun, paused, read again, ended; what comes late is left alone."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import pytest
+from made_clusters import Works
+
+from viewer.cluster.cluster_model import Look, NoAddress
+from viewer.cluster.watch import READS, ClusterWatch
+from viewer.runtime.worker import Cancelled
+
+
+@pytest.fixture
+def works() -> Works:
+    return Works()
+
+
+@pytest.fixture
+def watch(works, dressed) -> ClusterWatch:
+    return ClusterWatch(works, lambda work, done, _failed: done(work()))
+
+
+def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
+    heard: list[str] = []
+    watch.looked.connect(lambda: heard.append("looked"))
+    watch.changed.connect(lambda: heard.append("changed"))
+    watch.asked.connect(lambda question: heard.append(question.name))
+    watch.begin("127.0.0.1")
+    assert works.asked == [(READS, (("127.0.0.1:9876",), 1.0))]
+    assert watch.runs
+    works.items(Look(made.small(), made.ASKED))
+    works.items(Look(made.small(5), made.ASKED))
+    assert heard == ["changed", "GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "looked", "looked"]
+    assert watch.model.whole.topics
+
+
+def test_what_comes_after_it_was_stopped_is_left_alone(watch, works):
+    watch.begin("a:1")
+    late = works.items
+    watch.end()
+    assert works.cancelled == [1]
+    late(Look(made.small()))
+    assert watch.model.state is None
+    assert watch.model.standing == "off"
+    works.finished(None, Cancelled())
+    assert not watch.runs
+
+
+def test_a_pause_goes_on_with_the_same_picture(watch, works):
+    watch.pause()
+    assert works.asked == []
+    watch.begin("a:1")
+    works.items(Look(made.small()))
+    watch.pause()
+    assert watch.model.standing == "paused"
+    assert watch.model.stale
+    watch.pause()
+    assert watch.runs
+    assert watch.model.state is not None
+    watch.set_every(5.0)
+    assert works.asked[-1][1] == (("a:1",), 5.0)
+    watch.set_every(5.0)
+    assert len(works.asked) == 3
+
+
+def test_a_worker_that_ends_is_a_failure_that_can_be_tried_again(watch, works):
+    watch.begin("a:1")
+    works.finished(None, RuntimeError("The worker process ended"))
+    assert (watch.model.standing, watch.model.fault) == ("failed", "The worker process ended")
+    assert not watch.runs
+    watch.again()
+    assert watch.runs
+    assert watch.model.fault == ""
+
+
+def test_what_is_no_address_is_refused_and_what_runs_goes_on(watch, works):
+    watch.begin("a:1")
+    with pytest.raises(NoAddress):
+        watch.begin("a:port")
+    assert watch.runs
+    assert works.cancelled == []

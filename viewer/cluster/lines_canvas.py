@@ -1,0 +1,423 @@
+"""The picture of a small cluster: producers left, brokers with each queue as a small Line, consumers right.
+
+A line is a fact: left, this client is connected to that broker; right, this client owns that queue. Where each thing
+stands was computed before (:mod:`viewer.cluster.plan`); only what is in sight is painted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.drawn import (
+    LEFT,
+    RIGHT,
+    Box,
+    ThingCanvas,
+    client_colour,
+    draw_badge,
+    draw_bands,
+    elided,
+    figures_font,
+    same,
+    words_font,
+)
+from viewer.cluster.plan import (
+    BROKER_HIGH,
+    CARD,
+    CARD_HIGH,
+    EDGE,
+    GROUP_HIGH,
+    MIDDLE,
+    QUEUE_HIGH,
+    SLAVE_HIGH,
+    TOPIC_HIGH,
+    LinesPlan,
+    lines_plan,
+)
+from viewer.cluster.rows import LAST, LATE, BrokerRow, ClientRow, GroupRow, ProducerRow, QueueRow
+from viewer.cluster.words import UNTOLD, count, how_it_consumes, owner_words, rate, release, software
+from viewer.look.assets import icon_pixmap, tr
+from viewer.look.formats import clock
+from viewer.look.theme import C, scale, theme
+from viewer.widgets.paint import mark
+
+LINE_AT, FIGURES = 48, 276
+"""Px at the left of a queue's Line, and for what stands at its right."""
+IN, NEXT, BEHIND = (222, 44), (118, 100), (46, 68)
+"""Of the figures: px from their right edge to that of the brokers, and their width."""
+
+
+class LinesCanvas(ThingCanvas):
+    """Draws :attr:`model`'s picture; :meth:`show_picture` after each reading."""
+
+    def __init__(self) -> None:
+        super().__init__("cluster.lines", tr("The cluster as lines"))
+        self.plan: LinesPlan = lines_plan(self.model.picture, 0)
+
+    def show_picture(self) -> None:
+        """Lay out and draw what the model has in sight."""
+        self.plan = lines_plan(self.model.picture, self._room() / scale())
+        self.setMinimumSize(round(lines_plan(self.model.picture, 0).width * scale()), self._high())
+        self.updateGeometry()
+        self.update()
+
+    def _room(self) -> int:
+        parent = self.parentWidget()
+        return parent.width() if parent is not None else self.width()
+
+    def _high(self) -> int:
+        return math.ceil(self.plan.height * scale())
+
+    def _fit(self) -> None:
+        if hasattr(self, "plan"):
+            self.show_picture()
+
+    def sizeHint(self) -> QSize:
+        return QSize(round(self.plan.width * scale()), self._high())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if abs(self.plan.width - self.width() / scale()) > 1:
+            self.plan = lines_plan(self.model.picture, self.width() / scale())
+
+    # ---- what can be chosen ------------------------------------------------------------------------------------------
+
+    def columns(self) -> Sequence[Sequence[Box]]:
+        plan = self.plan
+        left: list[Box] = [
+            (QRectF(EDGE, y, CARD, CARD_HIGH), Chosen("producer", row.client.client_id)) for row, y in plan.senders
+        ]
+        middle: list[Box] = [
+            (QRectF(MIDDLE, 12, plan.middle, 24), Chosen("names")),
+            *((QRectF(MIDDLE, y, plan.middle, BROKER_HIGH), Chosen("broker", row.name)) for row, y, _ in plan.brokers),
+            *((QRectF(MIDDLE, y, plan.middle, TOPIC_HIGH), Chosen("topic", name)) for name, _, y in plan.topics),
+            *((self._queue_box(number), Chosen("queue", group=row.group, queue=row.queue))
+              for number, row in enumerate(plan.queues)),
+            *((QRectF(MIDDLE, y, plan.middle, SLAVE_HIGH), Chosen("broker", part.name)) for part, y in plan.slaves),
+        ]  # fmt: skip
+        right: list[Box] = [
+            *((QRectF(plan.right_edge, y, CARD, GROUP_HIGH - 6), Chosen("group", row.name)) for row, y in plan.groups),
+            *((QRectF(plan.right_edge, y, CARD, CARD_HIGH), Chosen("client", row.client.client_id, row.group))
+              for row, y in plan.clients),
+        ]  # fmt: skip
+        return [sorted(column, key=lambda one: one[0].top()) for column in (left, middle, right)]
+
+    def _queue_box(self, number: int) -> QRectF:
+        return QRectF(MIDDLE, self.plan.queue_y[number] - QUEUE_HIGH / 2, self.plan.middle, QUEUE_HIGH)
+
+    def right_of(self, chosen: Chosen) -> Chosen | None:
+        """Producer → broker → its first group; queue → its owner; topic → its group."""
+        model = self.model
+        match chosen.kind:
+            case "producer":
+                sender = model.find_producer(chosen.name)
+                return Chosen("broker", sender.brokers[0]) if sender is not None and sender.brokers else None
+            case "queue":
+                row = next((one for one in self.plan.queues if one.queue == chosen.queue), None)
+                if row is not None and row.owners:
+                    return Chosen("client", row.owners[0], row.group)
+                return Chosen("group", row.group) if row is not None and row.group else None
+            case "topic":
+                topic = model.find_topic(chosen.name)
+                return Chosen("group", topic.groups[0]) if topic is not None and topic.groups else None
+            case "broker" | "names":
+                return Chosen("group", self.plan.groups[0][0].name) if self.plan.groups else None
+        return None
+
+    def left_of(self, chosen: Chosen) -> Chosen | None:
+        """Client → its first queue; group → its topic; queue, topic, broker → who sends to the broker."""
+        model = self.model
+        match chosen.kind:
+            case "client":
+                client = model.find_client(chosen.group, chosen.name)
+                owned = client.owned if client is not None else None
+                return Chosen("queue", group=chosen.group, queue=owned[0]) if owned else None
+            case "group":
+                group = model.find_group(chosen.name)
+                topics = list(group.group.subscriptions) if group is not None else []
+                return Chosen("topic", topics[0]) if topics else None
+            case "queue" | "topic" | "broker" | "names":
+                senders = self.plan.senders
+                return Chosen("producer", senders[0][0].client.client_id) if senders else None
+        return None
+
+    # ---- painting ----------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p, z = QPainter(self), scale()
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.fillRect(event.rect(), C("window"))
+        p.scale(z, z)
+        top, bottom = event.rect().top() / z, event.rect().bottom() / z
+        plan, chosen = self.plan, self.model.chosen
+        strong = chosen.name if chosen.kind in {"client", "producer"} else ""
+        self._heads(p)
+        draw_bands(p, plan.left, strong, top, bottom)
+        draw_bands(p, plan.right, strong, top, bottom)
+        for broker, y, end in plan.brokers:
+            if end >= top and y <= bottom:
+                self._broker(p, broker, y, end)
+        for name, queues, y in plan.topics:
+            if y + TOPIC_HIGH >= top and y <= bottom:
+                self._topic(p, name, queues, y)
+        for number in plan.queues_seen(top, bottom):
+            self._queue(p, plan.queues[number], float(plan.queue_y[number]))
+        for part, y in plan.slaves:
+            self._slave(p, f"{tr('slave {n}', n=part.broker_id)}", f"{part.address} · {release(part)}", part.words, y)
+        for sender, y in plan.senders:
+            if y + CARD_HIGH >= top and y <= bottom:
+                self._sender(p, sender, y)
+        for group, y in plan.groups:
+            self._group(p, group, y)
+        for client, y in plan.clients:
+            if y + CARD_HIGH >= top and y <= bottom:
+                self._client(p, client, y)
+        self._legend(p, self.height() / z - 30)
+        self.paint_focus(p)
+
+    def _heads(self, p: QPainter) -> None:
+        plan, picture, model = self.plan, self.model.picture, self.model
+        p.setFont(words_font())
+        p.setPen(C("text2"))
+        senders = tr("{n:,} producers", n=len(picture.producers))
+        came = [row.came for row in picture.brokers if row.came is not None]
+        if came:
+            senders += f" · {rate(sum(came))}"
+        p.drawText(QRectF(EDGE, 12, 300, 20), LEFT, senders)
+        words = " · ".join((tr("{n:,} brokers", n=len(picture.brokers)), tr("{n:,} topics", n=len(picture.topics)),
+                            tr("{n:,} queues", n=picture.queues)))  # fmt: skip
+        p.drawText(QRectF(MIDDLE, 12, plan.middle, 20), LEFT, words)
+        words = f"{tr('{n:,} consumers', n=picture.clients)} · {tr('{n:,} groups', n=len(picture.groups))}"
+        p.drawText(QRectF(plan.right_edge, 12, CARD, 20), LEFT, words)
+        state = model.state
+        wrong = [a for a, said in state.name_servers.items() if said] if state is not None else []
+        said = tr("name server {address}", address=", ".join(model.addresses))
+        p.setFont(words_font(12, 500))
+        said = elided(p, said, plan.middle * 0.55)
+        wide = p.fontMetrics().horizontalAdvance(said)
+        mark(p, "warn" if wrong or model.stale else "ok", QPointF(MIDDLE + plan.middle - wide - 12, 23), 4.2)
+        p.setPen(C("accent"))
+        p.drawText(QRectF(MIDDLE, 12, plan.middle, 20), RIGHT, said)
+
+    def _broker(self, p: QPainter, row: BrokerRow, y: float, end: float) -> None:
+        wide, part = self.plan.middle, row.master
+        on = same(self.model.chosen, Chosen("broker", row.name))
+        p.setPen(QPen(C("accent" if on else "line"), 2 if on else 1))
+        p.setBrush(C("pane"))
+        p.drawRoundedRect(QRectF(MIDDLE + 0.5, y + 0.5, wide - 1, end - y - 1), 6, 6)
+        role = "text3" if part is None or part.words else "text"
+        self._icon(p, "broker", "text2", MIDDLE + 12, y + 11)
+        p.setFont(words_font(13, 600))
+        p.setPen(C(role))
+        name = elided(p, row.name, 160)
+        p.drawText(QRectF(MIDDLE + 38, y, 170, BROKER_HIGH), LEFT, name)
+        at = MIDDLE + 46 + p.fontMetrics().horizontalAdvance(name)
+        p.setFont(words_font())
+        p.setPen(C("text2"))
+        what = tr("no master") if part is None else f"{tr('master')} · {release(part) or UNTOLD}"
+        p.drawText(QRectF(at, y, 180, BROKER_HIGH), LEFT, what)
+        p.setFont(figures_font())
+        p.setPen(C("warn" if part is not None and part.words else "text3"))
+        said = "" if part is None else f"{part.address} · {tr('in {rate}', rate=rate(row.came))}"
+        if part is not None and part.words:
+            said = f"{tr('As of {time}', time=clock(part.at))} · {part.words}" if part.at else part.words
+        room = MIDDLE + wide - 14 - at - 130
+        p.drawText(QRectF(at + 130, y, room, BROKER_HIGH), RIGHT, elided(p, said, room, Qt.TextElideMode.ElideRight))
+        p.fillRect(QRectF(MIDDLE + 1, y + BROKER_HIGH - 1, wide - 2, 1), C("hair"))
+
+    def _topic(self, p: QPainter, name: str, queues: Sequence[QueueRow], y: float) -> None:
+        right = MIDDLE + self.plan.middle
+        if same(self.model.chosen, Chosen("topic", name)):
+            p.fillRect(QRectF(MIDDLE + 1, y, self.plan.middle - 2, TOPIC_HIGH), C("select"))
+        p.setFont(words_font(12, 600))
+        p.setPen(C("text"))
+        room = self.plan.middle - FIGURES - 22
+        said = elided(p, name, room)
+        p.drawText(QRectF(MIDDLE + 14, y, room, TOPIC_HIGH), LEFT, said)
+        room -= p.fontMetrics().horizontalAdvance(said) + 12
+        p.setFont(words_font(11))
+        p.setPen(C("text3"))
+        note = tr("last {n:,} entries", n=LAST)
+        if p.fontMetrics().horizontalAdvance(note) <= room:
+            p.drawText(QRectF(right - FIGURES - 8 - room, y, room, TOPIC_HIGH), RIGHT, note)
+        group = next((row.group for row in queues if row.group), "")
+        for (at, wide), words in (
+            (IN, tr("In /s")), (NEXT, tr("Next offset") if group else tr("Max offset")), (BEHIND, tr("Behind")),
+        ):  # fmt: skip
+            p.drawText(QRectF(right - at - wide, y, wide, TOPIC_HIGH), RIGHT, words)
+
+    def _queue(self, p: QPainter, row: QueueRow, y: float) -> None:
+        plan, model, chosen = self.plan, self.model, self.model.chosen
+        right = MIDDLE + plan.middle
+        mine = chosen.kind == "client" and chosen.name in row.owners
+        if mine or (chosen.kind == "queue" and chosen.queue == row.queue):
+            p.fillRect(QRectF(MIDDLE + 1, y - QUEUE_HIGH / 2, plan.middle - 2, QUEUE_HIGH), C("select", 0.7))
+        p.setFont(figures_font())
+        p.setPen(C("text"))
+        p.drawText(QRectF(MIDDLE + 14, y - 10, 34, 20), LEFT, f"q{row.queue.queue_id}")
+        group = model.find_group(row.group)
+        badge = model.badge(row.owners[0]) if row.owners else None
+        ground = client_colour(badge.place) if badge is not None else C("text3")
+        self._line(p, row, QRectF(MIDDLE + LINE_AT, y - 5, plan.middle - LINE_AT - FIGURES - 8, 10), ground)
+        late = (row.behind or 0) >= LATE
+        p.setPen(C("text3"))
+        p.setFont(figures_font())
+        self._figure(p, IN, y, UNTOLD if row.came is None else f"{row.came:,.0f}")
+        p.setPen(C("accent"))
+        offset = row.next_offset if row.group else row.ends.max_offset
+        self._figure(p, NEXT, y, count(offset))
+        p.setPen(C("warn" if late else "text2"))
+        p.setFont(figures_font(12, 600 if late else 400))
+        if row.group:
+            self._figure(p, BEHIND, y, count(row.behind))
+        at = QRectF(right - 38, y - 8, 28, 16)
+        if len(row.owners) > 1:
+            for number, one in enumerate(row.owners[:2]):
+                draw_badge(p, at.adjusted(number * 10 - 10, 0, number * 10 - 10, 0), model.badge(one))
+            mark(p, "warn", QPointF(right - 56, y), 4.2)
+        elif badge is not None:
+            draw_badge(p, at, badge)
+        elif row.orphan:
+            mark(p, "error", QPointF(right - 24, y), 4.5)
+        elif row.group and group is not None and not group.broadcast:
+            p.setPen(C("text3"))
+            p.drawText(at, RIGHT, UNTOLD)
+        if row.orphan:
+            p.setFont(words_font(11, 600))
+            p.setPen(C("error"))
+            p.drawText(QRectF(right - 146, y + 6, 100, 14), RIGHT, owner_words(model, row))
+
+    def _figure(self, p: QPainter, where: tuple[int, int], y: float, words: str) -> None:
+        at, wide = where
+        p.drawText(QRectF(MIDDLE + self.plan.middle - at - wide, y - 10, wide, 20), RIGHT, words)
+
+    def _line(self, p: QPainter, row: QueueRow, box: QRectF, ground: QColor) -> None:
+        """Its last entries: consumed blue, not consumed amber, the owner's tick where its group reads next."""
+        p.fillRect(box, C("posLog", 0.42 if theme.dark else 0.30))
+        held = row.ends.max_offset - row.ends.min_offset
+        if held <= 0:
+            return
+        if row.orphan:
+            p.setPen(QPen(C("error"), 1.2))
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            p.drawRect(box)
+        for other in row.others:
+            at = self._at(box, row.ends.max_offset - other)
+            p.fillRect(QRectF(at - 1, box.top() - 2, 1.5, box.height() + 4), C("text3"))
+        if row.next_offset is None:
+            return
+        at = self._at(box, row.ends.max_offset - row.next_offset)
+        if (row.behind or 0) >= LATE:
+            p.fillRect(QRectF(at, box.top(), box.right() - at, box.height()), C("warn", 0.85))
+            p.fillRect(QRectF(box.right() - 1.5, box.top() - 3, 1.5, box.height() + 6), C("posLog"))
+        p.fillRect(QRectF(at - 3, box.top() - 4, 3, box.height() + 8), ground)
+
+    @staticmethod
+    def _at(box: QRectF, behind: int) -> float:
+        return box.right() - box.width() * min(max(behind, 0), LAST) / LAST
+
+    def _slave(self, p: QPainter, name: str, note: str, words: str, y: float) -> None:
+        p.fillRect(QRectF(MIDDLE + 1, y, self.plan.middle - 2, 1), C("hair"))
+        self._icon(p, "broker", "text3", MIDDLE + 12, y + 10)
+        p.setFont(words_font(12, 600))
+        p.setPen(C("text"))
+        p.drawText(QRectF(MIDDLE + 38, y, 90, SLAVE_HIGH), LEFT, name)
+        p.setFont(figures_font())
+        p.setPen(C("warn" if words else "text2"))
+        room = self.plan.middle - 150
+        p.drawText(QRectF(MIDDLE + 130, y, room, SLAVE_HIGH), LEFT, elided(p, f"{note} {words}".strip(), room))
+
+    def _sender(self, p: QPainter, row: ProducerRow, y: float) -> None:
+        chosen = Chosen("producer", row.client.client_id)
+        name = row.groups[0] if row.groups else row.client.client_id
+        self._card(p, EDGE, y, chosen, row.left)
+        draw_badge(p, QRectF(EDGE + 10, y + 10, 28, 16), row.badge, gone=row.left)
+        p.setFont(words_font(13, 600))
+        p.setPen(C("text3" if row.left else "text"))
+        p.drawText(QRectF(EDGE + 46, y + 8, CARD - 54, 20), LEFT, elided(p, name, CARD - 56))
+        self._note(p, EDGE, y, row.left, software(row.client.language, row.client.version), "")
+
+    def _client(self, p: QPainter, row: ClientRow, y: float) -> None:
+        x = self.plan.right_edge
+        self._card(p, x, y, Chosen("client", row.client.client_id, row.group), row.left)
+        draw_badge(p, QRectF(x + 10, y + 10, 28, 16), row.badge, gone=row.left)
+        p.setFont(words_font(13, 600))
+        p.setPen(C("text3" if row.left else "text"))
+        name = software(row.client.language, row.client.version)
+        p.drawText(QRectF(x + 46, y + 8, CARD - 54, 20), LEFT, elided(p, name, CARD - 110))
+        late = (row.behind or 0) >= LATE
+        idle = row.owned == () and not row.left
+        if late or idle:
+            word = tr("behind") if late else tr("idle")
+            p.setFont(words_font(12, 600))
+            wide = p.fontMetrics().horizontalAdvance(word)
+            mark(p, "warn" if late else "note", QPointF(x + CARD - 18 - wide, y + 18), 4.2)
+            p.setPen(C("warn" if late else "note"))
+            p.drawText(QRectF(x, y + 8, CARD - 10, 20), RIGHT, word)
+        owned = UNTOLD if row.owned is None else tr("{n:,} queues", n=len(row.owned))
+        self._note(p, x, y, row.left, owned, rate(row.went))
+
+    def _card(self, p: QPainter, x: float, y: float, thing: Chosen, left: bool) -> None:
+        on = same(self.model.chosen, thing)
+        p.setPen(QPen(C("accent"), 2) if on else QPen(C("line"), 1, Qt.PenStyle.DashLine if left else
+                                                      Qt.PenStyle.SolidLine))  # fmt: skip
+        p.setBrush(C("select" if on else "pane"))
+        inset = 1 if on else 0.5
+        p.drawRoundedRect(QRectF(x, y, CARD, CARD_HIGH).adjusted(inset, inset, -inset, -inset), 6, 6)
+
+    def _note(self, p: QPainter, x: float, y: float, left: bool, note: str, figure: str) -> None:
+        p.setFont(words_font())
+        p.setPen(C("text2"))
+        said = f"– {tr('left')}" if left else note
+        p.drawText(QRectF(x + 11, y + 34, CARD - 100, 18), LEFT, elided(p, said, CARD - 100))
+        p.setFont(figures_font())
+        p.drawText(QRectF(x + 10, y + 34, CARD - 20, 18), RIGHT, "" if left else figure)
+
+    def _group(self, p: QPainter, row: GroupRow, y: float) -> None:
+        x = self.plan.right_edge
+        if same(self.model.chosen, Chosen("group", row.name)):
+            p.setPen(QPen(C("accent"), 2))
+            p.setBrush(C("select"))
+            p.drawRoundedRect(QRectF(x, y, CARD, GROUP_HIGH - 6).adjusted(1, 1, -1, -1), 6, 6)
+        p.setFont(words_font(13, 600))
+        p.setPen(C("text"))
+        p.drawText(QRectF(x + 8, y + 2, CARD, 20), LEFT, elided(p, row.name, CARD - 30))
+        if row.trouble:
+            mark(p, row.trouble, QPointF(x + CARD - 12, y + 13), 4.2)
+        p.setFont(words_font())
+        p.setPen(C("text2"))
+        p.drawText(
+            QRectF(x + 8, y + 22, CARD - 8, 18),
+            LEFT,
+            elided(p, how_it_consumes(row), CARD - 12, Qt.TextElideMode.ElideRight),
+        )
+
+    def _legend(self, p: QPainter, y: float) -> None:
+        x = float(EDGE)
+        for wide, words in ((1.5, f"{tr('up to')} 200 /s"), (3, "400 /s"), (8, "1,000 /s")):
+            p.setPen(QPen(C("text3"), wide, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+            p.drawLine(QPointF(x, y + 10), QPointF(x + 22, y + 10))
+            x = self._word(p, x + 30, y, words)
+        p.setPen(QPen(C("text3"), 1.5, Qt.PenStyle.DashLine))
+        p.drawLine(QPointF(x, y + 10), QPointF(x + 22, y + 10))
+        x = self._word(p, x + 30, y, tr("broadcast"))
+        p.fillRect(QRectF(x, y + 5, 22, 10), C("warn", 0.85))
+        x = self._word(p, x + 30, y, tr("not consumed yet"))
+        self._word(p, x, y, tr("left: connected; what it sends to is not told"))
+
+    @staticmethod
+    def _word(p: QPainter, x: float, y: float, words: str) -> float:
+        p.setFont(words_font())
+        p.setPen(C("text2"))
+        wide = p.fontMetrics().horizontalAdvance(words)
+        p.drawText(QRectF(x, y, wide + 4, 20), LEFT, words)
+        return x + wide + 22
+
+    @staticmethod
+    def _icon(p: QPainter, name: str, role: str, x: float, y: float) -> None:
+        p.drawPixmap(QRectF(x, y, 18, 18), icon_pixmap(name, C(role), 18, 2.0), QRectF(0, 0, 36, 36))

@@ -1,0 +1,645 @@
+"""The Cluster view: name servers to ask, the picture with what is chosen beside it, tables of all of it.
+
+Reading is done by the window's :class:`~viewer.cluster.watch.ClusterWatch`, which outlives this pane; what stands here
+is drawn from its model. Administrators' requests only: nothing in a cluster is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QLineEdit,
+    QMenu,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.whole_file import whole_text
+from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
+from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
+from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
+from viewer.cluster.drawn import same
+from viewer.cluster.lines_canvas import LinesCanvas
+from viewer.cluster.plan import ROW
+from viewer.cluster.side import FoldedSide, SidePanel
+from viewer.cluster.words import fault_words, markdown, standing_words, thing_place_words
+from viewer.look.assets import tr, words
+from viewer.look.formats import clock
+from viewer.look.theme import px, scale
+from viewer.pane import Pane
+from viewer.pane.copying import command_copier, table_commands
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.widgets.basics import (
+    Button,
+    Field,
+    Glyph,
+    Key,
+    Label,
+    Link,
+    PaneHead,
+    Paper,
+    Tool,
+    column,
+    icon,
+    row,
+    stacked,
+)
+from viewer.widgets.record_state import State, StateLine
+from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_window import ListSource
+from viewer.widgets.word_tabs import WordTabs
+
+if TYPE_CHECKING:
+    from viewer.cluster.watch import ClusterWatch
+    from viewer.runtime.settings import Settings
+    from viewer.runtime.store_session import StoreSession
+
+PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
+         ("two", words("Two owners")))  # fmt: skip
+SLIM = 1300
+"""Px of the view below which the side column is folded."""
+
+
+class ClusterPane(Pane):
+    """See the module. ``watch`` comes once the pane was made."""
+
+    wants_tree = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("cluster.pane")
+        self.watch: ClusterWatch | None = None
+        self.model = ClusterModel()
+        self._settings: Settings | None = None
+        self._said = ""
+        self._build()
+        self._show()
+
+    # ---- building ----------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        bar = self._bar()
+        self.fault = StateLine()
+        self.fault.setObjectName("cluster.fault")
+        self.lines, self.cells, self.heads = LinesCanvas(), CellsCanvas(), CellsHead()
+        self.map, self.opened = QueueMap(), TopicQueues()
+        self.opened_head = PaneHead("", "")
+        for canvas in (self.lines, self.cells, self.map, self.opened):
+            canvas.chose.connect(self.choose)
+            canvas.followed.connect(self.follow)
+            canvas.link_of = self.link_of
+        self._lines_area, self._cells_area = _scrolled(self.lines), _scrolled(self.cells)
+        self._cells_area.verticalScrollBar().valueChanged.connect(lambda _at: self._show_map())
+        self._cells_area.horizontalScrollBar().valueChanged.connect(lambda _at: self._show_map())
+        self._cells_area.viewport().installEventFilter(self)
+        self.cells.laid.connect(self._show_map)
+        large = stacked(self.map, self.heads, self._cells_area, self.opened_head, self.opened, room=2)
+        self.table, self.requests = RecordView("cluster.table", LINES), RecordView("cluster.requests", REQUESTS)
+        self.table.setAccessibleName(tr("Lines of the picture"))
+        self.requests.setAccessibleName(tr("Requests of administrators"))
+        self.table.placeRequested.connect(self.placeRequested)
+        self.table.rowChosen.connect(self._row_chosen)
+        self.table.copier = command_copier(self.table, "")
+        self.requests_head = PaneHead(tr("Requests"), tr("asked of name servers and brokers"))
+        tables = stacked(PaneHead(tr("Lines"), tr("a row each queue and group")), self.table, self.table.strip,
+                         self.requests_head, self.requests, self.requests.strip, room=1)  # fmt: skip
+        tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
+        self.pages = QStackedWidget()
+        for page in (self._empty_page(), self._lines_area, large, tables):
+            self.pages.addWidget(page)
+        self.side, self.folded = SidePanel(), FoldedSide()
+        self.side.chose.connect(self.choose)
+        self.side.followed.connect(self.placeRequested)
+        self.folded.toggled.connect(lambda _on: self._fit_side())
+        body = row(self.pages, self.side, self.folded, gap=0)
+        body.box.setStretch(0, 1)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(stacked(bar, self._filters(), self.fault, body, room=3))
+        self.lead = self.address
+
+    def _bar(self) -> QWidget:
+        self.address = Field(tr("Name server, HOST:9876"), code=True, width=270)
+        self.address.setObjectName("cluster.address")
+        self.address.setAccessibleName(tr("Name servers"))
+        self.address.returnPressed.connect(self.connect_now)
+        self.address.textEdited.connect(lambda _text: self._fault_at_field(""))
+        self.known = self.address.addAction(icon("chevron-down"), QLineEdit.ActionPosition.TrailingPosition)
+        self.known.setToolTip(tr("Clusters looked at before (Down)"))
+        self.known.triggered.connect(lambda _on: self._show_known())
+        self.address.installEventFilter(self)
+        self.go = Button(tr("Connect"), "primary")
+        self.go.setObjectName("cluster.go")
+        self.go.clicked.connect(self.connect_or_end)
+        self.pause = Tool("pause", tr("Pause reading, or go on (Space)"), checkable=True)
+        self.pause.setObjectName("cluster.pause.tool")
+        self.pause.clicked.connect(lambda _on: self.pause_now())
+        self.again = Tool("refresh", tr("Read now"))
+        self.again.setObjectName("cluster.again.tool")
+        self.again.clicked.connect(self.read_again)
+        self.every = QComboBox()
+        self.every.setObjectName("cluster.every")
+        self.every.setAccessibleName(tr("Seconds between two readings"))
+        for seconds in EVERY:
+            self.every.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
+        self.every.activated.connect(lambda _at: self._every_chosen())
+        self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
+        self.copy.setObjectName("cluster.markdown")
+        self.copy.clicked.connect(lambda _on: self.ask_markdown())
+        self.tabs = WordTabs("cluster.tabs", (("lines", tr("Lines")), ("tables", tr("Tables"))))
+        self.tabs.chosen.connect(lambda _key: self._tab_chosen())
+        made = Paper("pane", ("bottom",))
+        line = row(self.address, self.go, self.pause, self.again, self.every, None, self.copy, 8, self.tabs, 8,
+                   margins=(12, 6, 10, 6))  # fmt: skip
+        box = QVBoxLayout(made)
+        box.setContentsMargins(0, 0, 0, 1)
+        box.addWidget(line)
+        return made
+
+    def _filters(self) -> QWidget:
+        self.filter = Field(tr("Topic, group, client or address"), icon_name="filter", width=300)
+        self.filter.setObjectName("cluster.filter")
+        self.filter.textChanged.connect(lambda _text: self._filtered())
+        self.pills: dict[str, Button] = {}
+        for key, said in PILLS:
+            pill = self.pills[key] = Button(tr(said), "pill")
+            pill.setObjectName(f"cluster.only.{key}")
+            pill.setCheckable(True)
+            pill.clicked.connect(lambda _on, key=key: self._pill(key))
+        self.troubles = Label("", 12, "text3")
+        self.filters = Paper("pane", ("bottom",))
+        line = row(self.filter, Key("Ctrl L"), *self.pills.values(), None, self.troubles, margins=(12, 6, 12, 6))
+        box = QVBoxLayout(self.filters)
+        box.setContentsMargins(0, 0, 0, 1)
+        box.addWidget(line)
+        return self.filters
+
+    def _empty_page(self) -> QWidget:
+        self.empty_title = Label("", 18, "text", 600)
+        self.empty_words = Label("", 13, "text2", wrap=True, select=True)
+        self.empty_words.setObjectName("cluster.empty")
+        self.recent = column(gap=6)
+        inner = column(row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words,
+                       self.recent, gap=12)  # fmt: skip
+        inner.setMaximumWidth(px(560))
+        ground = Paper("window")
+        box = QVBoxLayout(ground)
+        box.setContentsMargins(px(24), px(48), px(24), px(24))
+        box.addWidget(inner, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        return ground
+
+    # ---- what the window calls ---------------------------------------------------------------------------------------
+
+    def use(self, settings: Settings) -> None:
+        """The addresses that were asked before."""
+        self._settings = settings
+        self._fill_recent()
+
+    def set_watch(self, watch: ClusterWatch) -> None:
+        """The cluster of this window; once."""
+        self.watch, self.model = watch, watch.model
+        for canvas in (self.lines, self.cells, self.map, self.opened):
+            canvas.model = watch.model
+        watch.looked.connect(self._show)
+        watch.changed.connect(self._show)
+        if self.model.address:
+            self.address.setText(self.model.address)
+        self.filter.setText(self.model.text)
+        self.every.setCurrentIndex(max(self.every.findData(self.model.every), 0))
+        self._show()
+
+    def set_session(self, session: StoreSession | None) -> None:
+        """Another store is open: other queues are links."""
+        super().set_session(session)
+        if session is not None:
+            session.surveyed.connect(self._show)
+        self._show()
+
+    def show_place(self, place: Place) -> None:
+        """The view as a whole; ``cluster:HOST:PORT`` asks that name server."""
+        if place.name and self.watch is not None and place.name != self.model.address:
+            self._ask(place.name)
+        self._show()
+
+    def retheme(self) -> None:
+        """Colours, fonts or zoom changed."""
+        for table in (self.table, self.requests):
+            table.refresh_look()
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Narrow windows fold the side column."""
+        super().resizeEvent(event)
+        self._fit_side()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The table of cells has another size: the map's frame follows. Down in the field: what was asked before."""
+        if watched is self.address:
+            if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down and self.known.isVisible():
+                if event.type() == QEvent.Type.KeyPress:
+                    self._show_known()
+                return True
+        elif event.type() == QEvent.Type.Resize:
+            self._show_map()
+        return False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space pauses."""
+        if event.key() == Qt.Key.Key_Space:
+            self.pause_now()
+        else:
+            super().keyPressEvent(event)
+
+    def status(self) -> str:
+        """How it stands."""
+        return standing_words(self.model)
+
+    def busy(self) -> bool:
+        """Whether the first reading is under way."""
+        return self.model.standing == "connecting" and self.model.state is None and self.isVisible()
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Connecting, pausing, exporting; the tables' own where they are in front."""
+        found: dict[str, Callable[[], object]] = {
+            "cluster.connect": self.connect_or_end,
+            "cluster.pause": self.pause_now,
+            "view.refresh": self.read_again,
+            "filter.focus": self.filter.setFocus,
+            "cluster.export": self.ask_markdown,
+            "cluster.copy": self.copy_markdown,
+        }
+        if self.session is not None and self.tabs.key == "tables":
+            found |= table_commands(self, self._table, "cluster.jsonl")
+        return found
+
+    def _table(self) -> RecordView:
+        return self.requests if self.requests.hasFocus() else self.table
+
+    # ---- whom it asks ------------------------------------------------------------------------------------------------
+
+    def connect_or_end(self) -> None:
+        """Ask the name servers of the field, or nobody any more."""
+        if self.watch is not None and self.watch.runs:
+            self.watch.end()
+            self.did.emit("cluster.end", tr("Disconnect from the cluster"), {"address": self.model.address}, "")
+        else:
+            self.connect_now()
+
+    def connect_now(self) -> None:
+        """Ask the name servers of the field."""
+        self._ask(self.address.text())
+
+    def _ask(self, text: str, _on: bool = False) -> None:
+        if self.watch is None:
+            return
+        self.address.setText(text)
+        try:
+            self.watch.begin(text)
+        except NoAddress as error:
+            self._fault_at_field(tr("“{text}” is no address. Expected HOST:PORT, as 127.0.0.1:9876; several apart by ;",
+                                    text=str(error)))  # fmt: skip
+            return
+        self._fault_at_field("")
+        self.address.setText(self.model.address)
+        if self._settings is not None:
+            self._settings.remember_cluster(self.model.address)
+            self._fill_recent()
+        line = f"storescope cluster '{self.model.address}'"
+        self.did.emit("cluster.connect", tr("Look at a cluster"), {"address": self.model.address}, line)
+        self.placeMoved.emit(Place("cluster", name=self.model.address))
+
+    def _fault_at_field(self, said: str) -> None:
+        field = self.address
+        field.setProperty("state", "error" if said else "")
+        field.style().polish(field)
+        field.setToolTip(said)
+        field.setAccessibleDescription(said)
+        if said:
+            self.fault.show_state(State("error", said))
+            self.statusMessage.emit(said)
+        else:
+            self._show_fault()
+
+    def _fill_recent(self) -> None:
+        known = self._settings.clusters if self._settings is not None else []
+        self.known.setVisible(bool(known))
+        if not self.address.text() and known:
+            self.address.setText(known[0])
+        while (item := self.recent.box.takeAt(0)) is not None:
+            part = item.widget()
+            if part is not None:
+                part.hide()
+                part.deleteLater()
+        for address in known[:4]:
+            link = Link(address, 13, code=True)
+            link.clicked.connect(lambda address=address: self._ask(address))
+            self.recent.box.addWidget(link)
+
+    def _show_known(self) -> None:
+        """The clusters that were looked at before, to choose one."""
+        menu = QMenu(self.address)
+        menu.setObjectName("cluster.known")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for address in self._settings.clusters if self._settings is not None else []:
+            menu.addAction(address).triggered.connect(partial(self._ask, address))
+        menu.popup(self.address.mapToGlobal(QPoint(0, self.address.height())))
+
+    def pause_now(self) -> None:
+        """Stop reading, or go on."""
+        if self.watch is not None:
+            self.watch.pause()
+
+    def read_again(self) -> None:
+        """Read now, from the start."""
+        if self.watch is not None:
+            self.watch.again()
+
+    def _every_chosen(self) -> None:
+        if self.watch is not None:
+            self.watch.set_every(float(self.every.currentData()))
+
+    # ---- what is chosen ----------------------------------------------------------------------------------------------
+
+    def choose(self, chosen: Chosen) -> None:
+        """Choose a thing of the picture."""
+        self.model.choose(chosen)
+        self._show_pictures()
+        self._show_side()
+        self._bring_into_view(chosen)
+        said = thing_place_words(self.model, chosen)
+        self.placeMoved.emit(Place("cluster", name=self.model.address, part=said))
+
+    def _bring_into_view(self, chosen: Chosen) -> None:
+        area, canvas = (
+            (self._cells_area, self.cells) if self.pages.currentIndex() == 2 else (self._lines_area, self.lines)
+        )
+        box = canvas.box_of(chosen)
+        if box is not None:
+            middle = box.center() * scale()
+            area.ensureVisible(round(middle.x()), round(middle.y()), round(box.width() * scale() / 2),
+                               round(box.height() * scale()))  # fmt: skip
+
+    def _row_chosen(self, row: LineRow | None) -> None:
+        if row is not None and not same(row.chosen, self.model.chosen):
+            self.model.choose(row.chosen)
+            self._show_side()
+
+    def link_of(self, chosen: Chosen) -> object | None:
+        """Where a thing leads to in the open store; None where that has no such topic, or none is open."""
+        session = self.session
+        if session is None or session.survey is None:
+            return None
+        if chosen.kind in {"group", "client"}:
+            return Place("groups", name=chosen.group or chosen.name)
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
+        if not any(one.name == topic for one in session.survey.topics):
+            return None
+        row = self.model.find_queue(chosen.queue)
+        if row is None:
+            return places.queue(topic, chosen.queue.queue_id if chosen.queue is not None else None)
+        offset = row.next_offset if row.next_offset is not None and row.next_offset < row.ends.max_offset else None
+        return places.queue(topic, row.queue.queue_id, offset)
+
+    def follow(self, chosen: Chosen) -> None:
+        """Go on to where a thing leads."""
+        place = self.link_of(chosen)
+        if place is not None:
+            self.placeRequested.emit(place)
+        else:
+            self.statusMessage.emit(self._why_not(chosen))
+
+    def _why_not(self, chosen: Chosen) -> str:
+        if self.session is None:
+            return tr("No store is open: nothing of the cluster can be looked up in one.")
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name
+        if chosen.kind in {"queue", "topic"}:
+            return tr("The open store has no topic {topic}.", topic=topic)
+        return tr("This leads nowhere in a store.")
+
+    def _ways(self, chosen: Chosen) -> list[tuple[str, object]]:
+        """Words and places to go on to from the chosen thing."""
+        place = self.link_of(chosen)
+        if chosen.kind in {"", "names", "broker", "producer"}:
+            return []
+        if place is None:
+            return [(self._why_not(chosen), None)]
+        if chosen.kind in {"group", "client"}:
+            return [(tr("Group {name} in this store", name=chosen.group or chosen.name), place)]
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name
+        found = [(tr("In Queues of this store"), place)]
+        term = f'topic = "{topic}"' + (f" and queueId = {chosen.queue.queue_id}" if chosen.queue is not None else "")
+        found.append((tr("In the log of this store"), places.filtered("only", term)))
+        return found
+
+    # ---- filter and tabs ---------------------------------------------------------------------------------------------
+
+    def _filtered(self) -> None:
+        only = next((key for key, pill in self.pills.items() if pill.isChecked()), "")
+        self.model.show(self.filter.text(), only)
+        self._show()
+
+    def _pill(self, key: str) -> None:
+        for name, pill in self.pills.items():
+            if name != key:
+                pill.setChecked(False)
+        self._filtered()
+
+    def _tab_chosen(self) -> None:
+        self._show()
+        self.placeMoved.emit(Place("cluster", name=self.model.address))
+
+    # ---- Markdown ----------------------------------------------------------------------------------------------------
+
+    def copy_markdown(self) -> None:
+        """The picture with its figures, into the clipboard."""
+        QGuiApplication.clipboard().setText(markdown(self.model))
+        self.statusMessage.emit(tr("Copied the cluster as Markdown."))
+
+    def ask_markdown(self) -> None:
+        """Ask where the picture is to be written, as Markdown."""
+        if self.model.state is None:
+            self.statusMessage.emit(tr("There is nothing to export yet."))
+            return
+        dialog = QFileDialog(self, tr("Export the cluster as Markdown"), str(Path.home() / "cluster.md"))
+        dialog.setObjectName("cluster.export.dialog")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("md")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.write_markdown(Path(path)))
+        dialog.open()
+
+    def write_markdown(self, target: Path) -> None:
+        """Write it, off the loop."""
+        if self.watch is None:
+            return
+        said = markdown(self.model)
+
+        def write() -> None:
+            with whole_text(target) as out:
+                out.write(said)
+
+        self.watch.run(write, lambda _none: self.statusMessage.emit(tr("Written: {path}", path=str(target))),
+                       lambda error: self.statusMessage.emit(f"{target}: {error}"))  # fmt: skip
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Everything as the model has it now."""
+        model = self.model
+        running = self.watch is not None and self.watch.runs
+        self.go.setText(tr("Disconnect") if running else tr("Connect"))
+        self.go.setAccessibleName(self.go.text())
+        if (self.go.property("kind") == "") != running:
+            self.go.setProperty("kind", "" if running else "primary")
+            self.go.style().polish(self.go)
+            self.go.retheme()
+        self.pause.setEnabled(running or model.standing == "paused")
+        self.pause.setChecked(model.standing == "paused")
+        self.again.setEnabled(bool(model.address))
+        self.copy.setEnabled(model.state is not None)
+        self.filters.setVisible(model.state is not None)
+        if not self.isVisible() and model.state is not None:
+            return
+        self._show_fault()
+        self._show_pages()
+        self._show_pictures()
+        self._show_side()
+        said = standing_words(model)
+        if model.standing != self._said:
+            self._said = model.standing
+            self.statusMessage.emit(said)
+        else:
+            self.statusGrew.emit(said)
+
+    def showEvent(self, event: object) -> None:
+        """What came meanwhile."""
+        super().showEvent(event)  # type: ignore[arg-type]
+        self._show()
+
+    def _show_fault(self) -> None:
+        said, model = fault_words(self.model), self.model
+        if said:
+            self.fault.show_state(State("error", said, steps=((tr("Try again"), self.read_again),)))
+        elif model.stale and model.state is not None:
+            at = clock(model.state.at)
+            step = (tr("Go on"), self.read_again)
+            self.fault.show_state(State("stale", tr("As of {time}", time=at), steps=(step,)))
+        elif model.state is not None and not model.whole.clients and not model.whole.producers:
+            address = model.address
+            copy = (tr("Copy"), lambda: QGuiApplication.clipboard().setText(address))
+            said = tr("No client is connected. Point yours at {address}.", address=address)
+            self.fault.show_state(State("note", said, steps=(copy,)))
+        else:
+            self.fault.show_state(None)
+
+    def _show_pages(self) -> None:
+        model = self.model
+        if model.state is None:
+            page = 0
+            asking = model.standing == "connecting"
+            self.empty_title.setText(tr("Asking {address} …", address=model.address) if asking else
+                                     tr("No cluster is looked at"))  # fmt: skip
+            self.empty_words.setText(tr(
+                "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
+                "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
+                "consumes and owns what, and what is behind. `storescope serve STORE` starts a broker with a name "
+                "server on this machine."
+            ))  # fmt: skip
+            self.recent.setVisible(not asking)
+        elif self.tabs.key == "tables":
+            page = 3
+        else:
+            page = 2 if model.whole.large else 1
+        if self.pages.currentIndex() != page:
+            self.pages.setCurrentIndex(page)
+        errors, warnings = model.whole.troubles
+        parts = [tr("{n:,} without owner", n=errors)] if errors else []
+        parts += [tr("{n:,} in trouble", n=warnings)] if warnings else []
+        self.troubles.setText(" · ".join(parts) or (tr("sorted by trouble, then rate") if page == 2 else ""))
+
+    def _show_pictures(self) -> None:
+        page = self.pages.currentIndex()
+        if page == 1:
+            self.lines.show_picture()
+        elif page == 2:
+            self.cells.show_picture()
+            self._show_map()
+            self._show_opened()
+        elif page == 3:
+            _keep(self.table, line_rows(self.model, self.link_of))
+            _keep(self.requests, request_rows(self.model))
+
+    def _show_map(self) -> None:
+        if self.pages.currentIndex() != 2:
+            return
+        bar, high = self._cells_area.verticalScrollBar(), self._cells_area.viewport().height()
+        first = int(bar.value() / scale() // ROW)
+        last = min(int((bar.value() + high) / scale() // ROW), len(self.cells.plan.topics))
+        self.map.show_cells(self.cells.plan, min(first, last), last)
+        self.heads.show_plan(self.cells.plan, self._cells_area.horizontalScrollBar().value())
+
+    def _show_opened(self) -> None:
+        model, chosen = self.model, self.model.chosen
+        name = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
+        topic = model.find_topic(name)
+        if topic is None and chosen.kind in {"group", "client"}:
+            group = model.find_group(chosen.group or chosen.name)
+            names = list(group.group.subscriptions) if group is not None else []
+            topic = next((found for one in names if (found := model.find_topic(one)) is not None), None)
+        shown = topic is not None
+        for part in (self.opened_head, self.opened):
+            part.setVisible(shown)
+        if topic is not None:
+            brokers = ", ".join(dict.fromkeys(one.queue.broker for one in topic.queues))
+            note = tr("{n:,} queues on {brokers}", n=len(topic.queues), brokers=brokers)
+            if topic.groups:
+                note += " · " + tr("owner in {group}", group=topic.groups[0])
+            self.opened_head.set_title(topic.name)
+            self.opened_head.set_note(note)
+        self.opened.show_topic(model, topic)
+
+    def _show_side(self) -> None:
+        self.side.show_chosen(self.model, self._ways)
+        self.folded.show_chosen(self.model)
+        self._fit_side()
+
+    def _fit_side(self) -> None:
+        there = self.model.state is not None
+        slim = self.width() < px(SLIM) or self.pages.currentIndex() == 2
+        self.folded.setVisible(there and slim)
+        self.side.setVisible(there and (not slim or self.folded.isChecked()))
+
+
+def _scrolled(canvas: QWidget) -> QScrollArea:
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(canvas)
+    return area
+
+
+def _keep(table: RecordView, rows: Sequence[LineRow] | Sequence[RequestRow]) -> None:
+    """Show these rows; where they are the same things they are exchanged: order, scroll place and choice stay."""
+    source = table.source
+    held = source.rows if isinstance(source, ListSource) else []
+    fresh = {row.key: row for row in rows}
+    if rows and len(held) == len(rows) and {row.key for row in held} == fresh.keys():
+        for number, old in enumerate(list(held)):
+            if old != fresh[old.key]:
+                table.replace_row(number, fresh[old.key])
+    else:
+        table.set_rows(list(rows))
+    table.set_state(None if rows else State("empty", tr("Nothing is there yet.")))

@@ -1,0 +1,129 @@
+"""The cluster that one window looks at: asked in the worker process, kept in a :class:`ClusterModel`.
+
+It outlives panes, languages and stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
+from viewer.runtime.worker import Cancelled
+
+READS = "viewer.cluster.work:watch"
+
+
+Run = Callable[[Callable[[], object], Callable[[object], None], Callable[[Exception], None]], None]
+
+
+class Works(Protocol):
+    """Whoever does the reading: :class:`viewer.runtime.worker.Worker`."""
+
+    def request(
+        self,
+        target: str,
+        args: tuple[object, ...],
+        items: Callable[[Look], None],
+        told: Callable[[float, float | None, str], None],
+        finished: Callable[[object, Exception | None], None],
+    ) -> int:
+        """Begin; gives the number to cancel it by."""
+        ...
+
+    def cancel(self, number: int) -> None:
+        """Stop it."""
+        ...
+
+
+class ClusterWatch(QObject):
+    """``looked()`` with each reading, ``changed()`` as it stands otherwise, ``asked(Question)`` once for each request
+    that was not made before.
+    """
+
+    looked = Signal()
+    changed = Signal()
+    asked = Signal(object)
+
+    def __init__(self, worker: Works, run: Run, parent: QObject | None = None) -> None:
+        """``run(work, done, failed)`` does something short off the loop."""
+        super().__init__(parent)
+        self.run = run
+        self.model = ClusterModel()
+        self._worker = worker
+        self._number: int | None = None
+        self._turn = 0
+
+    @property
+    def runs(self) -> bool:
+        """Whether somebody is asked now and then."""
+        return self._number is not None
+
+    def begin(self, text: str) -> None:
+        """Ask the name servers of ``text`` from now on. Raises :class:`NoAddress`."""
+        addresses = addresses_in(text)
+        self._stop()
+        self.model.begin(addresses)
+        self._start()
+
+    def end(self) -> None:
+        """Ask nobody any more."""
+        self._stop()
+        self.model.end()
+        self.changed.emit()
+
+    def pause(self) -> None:
+        """Ask nobody for a while, or go on."""
+        if self.model.standing == "paused":
+            self.again()
+        elif self._number is not None:
+            self._stop()
+            self.model.pause()
+            self.changed.emit()
+
+    def again(self) -> None:
+        """Ask anew, now."""
+        if self.model.addresses:
+            self._stop()
+            self.model.begin(self.model.addresses)
+            self._start()
+
+    def set_every(self, seconds: float) -> None:
+        """Ask each ``seconds`` from now on."""
+        if seconds != self.model.every:
+            self.model.every = seconds
+            if self._number is not None:
+                self.again()
+
+    def _start(self) -> None:
+        self._turn += 1
+        turn = self._turn
+
+        def came(look: Look) -> None:
+            if turn == self._turn:
+                self._take(look)
+
+        def finished(_value: object, error: Exception | None) -> None:
+            if turn == self._turn:
+                self._number = None
+                if error is not None and not isinstance(error, Cancelled):
+                    self.model.fail(str(error))
+                    self.changed.emit()
+
+        self._number = self._worker.request(
+            READS, (self.model.addresses, self.model.every), came, lambda *_: None, finished
+        )
+        self.changed.emit()
+
+    def _stop(self) -> None:
+        self._turn += 1
+        if self._number is not None:
+            self._worker.cancel(self._number)
+            self._number = None
+
+    def _take(self, look: Look) -> None:
+        for question in self.model.take(look):
+            self.asked.emit(question)
+        self.looked.emit()
