@@ -20,6 +20,7 @@ from viewer.cluster.rows import (
     ClientRow,
     Figures,
     GroupRow,
+    Index,
     Picture,
     ProducerRow,
     QueueRow,
@@ -279,9 +280,9 @@ class ClusterModel:
         if state is None:
             self.picture = self.whole = Picture()
             return
-        figures = self.figures()
-        topics = topic_rows(state, figures, self.leading)
-        groups = group_rows(state, figures, self._badges, self._gone_by_group(state.at))
+        index = Index(state, self.figures())
+        topics = topic_rows(index, self.leading)
+        groups = group_rows(index, self._badges, self._gone_by_group(state.at))
         producers = producer_rows(state, self._badges, self._gone_senders(state.at))
         self._lose(groups, producers, state.at)
         self.whole = Picture(state, broker_rows(state, topics), topics, groups, producers)

@@ -212,7 +212,7 @@ class ClusterPane(Pane):
         self.watch, self.model = watch, watch.model
         for canvas in (self.lines, self.cells, self.map, self.opened):
             canvas.model = watch.model
-        watch.looked.connect(self._show)
+        watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own
         watch.changed.connect(self._show)
         if self.model.address:
             self.address.setText(self.model.address)

@@ -206,44 +206,63 @@ def of_users(state: ClusterState) -> list[Queue]:
     return [queue for queue in state.queues if queue.topic not in own and not queue.topic.startswith((RETRY, DLQ))]
 
 
-def queue_row(
-    queue: Queue,
-    state: ClusterState,
-    figures: Figures,
-    groups: tuple[str, ...],
-    offsets: Mapping[str, Mapping[Queue, int]],
-) -> QueueRow:
-    """A queue as the first of ``groups`` sees it; ``offsets`` are those of every group."""
-    ends, came = state.queues[queue], figures.came.get(queue)
-    late = [ends.max_offset - at for name in groups if (at := offsets[name].get(queue)) is not None]
-    worst = max(*late, 0) if late else None
-    if not groups:
-        return QueueRow(queue, ends, came=came)
-    name = groups[0]
-    group, at = state.groups[name], offsets[name].get(queue)
-    owners = group.owners(queue)
-    shared = group.model != "BROADCASTING"
-    return QueueRow(
-        queue, ends, name, at, None if at is None else max(ends.max_offset - at, 0),
-        owners if shared else (), shared and not owners and bool(group.clients) and group.asked_all, came,
-        figures.went.get(name, {}).get(queue),
-        tuple(there for other in groups[1:] if (there := offsets[other].get(queue)) is not None), worst,
-    )  # fmt: skip
+class Index:
+    """A state as rows are made of it: queues by topic, offsets and owners by group; each row is made once."""
+
+    def __init__(self, state: ClusterState, figures: Figures) -> None:
+        self.state, self.figures = state, figures
+        self.queues: dict[str, list[Queue]] = {}
+        for queue in of_users(state):
+            self.queues.setdefault(queue.topic, []).append(queue)
+        self.consumers = consumers_of(state)
+        self.offsets = {name: state.offsets(name) for name in state.groups}
+        self.owners = {name: _owners(group) for name, group in state.groups.items()}
+        self._made: dict[tuple[Queue, tuple[str, ...]], QueueRow] = {}
+
+    def row(self, queue: Queue, groups: tuple[str, ...]) -> QueueRow:
+        """A queue as the first of ``groups`` sees it."""
+        found = self._made.get((queue, groups))
+        if found is None:
+            found = self._made[queue, groups] = self._row(queue, groups)
+        return found
+
+    def _row(self, queue: Queue, groups: tuple[str, ...]) -> QueueRow:
+        ends, came = self.state.queues[queue], self.figures.came.get(queue)
+        if not groups:
+            return QueueRow(queue, ends, came=came)
+        name, end = groups[0], ends.max_offset
+        group, at = self.state.groups[name], self.offsets[name].get(queue)
+        others: tuple[int, ...] = ()
+        lowest = at
+        if len(groups) > 1:
+            told = (self.offsets[other].get(queue) for other in groups[1:])
+            others = tuple(there for there in told if there is not None)
+            lowest = min((there for there in (at, *others) if there is not None), default=None)
+        shared = group.model != "BROADCASTING"
+        owners = self.owners[name].get(queue, ()) if shared else ()
+        return QueueRow(
+            queue, ends, name, at, None if at is None else max(end - at, 0), owners,
+            shared and not owners and bool(group.clients) and group.asked_all, came,
+            self.figures.went.get(name, {}).get(queue), others, None if lowest is None else max(end - lowest, 0),
+        )  # fmt: skip
 
 
-def topic_rows(state: ClusterState, figures: Figures, shown: str = "") -> tuple[TopicRow, ...]:
+def _owners(group: Group) -> dict[Queue, tuple[str, ...]]:
+    found: dict[Queue, tuple[str, ...]] = {}
+    for client_id, queues in group.owned.items():
+        for queue in queues:
+            found[queue] = (*found[queue], client_id) if queue in found else (client_id,)
+    return found
+
+
+def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
     """Every topic, what is in trouble first, then by rate; ``shown`` is the group that goes before others."""
-    consumers = consumers_of(state)
-    offsets = {name: state.offsets(name) for name in state.groups}
-    queues: dict[str, list[Queue]] = {}
-    for queue in of_users(state):
-        queues.setdefault(queue.topic, []).append(queue)
     rows = []
-    for name, members in queues.items():
-        groups = consumers.get(name, ())
+    for name, members in index.queues.items():
+        groups = index.consumers.get(name, ())
         if shown in groups:
             groups = (shown, *(one for one in groups if one != shown))
-        made = tuple(queue_row(queue, state, figures, groups, offsets) for queue in members)
+        made = tuple(index.row(queue, groups) for queue in members)
         late = [row.worst for row in made if row.worst is not None]
         rows.append(TopicRow(
             name, made, groups, summed(row.came for row in made), summed(row.went for row in made),
@@ -254,25 +273,20 @@ def topic_rows(state: ClusterState, figures: Figures, shown: str = "") -> tuple[
 
 
 def group_rows(
-    state: ClusterState,
-    figures: Figures,
-    badges: Mapping[str, Badge],
-    gone: Mapping[str, tuple[ClientRow, ...]],
+    index: Index, badges: Mapping[str, Badge], gone: Mapping[str, tuple[ClientRow, ...]]
 ) -> tuple[GroupRow, ...]:
     """Groups that consume now; ``gone`` are clients that left a moment ago."""
     rows = []
-    offsets = {name: state.offsets(name) for name in state.groups}
-    every = of_users(state)
-    shown = set(every)
-    for name, group in state.groups.items():
-        went = figures.went.get(name, {})
-        there = [queue for queue in every if queue.topic in group.subscriptions]
-        queues = tuple(queue_row(queue, state, figures, (name,), offsets) for queue in there)
+    for name, group in index.state.groups.items():
+        went, alone = index.figures.went.get(name, {}), (name,)
+        queues = tuple(
+            index.row(queue, alone) for topic in sorted(group.subscriptions) for queue in index.queues.get(topic, ())
+        )
         late = {row.queue: row.behind for row in queues}
         clients = []
         for one in group.clients:
             told = group.owned.get(one.client_id)
-            owned = None if told is None else tuple(sorted(queue for queue in told if queue in shown))
+            owned = None if told is None else tuple(sorted(queue for queue in told if queue in late))
             clients.append(ClientRow(
                 one, name, badges.get(one.client_id, Badge("?", -1)), owned,
                 None if owned is None else known(late.get(queue) for queue in owned),
@@ -337,4 +351,5 @@ def known(values: Iterable[int | None]) -> int | None:
 
 def worst_of(troubles: Iterable[str]) -> str:
     """The worst of several troubles."""
-    return min(troubles, key=TROUBLES.index, default="")
+    found = set(troubles)
+    return next((one for one in TROUBLES if one in found), "")

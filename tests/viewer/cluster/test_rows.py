@@ -7,13 +7,23 @@ from dataclasses import replace
 import made_clusters as made
 
 from engine.cluster.state import Queue, QueueEnds
-from viewer.cluster.rows import Figures, Picture, broker_rows, group_rows, known, of_users, producer_rows, topic_rows
+from viewer.cluster.rows import (
+    Figures,
+    Index,
+    Picture,
+    broker_rows,
+    group_rows,
+    known,
+    of_users,
+    producer_rows,
+    topic_rows,
+)
 
 FIGURES = Figures({made.A[0]: 100.0}, {"billing": {made.A[0]: 90.0}})
 
 
 def test_topics_in_trouble_come_first_and_their_groups_that_share_queues():
-    first, second = topic_rows(made.small(), FIGURES)
+    first, second = topic_rows(Index(made.small(), FIGURES))
     assert (first.name, first.trouble, first.worst) == ("OrderPaid", "warn", 4_000)
     assert first.groups == ("billing", "audit")
     assert (second.name, second.trouble, second.worst) == ("StockReserved", "", 0)
@@ -23,7 +33,7 @@ def test_topics_in_trouble_come_first_and_their_groups_that_share_queues():
 
 
 def test_the_group_that_is_looked_at_goes_before_others():
-    (first, _) = topic_rows(made.small(), FIGURES, "audit")
+    (first, _) = topic_rows(Index(made.small(), FIGURES), "audit")
     assert first.groups == ("audit", "billing")
     assert first.queues[0].group == "audit"
     assert first.queues[0].others == (19_999,)
@@ -31,7 +41,7 @@ def test_the_group_that_is_looked_at_goes_before_others():
 
 def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
     owns = {**made.OWNS, made.C3: (made.B[0],)}
-    row = next(one for one in topic_rows(made.small(owns=owns), FIGURES)[0].queues if one.queue == made.B[1])
+    row = next(one for one in topic_rows(Index(made.small(owns=owns), FIGURES))[0].queues if one.queue == made.B[1])
     assert (row.orphan, row.trouble) == (True, "error")
     state = made.small(owns=owns)
     silent = [
@@ -39,12 +49,12 @@ def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
         if part.groups else part
         for part in state.brokers
     ]  # fmt: skip
-    quiet = topic_rows(replace(state, brokers=tuple(silent)), FIGURES)[0]
+    quiet = topic_rows(Index(replace(state, brokers=tuple(silent)), FIGURES))[0]
     assert [one.orphan for one in quiet.queues] == [False] * 6
 
 
 def test_groups_tell_what_their_clients_own_and_who_is_idle():
-    rows = {row.name: row for row in group_rows(made.small(owns={**made.OWNS, made.C3: ()}), FIGURES, {}, {})}
+    rows = {row.name: row for row in group_rows(Index(made.small(owns={**made.OWNS, made.C3: ()}), FIGURES), {}, {})}
     billing = rows["billing"]
     assert [len(client.owned or ()) for client in billing.clients] == [2, 2, 0]
     assert (billing.idle, billing.orphans, billing.trouble) == (1, 2, "error")
@@ -54,7 +64,7 @@ def test_groups_tell_what_their_clients_own_and_who_is_idle():
 
 
 def test_two_owners_are_trouble():
-    rows = topic_rows(made.small(owns={**made.OWNS, made.C2: (made.A[1], *made.A[2:])}), FIGURES)
+    rows = topic_rows(Index(made.small(owns={**made.OWNS, made.C2: (made.A[1], *made.A[2:])}), FIGURES))
     row = next(one for one in rows[0].queues if one.queue == made.A[1])
     assert len(row.owners) == 2
     assert row.trouble == "warn"
@@ -62,7 +72,7 @@ def test_two_owners_are_trouble():
 
 def test_brokers_have_their_slaves_and_producers_their_brokers():
     state = made.small()
-    rows = broker_rows(state, topic_rows(state, FIGURES))
+    rows = broker_rows(state, topic_rows(Index(state, FIGURES)))
     assert [(row.name, len(row.slaves), [name for name, _ in row.topics]) for row in rows] == [
         ("broker-a", 1, ["OrderPaid", "StockReserved"]), ("broker-b", 0, ["OrderPaid"]),
     ]  # fmt: skip
@@ -82,8 +92,9 @@ def test_topics_that_users_did_not_make_are_left_out():
 
 def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
     def picture(state):
-        topics = topic_rows(state, Figures())
-        return Picture(state, broker_rows(state, topics), topics, group_rows(state, Figures(), {}, {}), ())
+        index = Index(state, Figures())
+        topics = topic_rows(index)
+        return Picture(state, broker_rows(state, topics), topics, group_rows(index, {}, {}), ())
 
     assert not picture(made.small()).large
     large = picture(made.large())
