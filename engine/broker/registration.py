@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -38,9 +39,10 @@ def topic_row(topic: TopicConfig) -> dict[str, Any]:
 class Registration:
     """Keeps the name servers told. ``step`` registers everything with each of them."""
 
-    def __init__(self, broker: Broker, name_servers: Sequence[str]) -> None:
+    def __init__(self, broker: Broker, name_servers: Sequence[str], tls: ssl.SSLContext | None = None) -> None:
         self._broker = broker
         self._name_servers = tuple(name_servers)
+        self._tls = tls
         self._connections: dict[str, Connection] = {}
         self._version = 0
         self._asked = asyncio.Event()
@@ -126,7 +128,7 @@ class Registration:
         connection = self._connections.get(address)
         if connection is None or connection.closed.is_set():
             host, _, port = address.rpartition(":")
-            connection = self._connections[address] = await connect(host, int(port))
+            connection = self._connections[address] = await connect(host, int(port), tls=self._tls)
         return connection
 
     def _cannot(self, address: str, why: str) -> None:

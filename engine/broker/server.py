@@ -21,6 +21,7 @@ from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection, Limits, Server, port_of
 from engine.remoting.frame import Command
+from engine.remoting.tls import Tls
 
 LOOPBACK = "127.0.0.1"
 _log = logging.getLogger(__name__)
@@ -43,13 +44,14 @@ class ListeningBroker:
         at: socket.socket,
         ha: str = "",
         vip: socket.socket | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self.broker = Broker(store, config)
         self.broker.ha_address = ha
-        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)))
+        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)), tls)
         self._server.on_close = self.broker.disconnected
         self._bound = [at] if vip is None else [at, vip]
-        self._registration = Registration(self.broker, name_servers)
+        self._registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False

@@ -13,14 +13,26 @@ from typing import Any
 from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
+from engine.remoting.tls import Tls, read_tls
 
 LAST_PORT = 65_535
 
 
 def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
-    """``--host`` and ``--port``."""
+    """``--host``, ``--port`` and ``--tls``."""
     parser.add_argument("--host", default=LOOPBACK, help=f"the address that it listens on ({LOOPBACK})")
     parser.add_argument("--port", type=port, help=f"0 takes a free one ({usual}, or what the configuration says)")
+    parser.add_argument("--tls", metavar="tls.properties", help="RocketMQ's TLS settings: certificate, key, who must")
+
+
+def tls_of(args: argparse.Namespace, out: Output) -> Tls | None:
+    """What ``--tls`` says; what has no effect here is named. Raises :class:`CannotRead` and :class:`UsageError`."""
+    if args.tls is None:
+        return None
+    tls, unknown = read_tls(args.tls)
+    if unknown:
+        out.say(f"{args.tls}: without effect here: {', '.join(unknown)}")
+    return tls
 
 
 def port(text: str) -> int:

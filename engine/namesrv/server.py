@@ -13,6 +13,7 @@ from engine.namesrv.processor import NameServer
 from engine.namesrv.routes import Change
 from engine.remoting.connection import Connection, Server, bind, not_supported, port_of
 from engine.remoting.frame import Command
+from engine.remoting.tls import Tls
 
 LOOPBACK = "127.0.0.1"
 
@@ -26,11 +27,12 @@ class ListeningNameServer:
         host: str = LOOPBACK,
         port: int | None = None,
         changed: Callable[[Change], None] | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self.names = NameServer(lambda: int(time.time() * 1000), config)
         if changed is not None:
             self.names.changed = changed
-        self._server = Server(self._answer)
+        self._server = Server(self._answer, tls=tls)
         self._server.on_close = self.names.disconnected
         self._host = host
         self._port = self.names.config.listen_port if port is None else port

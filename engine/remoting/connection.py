@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,11 +19,15 @@ from typing import cast
 
 from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
-from engine.remoting.frame import LARGEST, Command, Fault, FrameReader, answer_to, encode
+from engine.remoting.frame import LARGEST, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
+from engine.remoting.tls import HANDSHAKE, Tls, first_byte
 
 IDLE = 120.0
 """Seconds without a read or a write after which a connection is closed."""
 MOST_CONNECTIONS = 10_000
+BACKLOG = 100
+AFTER_FAILURE = 0.1
+"""Seconds of rest where a connection could not be accepted: descriptors may have run out."""
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""
 
@@ -183,10 +188,16 @@ def _spelled(address: tuple[str, int] | None) -> str:
     return f"{address[0]}:{address[1]}" if address else ""
 
 
-async def connect(host: str, port: int, handler: Handler | None = None, limits: Limits | None = None) -> Connection:
+async def connect(
+    host: str,
+    port: int,
+    handler: Handler | None = None,
+    limits: Limits | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Connection:
     """A connection to a server; ``handler`` answers what that side asks. Raises ``OSError``."""
     made = asyncio.get_running_loop().create_connection(
-        lambda: Connection(handler or _nothing_served, limits), host, port
+        lambda: Connection(handler or _nothing_served, limits), host, port, ssl=tls
     )
     async with asyncio.timeout(PATIENCE):
         _, connection = await made
@@ -227,17 +238,66 @@ def port_of(bound: socket.socket) -> int:
 class Server:
     """A listening address: every connection's requests go to one handler."""
 
-    def __init__(self, handler: Handler, limits: Limits | None = None) -> None:
+    def __init__(self, handler: Handler, limits: Limits | None = None, tls: Tls | None = None) -> None:
         self._handler = handler
         self._limits = limits or Limits()
+        self._tls = tls
         self._servers: list[asyncio.Server] = []
+        self._accepting: list[asyncio.Task[None]] = []
+        self._beginning: set[asyncio.Task[None]] = set()
+        """Connections that have not said yet whether they speak TLS."""
         self.connections: set[Connection] = set()
         self.on_close: Callable[[Connection], None] | None = None
 
     async def listen(self, *bound: socket.socket) -> None:
         """Accept on sockets of :func:`bind`."""
         loop = asyncio.get_running_loop()
-        self._servers = [await loop.create_server(self._made, sock=one) for one in bound]
+        if self._tls is None:
+            self._servers = [await loop.create_server(self._made, sock=one) for one in bound]
+            return
+        for one in bound:
+            one.listen(BACKLOG)
+            one.setblocking(False)
+            self._accepting.append(asyncio.create_task(self._accept(one, self._tls)))
+
+    async def _accept(self, bound: socket.socket, tls: Tls) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(bound)
+            except OSError as error:
+                _log.warning("a connection is not accepted: %s", error)
+                await asyncio.sleep(AFTER_FAILURE)
+                continue
+            if len(self._beginning) + len(self.connections) >= self._limits.connections:
+                _log.warning("a connection is sent away: %d stand", len(self.connections))
+                accepted.close()
+                continue
+            task = asyncio.create_task(self._begin(accepted, tls))
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, accepted: socket.socket, tls: Tls) -> None:
+        """Plain or TLS, as its first byte says and the mode allows."""
+        peer = _spelled(accepted.getpeername())
+        taken = False
+        try:
+            first = await first_byte(accepted, self._limits.idle)
+            reason = tls.why_not(first) if first else ""
+            if reason:
+                _log.warning("%s: %s", peer, reason)
+            if first and not reason:
+                secret = first == TLS_HELLO
+                await asyncio.get_running_loop().connect_accepted_socket(
+                    self._made, accepted, ssl=tls.context if secret else None,
+                    ssl_handshake_timeout=HANDSHAKE if secret else None,
+                )  # fmt: skip
+                taken = True
+        except (OSError, TimeoutError) as error:  # the handshake failed, or nothing came
+            _log.warning("%s: %s", peer, str(error) or "nothing came")
+        finally:
+            if not taken:
+                accepted.close()
 
     def _made(self) -> Connection:
         connection = Connection(self._handler, self._limits, self.connections)
@@ -249,6 +309,10 @@ class Server:
         """Accept no more, and end what stands."""
         for server in self._servers:
             server.close()
+        going = [*self._accepting, *self._beginning]
+        for task in going:
+            task.cancel()
+        await asyncio.gather(*going, return_exceptions=True)
         ending = list(self.connections)
         for connection in ending:
             connection.close()

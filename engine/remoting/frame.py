@@ -27,7 +27,8 @@ VERSION = 479
 
 _FIRST_REGULAR = 213
 """Of 4.0.0; from there on each release and its snapshot count up by one."""
-_TLS_HELLO = 0x16
+TLS_HELLO = b"\x16"
+"""The first byte of a connection that begins with TLS."""
 _PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
 _LONGEST_KEY = 0x7FFF
 _AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -161,7 +162,7 @@ class FrameReader:
 
 
 def _other_protocol(data: bytes | bytearray) -> str | None:
-    if data[:1] == bytes([_TLS_HELLO]):
+    if data[:1] == TLS_HELLO:
         return "the client begins with TLS, which is not served here"
     if any(data and (data.startswith(sign) or (len(data) < 4 and sign.startswith(bytes(data)))) for sign in _PROXY):
         return "a PROXY header comes first, which is not taken here" if len(data) >= 4 else None

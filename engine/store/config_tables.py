@@ -268,7 +268,7 @@ class ConfigTables:
                 (self._offsets_file, "offsetTable"),
                 (DELAY_OFFSETS, "offsetTable"),
             ):
-                if not self._tables[name].value:
+                if not self._tables[name].stands:
                     self._members(name, key)
                     self._changed(name)
 
@@ -353,6 +353,11 @@ class ConfigTable:
             raise  # there is no table of this name, and the loader says so
         except OSError as error:  # not a missing table: a broker with other rights may have it
             raise CannotRead(f"cannot be read: {error.strerror}", file=str(path)) from error
+
+    @property
+    def stands(self) -> bool:
+        """Whether the file holds a table: it was read from there, or has been written."""
+        return self._sound or self._written > 0
 
     def taken(self) -> tuple[int, bytes]:
         """The text as it is now, and its number: nothing is changed that it does not have."""

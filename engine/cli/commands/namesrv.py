@@ -9,10 +9,11 @@ from typing import Any
 
 from engine.cli.options import common
 from engine.cli.output import Output
-from engine.cli.serving import add_address, ended_by_signals, is_loopback, say_line, say_record
+from engine.cli.serving import add_address, ended_by_signals, is_loopback, say_line, say_record, tls_of
 from engine.namesrv.config import PORT, NameServerConfig, read_config
 from engine.namesrv.routes import Change
 from engine.namesrv.server import ListeningNameServer
+from engine.remoting.tls import Tls
 
 
 def register(commands: Any) -> None:
@@ -28,11 +29,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
     if not is_loopback(args.host):
         out.say(f"listening on {args.host}: whoever reaches it may register brokers and change routes")
-    asyncio.run(_serve(args, config, out))
+    asyncio.run(_serve(args, config, tls_of(args, out), out))
     return 0
 
 
-async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output) -> None:
+async def _serve(args: argparse.Namespace, config: NameServerConfig, tls: Tls | None, out: Output) -> None:
     """Until Ctrl+C or TERM."""
 
     def told(change: Change) -> None:
@@ -44,7 +45,7 @@ async def _serve(args: argparse.Namespace, config: NameServerConfig, out: Output
             say_line(out, f"{change.broker} at {change.address}: {change.word}")
 
     with ended_by_signals() as ended:
-        async with ListeningNameServer(config, args.host, args.port, told) as server:
+        async with ListeningNameServer(config, args.host, args.port, told, tls) as server:
             if out.as_json:
                 say_record(out, {"type": "serving", "namesrv": server.address, "pid": os.getpid()})
             else:

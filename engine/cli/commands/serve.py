@@ -17,7 +17,7 @@ from engine.cli import consent
 from engine.cli.keeping import Keeping, keeping
 from engine.cli.options import common
 from engine.cli.output import Output
-from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record
+from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record, tls_of
 from engine.cli.serving import port as a_port
 from engine.cli.writing import WriteTarget, find_target
 from engine.config import MessageStoreConfig
@@ -27,6 +27,7 @@ from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.remoting.connection import bind, port_of
+from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
 
 
@@ -50,6 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not is_loopback(args.host):
         out.say(f"listening on {args.host}: whoever reaches it may send, consume and delete topics")
         broker = replace(broker, broker_ip=args.host)
+    tls = tls_of(args, out)
     target = find_target(args.store, given, args.like)
     consent.refuse_empty(args, target.empty_log)
     changes = target.recovery is not None and not target.recovery.changes_nothing
@@ -57,20 +59,21 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for line in target.planned():
             out.say(line)
     with keeping(args, target.path, target.config, wanted=changes) as kept:
-        asyncio.run(_serve(args, broker, target, kept, out))
+        asyncio.run(_serve(args, (broker, tls), target, kept, out))
     kept.say(out)
     return 0
 
 
 async def _serve(
-    args: argparse.Namespace, config: BrokerConfig, target: WriteTarget, kept: Keeping, out: Output
+    args: argparse.Namespace, how: tuple[BrokerConfig, Tls | None], target: WriteTarget, kept: Keeping, out: Output
 ) -> None:
     """Until Ctrl+C or TERM."""
+    config, tls = how
     said = asyncio.Event()
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
             named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
-            own = None if named else await opened.enter_async_context(_name_server(args, out, said))
+            own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said))
             bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
             store = await asyncio.to_thread(
                 MessageStore, target.path, target.config, disk=kept.store_disk, like=args.like,
@@ -88,6 +91,7 @@ async def _serve(
                     at=bound,
                     ha=f"{config.broker_ip}:{port_of(ha)}",
                     vip=_vip_port(args.host, bound, opened),
+                    tls=tls,
                 )
             )
             _say_serving(out, served, own, named, str(args.store))
@@ -124,7 +128,9 @@ def _say_serving(out: Output, served: ListeningBroker, own: str | None, named: l
 
 
 @contextlib.asynccontextmanager
-async def _name_server(args: argparse.Namespace, out: Output, told_serving: asyncio.Event) -> AsyncIterator[str]:
+async def _name_server(
+    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event
+) -> AsyncIterator[str]:
     """A name server of its own; what changes there is said behind the first line."""
 
     def told(change: Change) -> None:
@@ -132,5 +138,5 @@ async def _name_server(args: argparse.Namespace, out: Output, told_serving: asyn
             state = {"state": change.word, "brokerName": change.broker, "address": change.address}
             say_record(out, {"type": "broker", **state})
 
-    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told) as server:
+    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told, tls) as server:
         yield server.address

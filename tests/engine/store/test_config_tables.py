@@ -196,3 +196,17 @@ def test_a_text_that_comes_late_does_not_replace_a_later_one(tmp_path) -> None:
     table.write(*table.taken())
     table.write(*first)
     assert tables(tmp_path).consumer_offset("g", "T", 0) == 2
+
+
+def test_what_was_only_asked_is_written_at_the_end_too(tmp_path: Path) -> None:
+    """Asking a table that was not there gave it members in memory, and its file was never made."""
+    made = tables(tmp_path)
+    assert made.groups_with_offsets() == []
+    assert made.consumer_offset("g", "t", 0) == -1
+    made.complete()
+    made.save()
+    written = {file.name for file in (tmp_path / "config").iterdir()}
+    assert written == {"consumerOffset.json", "delayOffset.json", "topics.json", "subscriptionGroup.json"}
+    again = tables(tmp_path)
+    again.complete()
+    assert again.save() == 0

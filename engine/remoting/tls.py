@@ -1,0 +1,138 @@
+"""TLS of a server, as RocketMQ's ``tls.properties`` says it: who must, who may, and with which certificate.
+
+The first byte of a connection tells (protocol 1.1): it is looked at before anything is read, so that one port takes
+both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import CannotRead, UsageError
+from engine.remoting.frame import TLS_HELLO
+from engine.remoting.settings import key, over, read_text
+
+MODES = ("disabled", "permissive", "enforcing")
+HANDSHAKE = 10.0
+"""Seconds that a client may take to agree on a key."""
+_CLIENTS = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "require": ssl.CERT_REQUIRED}
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """The keys of ``tls.properties`` that a server reads."""
+
+    mode: str = key("tls.server.mode", "permissive")
+    key_path: str = key("tls.server.keyPath", "")
+    """PEM, PKCS#8."""
+    key_password: str = key("tls.server.keyPassword", "")
+    cert_path: str = key("tls.server.certPath", "")
+    """PEM, the chain behind the server's own."""
+    client_auth: str = key("tls.server.need.client.auth", "none")
+    verifies_clients: bool = key("tls.server.authClient", default=False)
+    trust_path: str = key("tls.server.trustCertPath", "")
+    """Whose certificates clients may show."""
+    asks_over_tls: bool = key("tls.enable", default=False)
+    verifies_servers: bool = key("tls.client.authServer", default=False)
+    servers_trust_path: str = key("tls.client.trustCertPath", "")
+    """Whose certificates the name servers show."""
+    test_mode: bool = key("tls.test.mode.enable", default=True)
+    """RocketMQ makes a certificate of its own then; here a configured one is used, and without one there is no TLS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """What a server asks of its clients: one of :data:`MODES`, and the certificate; None where there is none."""
+
+    mode: str
+    context: ssl.SSLContext | None
+    asking: ssl.SSLContext | None = None
+    """With what the broker itself asks name servers; None: plainly. As RocketMQ's: TLS where its own clients must."""
+
+    def why_not(self, first: bytes) -> str:
+        """Why a connection that begins with the byte ``first`` is ended, in RocketMQ's words; empty where it stays."""
+        if first == TLS_HELLO:
+            if self.mode == "disabled":
+                return "the client intends to establish an SSL connection while this server runs in SSL disabled mode"
+            return "" if self.context else "the client begins with TLS, and no certificate is configured"
+        if self.mode == "enforcing":
+            return "the client intends to establish an insecure connection while this server runs in SSL enforcing mode"
+        return ""
+
+
+def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
+    """What a ``tls.properties`` says, and its keys that have no effect here.
+
+    Raises :class:`CannotRead`, or :class:`UsageError` with the file, the key and what was expected.
+    """
+    file = str(path)
+    settings, unknown = over(TlsSettings(), read_text(path), file)
+    if settings.mode not in MODES:
+        raise UsageError(f"tls.server.mode: expected {', '.join(MODES)}, found {settings.mode!r}", file=file)
+    if settings.client_auth not in _CLIENTS:
+        found = settings.client_auth
+        raise UsageError(f"tls.server.need.client.auth: expected {', '.join(_CLIENTS)}, found {found!r}", file=file)
+    if not settings.cert_path and settings.mode == "enforcing":
+        raise UsageError("tls.server.certPath: expected a certificate where every client must use TLS", file=file)
+    without_effect = [one for one in unknown if not one.startswith("tls.client.")]
+    context = _context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
+    asks = settings.asks_over_tls or settings.mode == "enforcing"
+    return Tls(settings.mode, context, _asking(settings, file) if asks else None), without_effect
+
+
+def _asking(settings: TlsSettings, file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    if not settings.verifies_servers:
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        context.load_verify_locations(settings.servers_trust_path or None)
+    except (OSError, TypeError) as error:
+        at = settings.servers_trust_path or file
+        raise CannotRead(f"tls.client.trustCertPath: no certificates ({error})", file=at) from error
+    return context
+
+
+def _context(settings: TlsSettings, file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(settings.cert_path, settings.key_path or None, lambda: settings.key_password)
+        if settings.trust_path:
+            context.load_verify_locations(settings.trust_path)
+    except ssl.SSLError as error:
+        raise CannotRead(f"no certificate with its key: {error.reason or error}", file=settings.cert_path) from error
+    except OSError as error:
+        reason = f"{error.strerror or error} (named in {file})"
+        raise CannotRead(reason, file=error.filename or settings.cert_path) from error
+    asked = _CLIENTS[settings.client_auth]
+    if asked is ssl.CERT_NONE and settings.verifies_clients:
+        asked = ssl.CERT_REQUIRED
+    if asked is not ssl.CERT_NONE and not settings.trust_path:
+        raise UsageError("tls.server.trustCertPath: expected whose certificates clients may show", file=file)
+    context.verify_mode = asked
+    return context
+
+
+async def first_byte(connection: socket.socket, patience: float) -> bytes:
+    """The byte that a new connection begins with, left where it is; empty where it ends first.
+
+    Raises ``TimeoutError`` where nothing comes for ``patience`` seconds.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return connection.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            pass
+        came = asyncio.Event()
+        loop.add_reader(connection, came.set)
+        try:
+            async with asyncio.timeout(patience):
+                await came.wait()
+        finally:
+            loop.remove_reader(connection)

@@ -1,0 +1,170 @@
+"""Who must speak TLS, who may, and what a server says to those who do otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from certificates import self_signed, tls_properties
+
+from engine.errors import CannotRead, StoreError
+from engine.remoting.connection import Connection, Limits, Server, bind, connect, port_of
+from engine.remoting.frame import Command, answer_to
+from engine.remoting.tls import Tls, read_tls
+
+PLAIN, SECRET = False, True
+
+
+def trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def run(tls: Tls, body: Callable[[int, Server], object], limits: Limits | None = None) -> None:
+    async def whole() -> None:
+        with bind("127.0.0.1", 0) as bound:
+            server = Server(lambda request, _: answer_to(request, body=bytes(request.body)), limits, tls)
+            await server.listen(bound)
+            try:
+                await body(port_of(bound), server)
+            finally:
+                await server.close()
+
+    asyncio.run(whole())
+
+
+async def told(port: int, secret: bool, body: bytes = b"asked") -> bytes | None:
+    """What the server answers; None where it ends the connection."""
+    try:
+        connection = await connect("127.0.0.1", port, tls=trusting() if secret else None)
+        try:
+            return bytes((await connection.ask(Command(105, body=body))).body)
+        finally:
+            connection.close()
+    except (OSError, ConnectionError, ssl.SSLError):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("mode", "plain", "secret"),
+    [("disabled", True, False), ("permissive", True, True), ("enforcing", False, True)],
+)
+def test_the_mode_says_who_is_answered(tmp_path: Path, mode: str, plain: bool, secret: bool) -> None:
+    tls, without_effect = read_tls(tls_properties(tmp_path, mode))
+    assert without_effect == []
+
+    async def both(port: int, server: Server) -> None:
+        for _ in range(2):
+            assert (await told(port, PLAIN) is not None) is plain
+            assert (await told(port, SECRET) is not None) is secret
+        large = b"x" * 3_000_000
+        if secret:
+            assert await told(port, SECRET, large) == large
+        for _ in range(200):
+            if not server.connections:
+                break
+            await asyncio.sleep(0.02)
+        assert not server.connections
+
+    run(tls, both)
+
+
+def test_without_a_certificate_tls_is_refused_and_plain_requests_are_answered(tmp_path: Path) -> None:
+    file = tmp_path / "tls.properties"
+    file.write_text("tls.server.mode=permissive\ntls.client.keyPath=x\ntls.server.nonsense=1\n")
+    tls, without_effect = read_tls(file)
+    assert without_effect == ["tls.server.nonsense"]
+    assert tls.context is None
+
+    async def both(port: int, _: Server) -> None:
+        assert await told(port, PLAIN) == b"asked"
+        assert await told(port, SECRET) is None
+
+    run(tls, both)
+
+
+def test_clients_that_say_nothing_or_nonsense_hold_nobody_up(tmp_path: Path) -> None:
+    tls, _ = read_tls(tls_properties(tmp_path, "permissive", "pass word"))
+
+    async def silent(port: int, server: Server) -> None:
+        opened = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        try:
+            opened[0].sendall(b"\x16\x03\x01nonsense, and no handshake follows" * 20)
+            opened[1].close()
+            assert await told(port, SECRET) == b"asked"
+            await asyncio.sleep(0.8)
+            assert not server._beginning  # they were idle for too long
+            assert await told(port, PLAIN) == b"asked"
+        finally:
+            for one in opened:
+                one.close()
+
+    run(tls, silent, Limits(idle=0.5))
+
+
+def test_more_connections_than_may_stand_are_sent_away(tmp_path: Path) -> None:
+    tls, _ = read_tls(tls_properties(tmp_path, "permissive"))
+
+    async def many(port: int, _: Server) -> None:
+        opened: list[Connection] = [await connect("127.0.0.1", port) for _ in range(3)]
+        assert [bytes((await one.ask(Command(105, body=b"a"))).body) for one in opened] == [b"a"] * 3
+        assert await told(port, PLAIN) is None
+        for one in opened:
+            one.close()
+
+    run(tls, many, Limits(connections=3))
+
+
+def test_clients_show_a_certificate_where_they_must(tmp_path: Path) -> None:
+    file = tls_properties(tmp_path, "enforcing")
+    (tmp_path / "theirs").mkdir()
+    certificate, secret = self_signed(tmp_path / "theirs")
+    with file.open("a") as more:
+        more.write(f"tls.server.need.client.auth=require\ntls.server.trustCertPath={certificate}\n")
+    tls, _ = read_tls(file)
+
+    async def asked(port: int, _: Server) -> None:
+        assert await told(port, SECRET) is None
+        context = trusting()
+        context.load_cert_chain(certificate, secret)
+        connection = await connect("127.0.0.1", port, tls=context)
+        assert bytes((await connection.ask(Command(105, body=b"known"))).body) == b"known"
+        connection.close()
+
+    run(tls, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("tls.server.mode=always", "tls.server.mode: expected disabled, permissive, enforcing, found 'always'"),
+        ("tls.server.mode=enforcing", "tls.server.certPath: expected a certificate"),
+        ("tls.server.need.client.auth=maybe", "tls.server.need.client.auth: expected none, optional, require"),
+        ("tls.server.certPath=/nowhere/x.pem", "No such file"),
+        ("tls.test.mode.enable=yes", "expected true or false"),
+        ("tls.enable=true\ntls.client.authServer=true", "tls.client.trustCertPath: no certificates"),
+    ],
+)
+def test_what_cannot_be_met_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "tls.properties"
+    file.write_text(text + "\n")
+    with pytest.raises(StoreError, match=words):
+        read_tls(file)
+
+
+def test_a_key_of_another_certificate_is_told(tmp_path: Path) -> None:
+    file = tls_properties(tmp_path, "permissive")
+    (tmp_path / "other").mkdir()
+    _, other = self_signed(tmp_path / "other")
+    file.write_text(file.read_text().replace(str(tmp_path / "server.key"), str(other)))
+    with pytest.raises(CannotRead, match=r"KEY_VALUES_MISMATCH|no certificate with its key"):
+        read_tls(file)
+    other.write_bytes(b"nonsense")
+    with pytest.raises(CannotRead, match="no certificate with its key"):
+        read_tls(file)
