@@ -120,6 +120,8 @@ class QueueConsumer(ABC):
     is_consumer = True
     _consume_type = "CONSUME_PASSIVELY"
     _pull_flag = 0
+    _commits_by_itself = True
+    """Whether offsets are committed by and by, and with each pull."""
 
     def __init__(
         self,
@@ -220,7 +222,7 @@ class QueueConsumer(ABC):
             self.events.emit(Started(now_ms(), self.client_id, self.group))
         every = self.instance.every
         self._loops = [asyncio.create_task(self._rebalance_forever()), *map(asyncio.create_task, self._more_loops())]
-        if self.config.auto_commit:
+        if self.config.auto_commit and self._commits_by_itself:
             self._loops.append(asyncio.create_task(every(self.config.commit_interval, self.commit_soon)))
         if self.config.orderly and not self.is_broadcasting:
             self._loops.append(asyncio.create_task(every(LOCK_RENEWAL, self._renew_locks)))
@@ -281,6 +283,12 @@ class QueueConsumer(ABC):
         """Pull again."""
         self.pace.resume()
         self._paced()
+
+    def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
+        """Pull some queues no more, or again. A queue that is given up and taken again is not paused."""
+        for queue in queues:
+            if (one := self._held.get(queue)) is not None:
+                one.paused = paused
 
     def slow_down(self, seconds: float) -> None:
         """Each message takes so much longer; 0: as fast as it goes."""
@@ -357,15 +365,20 @@ class QueueConsumer(ABC):
 
         Raises :class:`WrongMessage` where the queue is not this client's.
         """
+        await self._read_from(queue, offset)
+        self.offsets.update(queue, offset)
+        await self.offsets.persist([queue])
+        self._saw_reset(queue, offset, reason)
+
+    async def _read_from(self, queue: MessageQueue, offset: int) -> None:
         async with self._sharing:
             old = self._held.get(queue)
             if old is None or old.dropped:
                 raise WrongMessage(f"the queue {queue} is not read by this client")
             await self._drop(old)
-            self.offsets.update(queue, offset)
-            await self.offsets.persist([queue])
+            self.offsets.forget(queue)
             self._take(queue, offset, locked=old.locked, locked_at=old.locked_at)
-        self._saw_reset(queue, offset, reason)
+            self._held[queue].paused = old.paused
 
     def _saw_reset(self, queue: MessageQueue, offset: int, reason: str) -> None:
         if self.events.wanted:
@@ -587,7 +600,8 @@ class QueueConsumer(ABC):
     async def _pull(self, one: ProcessQueue) -> PullResult:
         queue = one.queue
         subscription = self._all_subscriptions().get(queue.topic) or Subscription(queue.topic)
-        commit = None if self.is_broadcasting or not self.config.auto_commit else self.offsets.known(queue)
+        commits = self.config.auto_commit and self._commits_by_itself and not self.is_broadcasting
+        commit = self.offsets.known(queue) if commits else None
         sys_flag = questions.SUSPEND | self._pull_flag
         if commit:
             sys_flag |= questions.COMMIT_OFFSET

@@ -1,0 +1,377 @@
+"""Producers and consumers for code without an event loop: the same, one loop in a thread of its own behind all of them.
+
+Listeners are plain functions, and run in threads. Everything else is said where the asynchronous ones are
+(:mod:`engine.client.producer`, ``consumer``, ``pulling``).
+
+>>> with BlockingProducer("orders", "127.0.0.1:9876") as producer:
+...     producer.send(Message("Orders", b"one cup of tea"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, Self, TypeVar
+
+from engine.client.consumer import Consumer, Listener
+from engine.client.consuming import ConsumerConfig
+from engine.client.errors import NotRunning
+from engine.client.events import EventStream
+from engine.client.messages import Message, QueueSelector, ReceivedMessage, SendResult
+from engine.client.producer import Producer, ProducerConfig, SendHook, TransactionListener, TransactionState
+from engine.client.pulling import POLL, LitePullConsumer, PullConsumer
+from engine.client.questions import PullResult
+from engine.client.routes import MessageQueue
+from engine.remoting.subscriptions import TAG
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """The event loop behind all blocking clients of this process; its thread ends with the last of them."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._users = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def enter(self) -> asyncio.AbstractEventLoop:
+        """The loop, for one more user."""
+        with self._gate:
+            self._users += 1
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="storescope-client", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def leave(self) -> None:
+        """One user less."""
+        with self._gate:
+            self._users -= 1
+            if self._users or self._loop is None or self._thread is None:
+                return
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self._loop = self._thread = None
+
+
+_LOOP = _Loop()
+
+
+class _Part(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    @property
+    def client_id(self) -> str: ...
+
+    @property
+    def events(self) -> EventStream: ...
+
+
+class _Blocking:
+    """What all of them do: ``with``, or :meth:`start` and :meth:`stop`."""
+
+    def __init__(self, part: _Part) -> None:
+        self._part = part
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def client_id(self) -> str:
+        return self._part.client_id
+
+    @property
+    def events(self) -> EventStream:
+        """What it sees and does; functions that watch are called by the loop's thread, and must be quick."""
+        return self._part.events
+
+    def start(self) -> None:
+        """Raises what the asynchronous one raises."""
+        self._loop = _LOOP.enter()
+        try:
+            self._ask(self._part.start())
+        except BaseException:
+            self._left()
+            raise
+
+    def stop(self) -> None:
+        """Say goodbye; a second time nothing happens."""
+        if self._loop is not None:
+            try:
+                self._ask(self._part.stop())
+            finally:
+                self._left()
+
+    def _left(self) -> None:
+        self._loop = None
+        _LOOP.leave()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if self._loop is None:
+            work.close()
+            raise NotRunning(f"{type(self).__name__} is not started, or has stopped")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _ask(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._begin(work).result()
+
+    def _do(self, what: Callable[..., T], *given: Any, **more: Any) -> T:
+        """Call something on the loop's thread; before the start there is none, and nothing else runs."""
+        if self._loop is None:
+            return what(*given, **more)
+
+        async def done() -> T:
+            return what(*given, **more)
+
+        return self._ask(done())
+
+
+class _InThreads:
+    """A transaction listener of plain functions, which may take their time."""
+
+    def __init__(self, listener: TransactionListener) -> None:
+        self._listener = listener
+
+    async def execute(self, message: Message, argument: object) -> TransactionState:
+        return await _said(self._listener.execute, message, argument)
+
+    async def check(self, message: ReceivedMessage) -> TransactionState:
+        return await _said(self._listener.check, message)
+
+
+async def _said(decide: Callable[..., Any], *given: object) -> TransactionState:
+    said = await asyncio.to_thread(decide, *given)
+    return TransactionState(said if not asyncio.iscoroutine(said) else await said)
+
+
+class BlockingProducer(_Blocking):
+    """See :class:`engine.client.producer.Producer`. Safe for many threads."""
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str,
+        config: ProducerConfig | None = None,
+        *,
+        listener: TransactionListener | None = None,
+        hooks: Sequence[SendHook] = (),
+        events: EventStream | None = None,
+    ) -> None:
+        in_threads = None if listener is None else _InThreads(listener)
+        self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, events=events)
+        super().__init__(self.asynchronous)
+
+    def send(
+        self,
+        message: Message | Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+        patience: float | None = None,
+    ) -> SendResult:
+        """Send, and wait for the answer."""
+        return self._ask(self.asynchronous.send(message, queue=queue, key=key, select=select, patience=patience))
+
+    def send_soon(
+        self,
+        message: Message | Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+        patience: float | None = None,
+    ) -> Future[SendResult]:
+        """Send without waiting; the future tells the result."""
+
+        async def sent() -> SendResult:
+            return await self.asynchronous.send_soon(message, queue=queue, key=key, select=select, patience=patience)
+
+        return self._begin(sent())
+
+    def send_one_way(
+        self,
+        message: Message | Sequence[Message],
+        *,
+        queue: MessageQueue | None = None,
+        key: str | None = None,
+        select: QueueSelector | None = None,
+    ) -> MessageQueue:
+        """Send, and ask for no answer."""
+        return self._ask(self.asynchronous.send_one_way(message, queue=queue, key=key, select=select))
+
+    def send_in_transaction(self, message: Message, argument: object = None) -> tuple[SendResult, TransactionState]:
+        """Send a half message, and let the listener decide."""
+        return self._ask(self.asynchronous.send_in_transaction(message, argument))
+
+    def request(self, message: Message, patience: float) -> ReceivedMessage:
+        """Send, and wait for the reply of whoever consumes it."""
+        return self._ask(self.asynchronous.request(message, patience))
+
+    def reply(self, message: Message) -> SendResult:
+        """Send the answer to a request."""
+        return self._ask(self.asynchronous.reply(message))
+
+    def recall(self, topic: str, handle: str) -> str:
+        """Take back a message whose time has not come."""
+        return self._ask(self.asynchronous.recall(topic, handle))
+
+    def pause(self) -> None:
+        """Sends wait until :meth:`resume`."""
+        self._do(self.asynchronous.pause)
+
+    def resume(self) -> None:
+        """Go on."""
+        self._do(self.asynchronous.resume)
+
+
+class BlockingConsumer(_Blocking):
+    """See :class:`engine.client.consumer.Consumer`. ``listener`` runs in as many threads as ``config`` says."""
+
+    def __init__(
+        self,
+        group: str,
+        listener: Listener,
+        namesrv: str,
+        config: ConsumerConfig | None = None,
+        *,
+        events: EventStream | None = None,
+        **more: Any,
+    ) -> None:
+        config = config or ConsumerConfig()
+        self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
+        self.asynchronous = Consumer(group, listener, namesrv, config, events=events, executor=self._pool, **more)
+        super().__init__(self.asynchronous)
+
+    def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
+        """Consume a topic."""
+        self._do(self.asynchronous.subscribe, topic, expression, kind)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Consume a topic no more."""
+        self._do(self.asynchronous.unsubscribe, topic)
+
+    def stop(self) -> None:
+        """Commit, say goodbye, and end the threads."""
+        super().stop()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def owned(self) -> tuple[MessageQueue, ...]:
+        """The queues that are read now."""
+        return self._do(lambda: self.asynchronous.owned)
+
+    def commit(self) -> None:
+        """Commit, and wait until it is kept."""
+        self._ask(self.asynchronous.commit())
+
+    def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Read a queue of one's own from ``offset`` on."""
+        self._ask(self.asynchronous.seek(queue, offset))
+
+    def pause(self) -> None:
+        """Pull no more until :meth:`resume`."""
+        self._do(self.asynchronous.pause)
+
+    def resume(self) -> None:
+        """Pull again."""
+        self._do(self.asynchronous.resume)
+
+
+class BlockingLitePullConsumer(_Blocking):
+    """See :class:`engine.client.pulling.LitePullConsumer`."""
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str,
+        config: ConsumerConfig | None = None,
+        *,
+        events: EventStream | None = None,
+        **more: Any,
+    ) -> None:
+        self.asynchronous = LitePullConsumer(group, namesrv, config, events=events, **more)
+        super().__init__(self.asynchronous)
+
+    def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
+        """Consume a topic."""
+        self._do(self.asynchronous.subscribe, topic, expression, kind)
+
+    def assign(self, queues: Collection[MessageQueue]) -> None:
+        """Read these queues and no others."""
+        self._do(self.asynchronous.assign, queues)
+
+    @property
+    def owned(self) -> tuple[MessageQueue, ...]:
+        """The queues that are read now."""
+        return self._do(lambda: self.asynchronous.owned)
+
+    def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
+        """Messages of one queue; none where none came in time."""
+        return self._ask(self.asynchronous.poll(patience))
+
+    def commit(self) -> None:
+        """Commit what was given, and wait until it is kept."""
+        self._ask(self.asynchronous.commit())
+
+    def committed(self, queue: MessageQueue) -> int | None:
+        """What the group committed for a queue."""
+        return self._ask(self.asynchronous.committed(queue))
+
+    def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Read a queue of one's own from ``offset`` on."""
+        self._ask(self.asynchronous.seek(queue, offset))
+
+    def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
+        """Pull some queues no more, or again."""
+        self._do(self.asynchronous.pause_queues, *queues, paused=paused)
+
+
+class BlockingPullConsumer(_Blocking):
+    """See :class:`engine.client.pulling.PullConsumer`."""
+
+    def __init__(self, group: str, namesrv: str, *, events: EventStream | None = None) -> None:
+        self.asynchronous = PullConsumer(group, namesrv, events=events)
+        super().__init__(self.asynchronous)
+
+    def queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues of a topic that can be read."""
+        return self._ask(self.asynchronous.queues(topic))
+
+    def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        most: int = 32,
+        expression: str = "*",
+        kind: str = TAG,
+        hold: float = 0.0,
+    ) -> PullResult:
+        """Messages of a queue from ``offset`` on."""
+        return self._ask(self.asynchronous.pull(queue, offset, most=most, expression=expression, kind=kind, hold=hold))
+
+    def fetch_offset(self, queue: MessageQueue) -> int | None:
+        """What the group reads next."""
+        return self._ask(self.asynchronous.fetch_offset(queue))
+
+    def commit(self, queue: MessageQueue, offset: int) -> None:
+        """The group reads ``offset`` next."""
+        self._ask(self.asynchronous.commit(queue, offset))
+
+    def send_back(self, message: ReceivedMessage, delay_level: int = 0, max_reconsume: int = 16) -> None:
+        """A message comes again to those who consume for the group."""
+        self._ask(self.asynchronous.send_back(message, delay_level, max_reconsume))

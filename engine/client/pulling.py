@@ -1,0 +1,295 @@
+"""Consumers that are asked for messages: lite pull, which shares queues and reads ahead, and pull, which does neither.
+
+Java: ``DefaultLitePullConsumer``, ``DefaultMQPullConsumer`` (protocol 3.3, 5.5).
+
+>>> consumer = LitePullConsumer("readers", "127.0.0.1:9876")
+>>> consumer.subscribe("Orders", "hot || iced")
+>>> async with consumer:
+...     messages = await consumer.poll(5.0)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from engine.client import questions
+from engine.client.allocation import AllocationStrategy
+from engine.client.consuming import FROM_LAST, ConsumerConfig, QueueConsumer
+from engine.client.errors import ClientError, NoRoute, NotRunning, WrongMessage
+from engine.client.events import Delivered, EventStream, Started, Stopped, now_ms
+from engine.client.instance import ClientInstance
+from engine.client.messages import ReceivedMessage, check_group
+from engine.client.process_queue import ProcessQueue
+from engine.client.questions import PullResult
+from engine.client.rebalance import RebalancePlan
+from engine.client.routes import MessageQueue, queue_order
+from engine.remoting.connection import Connection, not_supported
+from engine.remoting.frame import Command
+from engine.remoting.subscriptions import TAG, Subscription
+
+LITE_PULL_BATCH, LITE_PULL_HOLD = 10, 20.0
+"""Messages a pull, and seconds that a broker may hold one, where nothing else was said."""
+POLL = 5.0
+"""Seconds that a poll waits."""
+
+
+class LitePullConsumer(QueueConsumer):
+    """Reads ahead, and gives messages where they are asked for (:meth:`poll`). Queues are shared with the group
+    (:meth:`subscribe`), or told (:meth:`assign`).
+
+    A message counts as consumed when it was given. With ``auto_commit`` a poll commits what polls before it gave, every
+    ``commit_interval`` seconds; else :meth:`commit` does.
+    """
+
+    _consume_type = "CONSUME_ACTIVELY"
+    _pull_flag = questions.LITE_PULL
+    _commits_by_itself = False
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str = "",
+        config: ConsumerConfig | None = None,
+        *,
+        strategy: AllocationStrategy | None = None,
+        instance: ClientInstance | None = None,
+        events: EventStream | None = None,
+    ) -> None:
+        config = config or ConsumerConfig(pull_batch=LITE_PULL_BATCH, hold=LITE_PULL_HOLD)
+        if config.orderly:
+            raise WrongMessage("orderly is for listeners: what is polled comes in the order of its queue anyway")
+        super().__init__(group, namesrv, config, strategy=strategy, instance=instance, events=events)
+        self._ready: asyncio.Queue[tuple[ProcessQueue, Sequence[ReceivedMessage]]] = asyncio.Queue()
+        self._assigned: tuple[MessageQueue, ...] | None = None
+        self._positions: dict[MessageQueue, int] = {}
+        self._commit_at = 0
+
+    def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
+        """See :meth:`QueueConsumer.subscribe`. Raises :class:`WrongMessage` where queues were assigned."""
+        if self._assigned is not None:
+            raise WrongMessage("Subscribe and assign are mutually exclusive.")
+        super().subscribe(topic, expression, kind)
+
+    def assign(self, queues: Collection[MessageQueue]) -> None:
+        """Read these queues and no others, whoever else reads them. Raises :class:`WrongMessage` where a topic was
+        subscribed.
+        """
+        if self.subscriptions:
+            raise WrongMessage("Subscribe and assign are mutually exclusive.")
+        self._assigned = tuple(sorted(set(queues), key=queue_order))
+        if self._running:
+            self.rebalance_soon("assigned")
+
+    def _all_subscriptions(self) -> dict[str, Subscription]:
+        if self._assigned is not None:
+            return {queue.topic: Subscription(queue.topic) for queue in self._assigned}
+        return super()._all_subscriptions()
+
+    def heartbeat(self) -> Mapping[str, Any]:
+        """Its line of a heartbeat; of assigned queues brokers are told nothing."""
+        return {**super().heartbeat(), "subscriptionDataSet": [one.record() for one in self.subscriptions.values()]}
+
+    async def _plan(self, topic: str) -> RebalancePlan | None:
+        if self._assigned is None:
+            return await super()._plan(topic)
+        await self.instance.route(topic)
+        mine = tuple(queue for queue in self._assigned if queue.topic == topic)
+        held = [queue for queue, one in self._held.items() if queue.topic == topic and not self._to_be_left(one)]
+        return RebalancePlan(
+            mine, (self.client_id,), mine, tuple(one for one in held if one not in mine),
+            tuple(one for one in mine if one not in held),
+        )  # fmt: skip
+
+    def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
+        self._ready.put_nowait((one, messages))
+
+    async def poll(self, patience: float = POLL) -> list[ReceivedMessage]:
+        """Messages of one queue, as one pull brought them; none where none came within ``patience`` seconds.
+
+        Raises :class:`NotRunning`.
+        """
+        self._must_run()
+        if self.config.auto_commit and now_ms() >= self._commit_at:
+            self._commit_at = now_ms() + int(self.config.commit_interval * 1000)
+            self._move_offsets()
+            await self.commit_soon()
+        if self.pace.delay:
+            await asyncio.sleep(self.pace.delay)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while True:
+                    one, messages = await self._ready.get()
+                    if one.is_ours():
+                        return self._given(one, messages)
+        return []
+
+    def _given(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
+        one.consumed_at = now = now_ms()
+        offset = one.remove(messages)
+        if offset >= 0:
+            self._positions[one.queue] = offset
+        if self.events.wanted:
+            for message in messages:
+                self.events.emit(
+                    Delivered(
+                        now, self.client_id, self.group, one.queue, message.queue_offset, message.msg_id, message.keys,
+                        message.reconsume_times, message.store_timestamp,
+                    )
+                )  # fmt: skip
+        return list(messages)
+
+    def _move_offsets(self) -> None:
+        for queue, offset in self._positions.items():
+            if queue in self._held:
+                self.offsets.update(queue, offset)
+
+    async def commit(self) -> None:
+        """Commit what was given, and wait until it is kept. Raises what brokers make fail."""
+        self._move_offsets()
+        await super().commit()
+
+    def position(self, queue: MessageQueue) -> int | None:
+        """The offset of the message that comes next; None where none of the queue was given."""
+        return self._positions.get(queue)
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """What the group committed for a queue, as its broker says it."""
+        return await questions.query_offset(self.instance, self.group, queue)
+
+    async def seek(self, queue: MessageQueue, offset: int, *, reason: str = "seek") -> None:
+        """Read a queue of one's own from ``offset`` on. Raises :class:`WrongMessage` where it is not, and for an offset
+        that the queue does not have.
+        """
+        low, high = await questions.min_offset(self.instance, queue), await questions.max_offset(self.instance, queue)
+        if not low <= offset <= high:
+            raise WrongMessage(f"Seek offset illegal, seek offset = {offset}, min offset = {low}, max offset = {high}")
+        await self._read_from(queue, offset)
+        self._positions[queue] = offset
+        self._saw_reset(queue, offset, reason)
+
+    async def seek_to_begin(self, queue: MessageQueue) -> None:
+        """Read a queue from its first message on."""
+        await self.seek(queue, await questions.min_offset(self.instance, queue))
+
+    async def seek_to_end(self, queue: MessageQueue) -> None:
+        """Read of a queue what comes from now on."""
+        await self.seek(queue, await questions.max_offset(self.instance, queue))
+
+
+class PullConsumer:
+    """Pulls where and when it is told, and shares nothing. ``async with``, or :meth:`start` and :meth:`stop`."""
+
+    is_consumer = True
+
+    def __init__(
+        self,
+        group: str,
+        namesrv: str = "",
+        *,
+        instance: ClientInstance | None = None,
+        events: EventStream | None = None,
+    ) -> None:
+        check_group(group)
+        self.group = group
+        self.instance = instance or ClientInstance(namesrv, events=events)
+        self.events = self.instance.events
+        self._topics: set[str] = set()
+        self._running = False
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def client_id(self) -> str:
+        return self.instance.client_id
+
+    async def start(self) -> None:
+        """Join the client. Brokers are told of it with the next heartbeat."""
+        await self.instance.join(self)
+        self._running = True
+        if self.events.wanted:
+            self.events.emit(Started(now_ms(), self.client_id, self.group))
+
+    async def stop(self) -> None:
+        """Say goodbye."""
+        if self._running:
+            self._running = False
+            await self.instance.leave(self)
+            if self.events.wanted:
+                self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye=True))
+
+    def topics(self) -> Iterable[str]:
+        """Those that were pulled."""
+        return tuple(self._topics)
+
+    def heartbeat(self) -> Mapping[str, Any]:
+        """Its line of a heartbeat."""
+        return {
+            "consumeFromWhere": FROM_LAST, "consumeType": "CONSUME_ACTIVELY", "groupName": self.group,
+            "messageModel": "CLUSTERING", "unitMode": False,
+            "subscriptionDataSet": [Subscription(topic).record() for topic in sorted(self._topics)],
+        }  # fmt: skip
+
+    def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
+        """Nothing is answered; a notice needs no answer."""
+        return None if request.is_one_way else not_supported(request)
+
+    async def queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues of a topic that can be read. Raises :class:`NoRoute`."""
+        route = await self.instance.fresh_route(topic)
+        if route is None or not route.subscribe_queues:
+            raise NoRoute(f"Can not find Message Queue for this topic, {topic}")
+        self._topics.add(topic)
+        return route.subscribe_queues
+
+    async def pull(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        *,
+        most: int = 32,
+        expression: str = "*",
+        kind: str = TAG,
+        hold: float = 0.0,
+    ) -> PullResult:
+        """Messages of a queue from ``offset`` on; with ``hold`` the broker may keep the question that many seconds.
+
+        Raises :class:`NotRunning`, :class:`BrokerRefused`, :class:`NoRoute`, ``OSError``, ``TimeoutError``.
+        """
+        if not self._running:
+            raise NotRunning(f"The consumer {self.group} is not running")
+        if queue.topic not in self._topics:
+            await self.queues(queue.topic)
+        sys_flag = questions.SUBSCRIPTION | (questions.SUSPEND if hold else 0)
+        subscription = Subscription.of(queue.topic, expression, 0, kind)
+        return await questions.pull(
+            self.instance, self.group, queue, subscription, offset, most=most, sys_flag=sys_flag, hold=hold,
+            patience=hold + 10.0,
+        )  # fmt: skip
+
+    async def fetch_offset(self, queue: MessageQueue) -> int | None:
+        """What the group reads next; None where it never committed."""
+        await self._known(queue)
+        return await questions.query_offset(self.instance, self.group, queue)
+
+    async def commit(self, queue: MessageQueue, offset: int) -> None:
+        """The group reads ``offset`` next."""
+        await self._known(queue)
+        await questions.commit_offset(self.instance, self.group, queue, offset, one_way=False)
+
+    async def _known(self, queue: MessageQueue) -> None:
+        if await self.instance.route(queue.topic) is None:
+            raise NoRoute(f"Can not find Message Queue for this topic, {queue.topic}")
+
+    async def send_back(self, message: ReceivedMessage, delay_level: int = 0, max_reconsume: int = 16) -> None:
+        """A message comes again to those who consume for the group. Raises :class:`ClientError` for a reply."""
+        if message.physical_offset < 0:
+            raise ClientError("the message has no place in a log: it was replied, not pulled")
+        await questions.send_back(self.instance, self.group, message, delay_level, max_reconsume)

@@ -1,0 +1,145 @@
+"""The clients without an event loop, beside a broker that a thread serves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.broker.config import BrokerConfig
+from engine.broker.serving import serving_beside
+from engine.client.blocking import (
+    BlockingConsumer,
+    BlockingLitePullConsumer,
+    BlockingProducer,
+    BlockingPullConsumer,
+)
+from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.errors import ClientError, NotRunning, WrongMessage
+from engine.client.messages import Message, reply_to
+from engine.client.producer import TransactionState
+from engine.client.routes import MessageQueue
+
+FIRST = ConsumerConfig(start=FROM_FIRST, threads=4)
+
+
+@pytest.fixture
+def namesrv(tmp_path: Path):
+    with serving_beside(tmp_path / "store", BrokerConfig(recall_message=True)) as addresses:
+        yield addresses.namesrv
+
+
+def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name == "storescope-client"]
+
+
+def test_messages_go_from_a_producer_to_a_listener_in_threads(namesrv: str) -> None:
+    seen: list[bytes] = []
+    names: set[str] = set()
+
+    def listener(messages, _context) -> bool:
+        names.add(threading.current_thread().name)
+        seen.extend(one.body for one in messages)
+        return True
+
+    consumer = BlockingConsumer("readers", listener, namesrv, FIRST)
+    consumer.subscribe("Orders")
+    with BlockingProducer("senders", namesrv) as producer, consumer:
+        assert producer.send(Message("Orders", b"1"), key="k").is_ok
+        assert producer.send_soon(Message("Orders", b"2")).result(10).is_ok
+        queue = producer.send_one_way(Message("Orders", b"3"))
+        until(lambda: len(seen) == 3)
+        consumer.commit()
+        assert queue in consumer.owned
+        consumer.pause()
+        consumer.resume()
+        consumer.seek(queue, 0)
+        until(lambda: len(seen) > 3)
+        producer.pause()
+        waiting = producer.send_soon(Message("Orders", b"4"))
+        producer.resume()
+        assert waiting.result(10).is_ok
+        consumer.unsubscribe("Orders")
+        until(lambda: not [one for one in consumer.owned if one.topic == "Orders"])
+        assert producer.client_id != consumer.client_id
+        assert threads() == ["storescope-client"]
+    assert all(name.startswith("storescope-readers") for name in names)
+    assert threads() == []
+
+
+def test_polls_and_pulls(namesrv: str) -> None:
+    queue = MessageQueue("Orders", "broker-a", 1)
+    lite = BlockingLitePullConsumer("readers", namesrv, ConsumerConfig(start=FROM_FIRST))
+    lite.subscribe("Orders")
+    with BlockingProducer("senders", namesrv) as producer:
+        for number in range(5):
+            producer.send(Message("Orders", b"%d" % number), queue=queue)
+        with lite:
+            found: list = []
+            while len(found) < 5:
+                found += lite.poll(20)
+            lite.commit()
+            assert lite.committed(queue) == 5
+            assert queue in lite.owned
+            lite.seek(queue, 4)
+            until(lambda: lite.poll(1))
+            lite.pause_queues(queue)
+        with BlockingLitePullConsumer("assigned", namesrv) as assigned:
+            assigned.assign([queue])
+            until(lambda: assigned.owned)
+        with BlockingPullConsumer("pullers", namesrv) as puller:
+            assert queue in puller.queues("Orders")
+            result = puller.pull(queue, 2)
+            assert [one.body for one in result.messages] == [b"2", b"3", b"4"]
+            puller.commit(queue, 3)
+            assert puller.fetch_offset(queue) == 3
+            puller.send_back(result.messages[0])
+
+
+class Decides:
+    def execute(self, _message, argument) -> TransactionState:
+        assert threading.current_thread().name != "storescope-client"
+        return argument
+
+    def check(self, _message) -> TransactionState:
+        return TransactionState.COMMIT
+
+
+def test_transactions_requests_and_recalls(namesrv: str) -> None:
+    with BlockingProducer("senders", namesrv, listener=Decides()) as producer:
+        _, state = producer.send_in_transaction(Message("Orders", b"x"), TransactionState.COMMIT)
+        assert state is TransactionState.COMMIT
+        handle = producer.send(Message("Orders", b"later", delay_ms=3_600_000)).recall_handle
+        assert producer.recall("Orders", handle)
+
+        def listener(messages, _context) -> None:
+            producer.reply(reply_to(messages[0], b"yes"))
+
+        replier = BlockingConsumer("repliers", listener, namesrv, FIRST)
+        replier.subscribe("Questions")
+        with replier:
+            assert producer.request(Message("Questions", b"?"), 20).body == b"yes"
+
+
+def test_errors_come_to_whoever_asked(namesrv: str) -> None:
+    producer = BlockingProducer("senders", namesrv)
+    with pytest.raises(NotRunning):
+        producer.send(Message("Orders", b"x"))
+    with producer, pytest.raises(WrongMessage):
+        producer.send(Message("Orders", b""))
+    producer.stop()
+    ring = producer.events.ring()
+    assert ring.take() == []
+    with pytest.raises(ClientError):
+        BlockingProducer("senders", "127.0.0.1:1").start()
+    assert threads() == []

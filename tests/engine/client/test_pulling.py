@@ -1,0 +1,153 @@
+"""Consumers that are asked: lite pull shares and reads ahead, pull does what it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from brokers import run
+from clients_beside import Served, served, until
+
+from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.errors import NoRoute, NotRunning, WrongMessage
+from engine.client.events import Delivered, QueueTaken
+from engine.client.messages import Message
+from engine.client.producer import Producer
+from engine.client.pulling import LitePullConsumer, PullConsumer
+from engine.client.routes import MessageQueue
+
+QUEUES = [MessageQueue("Orders", "broker-a", number) for number in range(4)]
+
+
+def pulling(tmp_path: Path, what) -> None:
+    """Run ``what(producer, served)`` with ten messages in each of four queues."""
+
+    async def both() -> None:
+        async with served(tmp_path / "store") as beside, Producer("senders", beside.namesrv) as producer:
+            for queue in QUEUES:
+                for number in range(10):
+                    await producer.send(Message("Orders", b"%d" % number, tags="ab"[number % 2]), queue=queue)
+            beside.units("Orders")
+            await what(producer, beside)
+
+    run(both)
+
+
+def lite(beside: Served, **config) -> LitePullConsumer:
+    return LitePullConsumer("readers", beside.namesrv, ConsumerConfig(start=FROM_FIRST, **config))
+
+
+async def polled(consumer: LitePullConsumer, count: int) -> list:
+    found: list = []
+    while len(found) < count:
+        found += await consumer.poll(20)
+    return found
+
+
+def test_polls_give_each_message_once_over_all_members(tmp_path: Path) -> None:
+    async def what(_: Producer, beside: Served) -> None:
+        one, other = lite(beside), lite(beside)
+        for consumer in (one, other):
+            consumer.subscribe("Orders")
+        with pytest.raises(NotRunning):
+            await one.poll()
+        ring = one.events.ring()
+        async with one, other:
+            await until(lambda: len(one.owned) == len(other.owned) == 2)
+            found = await polled(one, 20) + await polled(other, 20)
+            places = {(message.queue.queue_id, message.queue_offset) for message in found}
+            assert len(places) == 40
+            assert await one.poll(0.01) == []
+            await one.commit()
+            queue = one.owned[0]
+            assert await one.committed(queue) == one.position(queue) == 10
+        events = ring.take()
+        assert sum(isinstance(event, Delivered) for event in events) == 20
+        assert any(isinstance(event, QueueTaken) for event in events)
+
+    pulling(tmp_path, what)
+
+
+def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
+    async def what(_: Producer, beside: Served) -> None:
+        tables = beside.server.broker.store.tables
+        one = lite(beside, commit_interval=0.0)
+        one.subscribe("Orders")
+        async with one:
+            await polled(one, 40)
+            assert sum(max(tables.consumer_offset("readers", "Orders", number), 0) for number in range(4)) < 40
+            await one.poll(0.01)
+            await until(
+                lambda: [tables.consumer_offset("readers", "Orders", number) for number in range(4)] == [10] * 4
+            )
+
+    pulling(tmp_path, what)
+
+
+def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        one = lite(beside, auto_commit=False)
+        one.assign(QUEUES[:1])
+        with pytest.raises(WrongMessage, match="mutually exclusive"):
+            one.subscribe("Orders")
+        async with one:
+            assert [message.body for message in await polled(one, 10)] == [b"%d" % number for number in range(10)]
+            await one.seek(QUEUES[0], 8)
+            assert [message.body for message in await polled(one, 2)] == [b"8", b"9"]
+            await one.seek_to_begin(QUEUES[0])
+            assert len(await polled(one, 10)) == 10
+            await one.seek_to_end(QUEUES[0])
+            await producer.send(Message("Orders", b"new"), queue=QUEUES[0])
+            assert [message.body for message in await polled(one, 1)] == [b"new"]
+            for wrong in (-1, 12):
+                with pytest.raises(WrongMessage, match="Seek offset illegal"):
+                    await one.seek(QUEUES[0], wrong)
+            with pytest.raises(WrongMessage, match="not read"):
+                await one.seek(QUEUES[1], 0)
+            one.assign(QUEUES[1:2])
+            await until(lambda: one.owned == (QUEUES[1],))
+            await polled(one, 10)
+            one.pause_queues(QUEUES[1])
+            await one.seek(QUEUES[1], 0)
+            assert await one.poll(0.2) == []
+            one.pause_queues(QUEUES[1], paused=False)
+            assert len(await polled(one, 10)) == 10
+            assert await one.committed(QUEUES[1]) in (0, None)
+
+    pulling(tmp_path, what)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(WrongMessage, match="listeners"):
+        LitePullConsumer("readers", "127.0.0.1:1", ConsumerConfig(orderly=True))
+    one = LitePullConsumer("readers", "127.0.0.1:1")
+    one.subscribe("Orders")
+    assert (one.config.pull_batch, one.config.hold) == (10, 20.0)
+    with pytest.raises(WrongMessage, match="mutually exclusive"):
+        one.assign(QUEUES)
+
+
+def test_pulls_go_where_they_are_told(tmp_path: Path) -> None:
+    async def what(producer: Producer, beside: Served) -> None:
+        one = PullConsumer("pullers", beside.namesrv)
+        with pytest.raises(NotRunning):
+            await one.pull(QUEUES[0], 0)
+        async with one:
+            assert await one.queues("Orders") == tuple(QUEUES)
+            result = await one.pull(QUEUES[2], 3, most=4)
+            assert [message.body for message in result.messages] == [b"3", b"4", b"5", b"6"]
+            result = await one.pull(QUEUES[2], 0, expression="a")
+            assert [message.body for message in result.messages] == [b"0", b"2", b"4", b"6", b"8"]
+            assert (await one.pull(QUEUES[2], 10)).status == "NO_NEW_MSG"
+            waiting = one.instance.soon(one.pull(QUEUES[2], 10, hold=20))
+            await producer.send(Message("Orders", b"new"), queue=QUEUES[2])
+            assert [message.body for message in (await waiting).messages] == [b"new"]
+            await one.commit(QUEUES[2], 5)
+            assert await one.fetch_offset(QUEUES[2]) == 5
+            await one.send_back(result.messages[0], 1)
+            with pytest.raises(NoRoute):
+                await one.queues("Nothing")
+            with pytest.raises(NoRoute):
+                await one.fetch_offset(MessageQueue("Nothing", "broker-a", 0))
+
+    pulling(tmp_path, what)
