@@ -20,6 +20,7 @@ from engine.client.consuming import ConsumerConfig
 from engine.client.errors import NotRunning
 from engine.client.events import EventStream
 from engine.client.messages import Message, QueueSelector, ReceivedMessage, SendResult
+from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, SendHook, TransactionListener, TransactionState
 from engine.client.pulling import POLL, LitePullConsumer, PullConsumer
 from engine.client.questions import PullResult
@@ -289,6 +290,33 @@ class BlockingConsumer(_Blocking):
     def resume(self) -> None:
         """Pull again."""
         self._do(self.asynchronous.resume)
+
+
+class BlockingPopConsumer(_Blocking):
+    """See :class:`engine.client.popping.PopConsumer`. ``listener`` runs in as many threads as ``config`` says."""
+
+    def __init__(
+        self,
+        group: str,
+        listener: Listener,
+        namesrv: str,
+        config: PopConfig | None = None,
+        *,
+        events: EventStream | None = None,
+    ) -> None:
+        config = config or PopConfig()
+        self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
+        self.asynchronous = PopConsumer(group, listener, namesrv, config, events=events, executor=self._pool)
+        super().__init__(self.asynchronous)
+
+    def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
+        """Consume a topic."""
+        self.asynchronous.subscribe(topic, expression, kind)
+
+    def stop(self) -> None:
+        """Say goodbye, and end the threads."""
+        super().stop()
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 class BlockingLitePullConsumer(_Blocking):

@@ -236,21 +236,7 @@ class Consumer(QueueConsumer):
         return status, words
 
     async def _ask(self, messages: Sequence[ReceivedMessage], context: ConsumeContext) -> tuple[ConsumeStatus, str]:
-        """The listener's answer, and what it raised in words."""
-        try:
-            if self._executor is not None:
-                loop = asyncio.get_running_loop()
-                said: Any = await loop.run_in_executor(self._executor, self._listener, messages, context)
-            else:
-                said = self._listener(messages, context)
-                if isinstance(said, Awaitable):
-                    said = await said
-        except Exception as error:  # noqa: BLE001  whatever a listener raises, the message comes again
-            _log.warning("a listener of %s: %s: %s", self.group, type(error).__name__, error)
-            return ConsumeStatus.LATER, f"{type(error).__name__}: {error}"
-        if said is None or said is True or said is ConsumeStatus.SUCCESS:
-            return ConsumeStatus.SUCCESS, ""
-        return ConsumeStatus.LATER, ""
+        return await answer_of(self._listener, self._executor, messages, context, self.group)
 
     async def _not_consumed(
         self,
@@ -402,3 +388,27 @@ def delivered(consumer: QueueConsumer, message: ReceivedMessage, now: int) -> De
         now, consumer.client_id, consumer.group, message.queue, message.queue_offset, message.msg_id, message.keys,
         message.reconsume_times, message.store_timestamp,
     )  # fmt: skip
+
+
+async def answer_of(
+    listener: Listener,
+    executor: Executor | None,
+    messages: Sequence[ReceivedMessage],
+    context: ConsumeContext,
+    group: str,
+) -> tuple[ConsumeStatus, str]:
+    """The listener's answer, and what it raised in words."""
+    try:
+        if executor is not None:
+            loop = asyncio.get_running_loop()
+            said: Any = await loop.run_in_executor(executor, listener, messages, context)
+        else:
+            said = listener(messages, context)
+            if isinstance(said, Awaitable):
+                said = await said
+    except Exception as error:  # noqa: BLE001  whatever a listener raises, the message comes again
+        _log.warning("a listener of %s: %s: %s", group, type(error).__name__, error)
+        return ConsumeStatus.LATER, f"{type(error).__name__}: {error}"
+    if said is None or said is True or said is ConsumeStatus.SUCCESS:
+        return ConsumeStatus.SUCCESS, ""
+    return ConsumeStatus.LATER, ""

@@ -178,6 +178,15 @@ class SentBack(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledged(Event):
+    """A popped message is done with, and comes to nobody again."""
+
+    queue: MessageQueue
+    queue_offset: int
+    msg_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Committed(Event):
     """The offset of a queue was written: to the broker (answered or one-way), or to the client's file."""
 

@@ -210,12 +210,14 @@ class ReceivedMessage:
     """A message that a consumer got. Times are ms since the epoch, ``body`` is unpacked.
 
     ``queue`` is where it was read; ``topic`` is that of the sender also where it was read from a retry topic.
+    ``queue_id`` is what its unit says, which tells more only where a pop read several queues.
     """
 
     topic: str
     body: bytes
     properties: dict[str, str]
     queue: MessageQueue
+    queue_id: int
     queue_offset: int
     physical_offset: int
     offset_msg_id: str
@@ -273,9 +275,9 @@ def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
         body = unpack(body, sys_flag).data
         sys_flag &= ~codec.COMPRESSED
     return ReceivedMessage(
-        unit.topic, body, unit.properties, queue, unit.queue_offset, unit.physical_offset, unit.offset_msg_id,
-        unit.reconsume_times, unit.born_timestamp, unit.store_timestamp, unit.born_host, unit.store_host, sys_flag,
-        unit.flag, unit.body_crc, unit.size, unit.prepared_transaction_offset,
+        unit.topic, body, unit.properties, queue, unit.queue_id, unit.queue_offset, unit.physical_offset,
+        unit.offset_msg_id, unit.reconsume_times, unit.born_timestamp, unit.store_timestamp, unit.born_host,
+        unit.store_host, sys_flag, unit.flag, unit.body_crc, unit.size, unit.prepared_transaction_offset,
     )  # fmt: skip
 
 
@@ -290,9 +292,9 @@ def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
         }
         found.append(
             ReceivedMessage(
-                outer.topic, one.body, properties, queue, outer.queue_offset + one.index, outer.physical_offset,
-                outer.offset_msg_id, outer.reconsume_times, outer.born_timestamp, outer.store_timestamp,
-                outer.born_host, outer.store_host, outer.sys_flag, one.flag, 0, one.size,
+                outer.topic, one.body, properties, queue, outer.queue_id, outer.queue_offset + one.index,
+                outer.physical_offset, outer.offset_msg_id, outer.reconsume_times, outer.born_timestamp,
+                outer.store_timestamp, outer.born_host, outer.store_host, outer.sys_flag, one.flag, 0, one.size,
                 outer.prepared_transaction_offset,
             )
         )  # fmt: skip

@@ -17,9 +17,12 @@ from java_members import JavaMember
 
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.errors import BrokerRefused
 from engine.client.messages import Message, ReceivedMessage
+from engine.client.popping import PopConfig, PopConsumer, pop
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MessageQueue
+from engine.remoting.subscriptions import Subscription
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 # a broker gathers for 3 s what was decided: asked earlier, it would ask about what is decided already
@@ -254,5 +257,37 @@ def test_what_fails_comes_again_and_ends_among_the_dead_letters(cluster) -> None
                 async with reader(cluster, f"{group}-dead", f"%DLQ%{group}", dead):
                     await until(lambda: dead, 60)
             assert [one.keys for one in dead] == ["dead"]
+
+    run(what)
+
+
+def test_members_of_a_group_pop_each_message_once(cluster) -> None:
+    """Brokers of 5.x hand messages out; one of 4.9 knows no such request, and says so."""
+    release, namesrv, broker = cluster
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 8), f"popping{next(_names)}"
+            if release.startswith("4"):
+                with pytest.raises(BrokerRefused, match="not supported"):
+                    await pop(producer.instance, group, "broker-a", Subscription(topic))
+                return
+            times: Counter[str] = Counter()
+
+            def listener(messages, context) -> bool:
+                times[messages[0].keys] += 1
+                context.delay_level = 1
+                return messages[0].keys != "7" or times["7"] > 1
+
+            members = [
+                PopConsumer(group, listener, namesrv, PopConfig(start=FROM_FIRST, hold=2.0, pull_batch=8))
+                for _ in range(2)
+            ]
+            for one in members:
+                one.subscribe(topic)
+            async with members[0], members[1]:
+                await send_numbers(producer, topic, 0, 100)
+                await until(lambda: len(times) == 100 and times["7"] == 2, 60)
+            assert times == {str(number): 2 if number == 7 else 1 for number in range(100)}
 
     run(what)

@@ -14,12 +14,14 @@ from engine.broker.serving import serving_beside
 from engine.client.blocking import (
     BlockingConsumer,
     BlockingLitePullConsumer,
+    BlockingPopConsumer,
     BlockingProducer,
     BlockingPullConsumer,
 )
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import ClientError, NotRunning, WrongMessage
 from engine.client.messages import Message, reply_to
+from engine.client.popping import PopConfig
 from engine.client.producer import TransactionState
 from engine.client.routes import MessageQueue
 
@@ -104,6 +106,19 @@ def test_polls_and_pulls(namesrv: str) -> None:
             puller.commit(queue, 3)
             assert puller.fetch_offset(queue) == 3
             puller.send_back(result.messages[0])
+
+
+def test_pops(namesrv: str) -> None:
+    seen: list[bytes] = []
+    popper = BlockingPopConsumer(
+        "poppers", lambda got, _: seen.extend(one.body for one in got), namesrv, PopConfig(start=FROM_FIRST, threads=2)
+    )
+    popper.subscribe("Orders")
+    with BlockingProducer("senders", namesrv) as producer:
+        producer.send(Message("Orders", b"x"))
+        with popper:
+            until(lambda: seen)
+    assert seen == [b"x"]
 
 
 class Decides:
