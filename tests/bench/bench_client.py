@@ -1,0 +1,196 @@
+"""Our clients beside the Java client, in turns, against the same real broker.
+
+``python tests/bench/bench_client.py [--turns 3] [--release 5.3.3] [--what send,batch,pull,push] [--short]``
+on a machine that does nothing else; three minutes a turn. Needs Java 17 and Maven. Bodies of 1 KiB, as ``tests/clients/java/speed``
+sends them. Prints one JSON line a figure, then the medians as a table, with the load that stood when a turn began.
+``--short`` only shows that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+
+import real_cluster  # noqa: E402
+
+from engine.client.blocking import BlockingProducer  # noqa: E402
+from engine.client.consumer import Consumer  # noqa: E402
+from engine.client.consuming import FROM_FIRST, ConsumerConfig  # noqa: E402
+from engine.client.messages import Message  # noqa: E402
+from engine.client.producer import Producer, ProducerConfig  # noqa: E402
+from engine.client.pulling import PullConsumer  # noqa: E402
+
+SPEED = ROOT / "tests" / "clients" / "java" / "speed"
+BODY = bytes(1024)
+CONFIG = ProducerConfig(send_timeout=10.0, new_topic_queues=8)
+
+
+def say(record: dict[str, Any]) -> None:
+    """One JSON line."""
+    sys.stdout.write(json.dumps(record) + "\n")
+    sys.stdout.flush()
+
+
+def asked(what: str, *, short: bool) -> list[str]:
+    """What ``speed`` and this program are asked, in words."""
+    seconds, count = ("2", "2000") if short else ("8", "200000")
+    if what == "send":
+        return [what, seconds, "1,64"]
+    return [what, seconds] if what == "batch" else [what, "0", count]
+
+
+# Our side, in a process of its own
+
+
+async def ours(namesrv: str, words: list[str]) -> None:
+    """As ``Speed.java``: the first part of each run warms both sides."""
+    what, seconds = words[0], float(words[1])
+    topic = f"Speed{time.time_ns()}"
+    async with Producer("speed-producers", namesrv, CONFIG) as producer:
+        await producer.send(Message(topic, BODY, tags="warm"))
+        await asyncio.sleep(1.0)
+        if what == "send":
+            for many in map(int, words[2].split(",")):
+                await sent(producer, topic, many, 1, seconds / 2)
+                say({"what": what, "number": many, "rate": await sent(producer, topic, many, 1, seconds)})
+        elif what == "batch":
+            await sent(producer, topic, 8, 64, seconds / 2)
+            say({"what": what, "number": 8, "rate": await sent(producer, topic, 8, 64, seconds)})
+        else:
+            count = int(words[2])
+            for _ in range(0, count, 50):
+                await producer.send([Message(topic, BODY, tags="tag") for _ in range(50)])
+            await asyncio.sleep(2.0)
+            for turn in range(3):
+                rate = await (pulled(namesrv, topic, count) if what == "pull" else pushed(namesrv, topic, count, turn))
+                say({"what": what, "number": turn, "rate": rate})
+
+
+async def sent(producer: Producer, topic: str, many: int, batch: int, seconds: float) -> float:
+    """Messages a second by ``many`` senders, each of which waits for its answers."""
+    count, begun = 0, time.monotonic()
+
+    async def one() -> None:
+        nonlocal count
+        while time.monotonic() - begun < seconds:
+            if batch == 1:
+                await producer.send(Message(topic, BODY, tags="tag"))
+            else:
+                await producer.send([Message(topic, BODY, tags="tag") for _ in range(batch)])
+            count += batch
+
+    await asyncio.gather(*(one() for _ in range(many)))
+    return count / (time.monotonic() - begun)
+
+
+async def pulled(namesrv: str, topic: str, count: int) -> float:
+    """Messages a second, a queue after the other."""
+    async with PullConsumer("speed-pullers", namesrv) as consumer:
+        begun, found = time.monotonic(), 0
+        for queue in await consumer.queues(topic):
+            at = 0
+            while (result := await consumer.pull(queue, at)).status == "FOUND":
+                found += len(result.messages)
+                at = result.next_offset
+        rate = found / (time.monotonic() - begun)
+    assert found >= count, f"{found} of {count}"
+    return rate
+
+
+async def pushed(namesrv: str, topic: str, count: int, turn: int) -> float:
+    """Messages a second from the first that is delivered on."""
+    ended, seen, begun = asyncio.Event(), 0, 0.0
+
+    def listener(messages: Any, _context: object) -> None:
+        nonlocal seen, begun
+        begun = begun or time.monotonic()
+        seen += len(messages)
+        if seen >= count:
+            ended.set()
+
+    consumer = Consumer(f"speed-pushed-{turn}-{topic}", listener, namesrv, ConsumerConfig(start=FROM_FIRST))
+    consumer.subscribe(topic)
+    async with consumer:
+        await ended.wait()
+        return seen / (time.monotonic() - begun)
+
+
+def blocking(namesrv: str, seconds: float) -> None:
+    """One thread of code without an event loop."""
+    topic = f"Speed{time.time_ns()}"
+    with BlockingProducer("speed-blocking", namesrv, CONFIG) as producer:
+        for part in (seconds / 2, seconds):
+            count, begun = 0, time.monotonic()
+            while time.monotonic() - begun < part:
+                producer.send(Message(topic, BODY, tags="tag"))
+                count += 1
+        say({"what": "send, blocking", "number": 1, "rate": count / (time.monotonic() - begun)})
+
+
+# Both sides, in turns
+
+
+def figures(who: str, words: list[str], namesrv: str, release: str) -> Iterator[tuple[str, float]]:
+    """Name and messages a second."""
+    program: list[Any] = ["bash", SPEED, release, namesrv, *words]
+    if who == "ours":
+        program = [sys.executable, __file__, "--ask", namesrv, *words]
+    done = subprocess.run(
+        program, env=real_cluster.environment(), capture_output=True, text=True, timeout=900, check=True
+    )
+    last: dict[str, float] = {}
+    for line in map(json.loads, done.stdout.splitlines()):
+        warm = line["what"] in ("pull", "push")
+        last[line["what"] if warm else f"{line['what']}, {line['number']} at once"] = line["rate"]
+    yield from last.items()
+
+
+def main() -> None:
+    """Turns, then the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--release", default="5.3.3")
+    parser.add_argument("--what", default="send,batch,pull,push")
+    parser.add_argument("--short", action="store_true", help="one turn of seconds")
+    parser.add_argument("--ask", nargs="+", metavar="WORD", help="our side alone: NAMESRV, then what is asked")
+    args = parser.parse_args()
+    if args.ask:
+        asyncio.run(ours(args.ask[0], args.ask[1:]))
+        if args.ask[1] == "send":
+            blocking(args.ask[0], float(args.ask[2]))
+        return
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"ours": [], "theirs": []})
+    for turn in range(1 if args.short else args.turns):
+        for what in args.what.split(","):
+            with tempfile.TemporaryDirectory() as folder:
+                ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+                with real_cluster.real(Path(folder), *ports, release=args.release) as said:
+                    for who in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
+                        load = round(os.getloadavg()[0], 2)
+                        words = asked(what, short=args.short)
+                        for name, rate in figures(who, words, said["namesrv"], args.release):
+                            found[name][who].append(rate)
+                            say({"turn": turn, "who": who, "what": name, "rate": round(rate, 1), "load": load})
+    sys.stdout.write(f"\n| messages a second | ours | Java {args.release} | ratio |\n|---|---|---|---|\n")
+    for name, by in found.items():
+        mine = statistics.median(by["ours"])
+        theirs = statistics.median(by["theirs"] or found["send, 1 at once"]["theirs"] or [mine])
+        sys.stdout.write(f"| {name} | {mine:,.0f} | {theirs:,.0f} | {mine / theirs:.2f} |\n")
+
+
+if __name__ == "__main__":
+    main()
