@@ -55,7 +55,7 @@ class Broker:
         self.store = store
         self.config = config or BrokerConfig()
         self.now = now
-        self.topics = Topics(store.tables, lambda: self.config, store.like)
+        self.topics = Topics(store.tables, lambda: self.config, store.like, light=store.config.enable_lmq)
         self.clients = Clients()
         self.held = HeldPulls()
         self.sends = PendingSends()

@@ -179,7 +179,10 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
         )
     )  # fmt: skip
     broker.dispatched()
-    return answer_of(broker, request, result, queue_id, _told(broker, shared))
+    told = _told(broker, shared)
+    if topic.batch and properties.UNIQUE_KEY in shared:
+        told["batchUniqId"] = shared[properties.UNIQUE_KEY]  # its members are one unit, and have no ids of their own
+    return answer_of(broker, request, result, queue_id, told)
 
 
 def put_later(broker: Broker, what: Pending) -> None:

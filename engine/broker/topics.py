@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from engine.broker.config import BrokerConfig
-from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
 from engine.rules.unit_check import Release
 from engine.store.config_tables import ConfigTables
@@ -48,25 +48,39 @@ class Topics:
     other than before: the name servers are to know.
     """
 
-    def __init__(self, tables: ConfigTables, config: Callable[[], BrokerConfig], like: Release = "5.3") -> None:
+    def __init__(
+        self,
+        tables: ConfigTables,
+        config: Callable[[], BrokerConfig],
+        like: Release = "5.3",
+        *,
+        light: bool = False,
+    ) -> None:
         self._tables = tables
+        self._light = light
         self._pops = like != "4.9"
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
 
     def get(self, name: str) -> TopicConfig | None:
-        """A topic as it is declared."""
+        """A topic as it is declared; a light queue is a topic of one queue, and needs no declaration."""
+        if self._light and name.startswith(LMQ_PREFIX):
+            return plain_topic(name, 1)
         return self._tables.topics().get(name)
 
     def group(self, name: str) -> SubscriptionGroup | None:
         """A group as it is declared; declared now where it is not and ``autoCreateSubscriptionGroup`` allows it."""
+        if self._light and name.startswith(LMQ_PREFIX):
+            return SubscriptionGroup(name, True, True, True, False, 1, 16, {})
         found = self._tables.groups().get(name)
         if found is None and self._config().auto_create_group and 0 < len(name) <= LONGEST_GROUP:
             return self._tables.create_group(name) if _NAME.fullmatch(name) else None
         return found
 
     def declare(self, *topics: TopicConfig) -> None:
-        """Declare topics anew, and tell."""
+        """Declare topics anew, and tell; light queues are left out."""
+        if self._light:
+            topics = tuple(topic for topic in topics if not topic.name.startswith(LMQ_PREFIX))
         self._tables.declare_topics(topics)
         self.changed(list(topics))
 

@@ -25,6 +25,7 @@ TOPICS = "topics.json"
 GROUPS = "subscriptionGroup.json"
 CONSUMER_OFFSETS = "consumerOffset.json"
 LIGHT_OFFSETS = "lmqConsumerOffset.json"
+LIGHT_TABLE = "lmqOffsetTable"
 DELAY_OFFSETS = "delayOffset.json"
 MOST_QUEUES = 65_536
 Clock = Callable[[], int]
@@ -49,6 +50,7 @@ class ConfigTables:
         self._clock = clock
         self._like = like
         self._batch_folder = paths.batchconsumequeue
+        self._light = light
         self._offsets_file = LIGHT_OFFSETS if light else CONSUMER_OFFSETS
         self._tables = {
             name: ConfigTable(paths.config / name, disk) for name in (TOPICS, GROUPS, self._offsets_file, DELAY_OFFSETS)
@@ -203,9 +205,10 @@ class ConfigTables:
             deleted = _drop(self._members(GROUPS, "subscriptionGroupTable"), name.__eq__)
             if deleted:
                 self._changed(GROUPS, save=True)
-            rows = self._members(self._offsets_file, "offsetTable") if offsets else {}
-            if _drop(rows, lambda key: key.split("@")[1:] == [name]):
-                self._changed(self._offsets_file, save=True)
+            for table in ("offsetTable", LIGHT_TABLE) if offsets else ():
+                rows = _as_object(self._tables[self._offsets_file].value.get(table))
+                if _drop(rows, lambda key: key.split("@")[1:] == [name]):
+                    self._changed(self._offsets_file, save=True)
         return bool(deleted)
 
     def topics_of(self, group: str) -> list[str]:
@@ -228,6 +231,9 @@ class ConfigTables:
     def consumer_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The queue offset that ``group`` reads next; −1 where none is known."""
         with self._lock:
+            if self._is_light(group):
+                offset = self._members(self._offsets_file, LIGHT_TABLE).get(f"{topic}@{group}", -1)
+                return offset if isinstance(offset, int) else -1
             row = _as_object(self._members(self._offsets_file, "offsetTable").get(f"{topic}@{group}"))
             return int(row.get(queue_id, row.get(str(queue_id), -1)))
 
@@ -236,12 +242,20 @@ class ConfigTables:
         if "@" in topic or "@" in group:
             raise UsageError("expected a topic and a group without '@'")
         with self._lock:
+            if self._is_light(group):
+                self._members(self._offsets_file, LIGHT_TABLE)[f"{topic}@{group}"] = queue_offset
+                self._changed(self._offsets_file)
+                return
             offsets = self._members(self._offsets_file, "offsetTable")
             row = dict(_as_object(offsets.get(f"{topic}@{group}")))
             row.pop(str(queue_id), None)
             row[queue_id] = queue_offset
             offsets[f"{topic}@{group}"] = row
             self._changed(self._offsets_file)
+
+    def _is_light(self, group: str) -> bool:
+        """Whether it is a light group where those are kept: of each topic it has one offset, and no row of its own."""
+        return self._light and group.startswith(codec.LMQ_PREFIX)
 
     def delay_offset(self, level: int) -> int:
         """The queue offset of the delay level (1 …) that is delivered next; 0 where none is known."""
@@ -271,6 +285,9 @@ class ConfigTables:
                 if not self._tables[name].stands:
                     self._members(name, key)
                     self._changed(name)
+            if self._light and LIGHT_TABLE not in self._tables[LIGHT_OFFSETS].value:
+                self._members(LIGHT_OFFSETS, LIGHT_TABLE)
+                self._changed(LIGHT_OFFSETS)
 
     def save(self) -> int:
         """Write every table that was changed since it was written; how many. Raises ``OSError``; what was not written

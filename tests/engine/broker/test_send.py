@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from brokers import asking, run
+from brokers import asking, run, units
 
 from engine.broker.config import BrokerConfig
 from engine.codec.encode import Message, encode_batch
@@ -71,5 +71,21 @@ def test_members_of_a_batch_have_what_the_broker_adds_once(tmp_path: Path) -> No
                     1,
                     1,
                 ]
+
+    run(told)
+
+
+def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path) -> None:
+    """It is one unit: its members have no ids of their own."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            client.server.broker.store.tables.create_topic("Batches", 1, attributes={"queue.type": "BatchCQ"})
+            members = encode_batch([Message("Batches", b"one"), Message("Batches", b"two")])
+            answer = await client.batch("Batches", members)
+            assert answer.code == 0
+            (unit,) = units(client, "Batches")
+            assert answer.fields["batchUniqId"] == unit.unique_key
+            assert "batchUniqId" not in (await client.batch("Plain", members)).fields
 
     run(told)

@@ -210,3 +210,21 @@ def test_what_was_only_asked_is_written_at_the_end_too(tmp_path: Path) -> None:
     again = tables(tmp_path)
     again.complete()
     assert again.save() == 0
+
+
+def test_a_light_group_has_one_offset_of_each_topic(tmp_path: Path) -> None:
+    """Where they are kept (``enableLmq``); elsewhere it is a group as any other."""
+    for light in (True, False):
+        made = tables(tmp_path, light=light)
+        assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1
+        made.commit_consumer_offset("%LMQ%me", "%LMQ%room", 0, 5)
+        made.commit_consumer_offset("others", "%LMQ%room", 0, 6)
+        assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == 5
+        made.save()
+    kept = parse((tmp_path / "config" / "lmqConsumerOffset.json").read_bytes()).value
+    assert (kept["lmqOffsetTable"], kept["offsetTable"]) == ({"%LMQ%room@%LMQ%me": 5}, {"%LMQ%room@others": {0: 6}})
+    assert "lmqOffsetTable" not in (tmp_path / "config" / "consumerOffset.json").read_text()
+    made = tables(tmp_path, light=True)
+    made.create_group("%LMQ%me")
+    assert made.delete_group("%LMQ%me")
+    assert made.consumer_offset("%LMQ%me", "%LMQ%room", 0) == -1

@@ -1,0 +1,59 @@
+"""Topics and groups of a broker: declared, made by a first send, and light ones that need neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.broker.config import BrokerConfig
+from engine.broker.topics import Topics, plain_topic, wrong_name
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.store.config_tables import ConfigTables
+
+
+def topics(root: Path, *, like: str = "5.3", light: bool = False, config: BrokerConfig | None = None) -> Topics:
+    tables = ConfigTables(StorePaths(root), RealDisk(), lambda: 7, light=light)
+    tables.load()
+    return Topics(tables, lambda: config or BrokerConfig(), like, light=light)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Orders", None),
+        (" ", "The specified topic is blank."),
+        ("a+b", "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
+        ("a" * 128, "The specified topic is longer than topic max length 127."),
+        ("%RETRY%" + "a" * 200, None),
+    ],
+)
+def test_names(name: str, words: str | None) -> None:
+    assert wrong_name(name) == words
+
+
+def test_a_broker_of_5_has_a_revive_topic(tmp_path: Path) -> None:
+    """None of 4.9 has; the cluster is in its name."""
+    for like in ("5.3", "4.9"):
+        made = topics(tmp_path / like, like=like, config=BrokerConfig(cluster="Mine", revive_queues=3))
+        made.create_at_start()
+        found = made.get("rmq_sys_REVIVE_LOG_Mine")
+        assert (found is None) == (like == "4.9")
+        assert ("rmq_sys_REVIVE_LOG_Mine" in made.own_names()) == (like != "4.9")
+        if found is not None:
+            assert (found.read_queue_nums, found.perm) == (3, 6)
+
+
+def test_light_queues_and_light_groups_need_no_declaration(tmp_path: Path) -> None:
+    made = topics(tmp_path, light=True)
+    assert made.get("%LMQ%room") == plain_topic("%LMQ%room", 1)
+    group = made.group("%LMQ%me")
+    assert group is not None
+    assert (group.consume_enable, group.retry_max_times) == (True, 16)
+    told: list[str] = []
+    made.changed = lambda new: told.extend(one.name for one in new)
+    made.declare(plain_topic("%LMQ%room", 4), plain_topic("Orders", 4))
+    assert told == ["Orders"]
+    assert not (tmp_path / "config" / "subscriptionGroup.json").exists()
+    assert topics(tmp_path / "other").get("%LMQ%room") is None
