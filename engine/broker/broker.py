@@ -9,6 +9,8 @@ from typing import Any
 
 from engine.broker.clients import Clients, ConsumerGroup
 from engine.broker.config import BrokerConfig
+from engine.broker.filters import FILE as FILTERS
+from engine.broker.filters import ConsumerFilters
 from engine.broker.held_pulls import HeldPulls
 from engine.broker.op_messages import OpMessages
 from engine.broker.pending_sends import PendingSends
@@ -72,6 +74,11 @@ class Broker:
         self.orders = PopOrders(ConfigTable(store.parts.paths.config / ORDERS, store.parts.disk), clock)
         self.request_modes = ConfigTable(store.parts.paths.config / REQUEST_MODES, store.parts.disk)
         """Which groups pop, by topic."""
+        self.filters = ConsumerFilters(ConfigTable(store.parts.paths.config / FILTERS, store.parts.disk), clock)
+        self.filters.load()
+        self.clients.emptied = self.filters.unregister
+        if self.config.calc_bit_map and store.config.enable_consume_queue_ext:
+            store.parts.dispatcher.bit_map = self.filters.bit_map
         if store.like != "4.9":
             self.orders.load()
             self.request_modes.load()

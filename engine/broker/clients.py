@@ -5,7 +5,7 @@ Java: ``ProducerManager``, ``ConsumerManager``, ``ConsumerGroupInfo``. Passive: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from engine.remoting.connection import Connection
@@ -42,11 +42,13 @@ class ConsumerGroup:
 
 
 class Clients:
-    """The tables. Nobody is told anything from here."""
+    """The tables. No client is told anything from here."""
 
     def __init__(self) -> None:
         self.consumers: dict[str, ConsumerGroup] = {}
         self.producers: dict[str, dict[Connection, Member]] = {}
+        self.emptied: Callable[[str], None] = lambda _: None
+        """Told of a group that has no member any more."""
 
     def subscription(self, group: str, topic: str) -> Subscription | None:
         """What a group wants of a topic, as heartbeats said it."""
@@ -99,6 +101,7 @@ class Clients:
             return None
         if not found.members:
             del self.consumers[group]
+            self.emptied(group)
             return None
         return found
 

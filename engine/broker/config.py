@@ -39,6 +39,9 @@ class BrokerConfig:
     short_polling_ms: int = key("shortPollingTimeMills", 1_000)
     lite_pull: bool = key("litePullMessageEnable", default=True)
     property_filter: bool = key("enablePropertyFilter", default=False)
+    calc_bit_map: bool = key("enableCalcFilterBitMap", default=False)
+    filter_lives_ms: int = key("filterDataCleanTimeSpan", 24 * 3_600_000)
+    """How long a group's filter is kept once no member of it is connected."""
     filter_retry: bool = key("filterSupportRetry", default=False)
     reject_transactions: bool = key("rejectTransactionMessage", default=False)
     transaction_timeout_ms: int = key("transactionTimeOut", 6_000)

@@ -43,6 +43,7 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
             broker.topics.create_plain(RETRY + wanted.name, max(declared.retry_queue_nums, 1), READ | WRITE)
         if broker.clients.add_consumer(wanted, connection, _member(broker, request, client_id)):
             broker.tell_members(broker.clients.consumers[wanted.name])
+        broker.filters.register(wanted.name, wanted.subscriptions.values())
     return answer_to(request)
 
 

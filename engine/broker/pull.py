@@ -15,7 +15,7 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
 from engine.store.get_message import GetMessageResult, GetMessageStatus
-from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
+from engine.store.message_filter import BloomData, MessageFilter, SqlFilter, TagFilter
 
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""
@@ -38,7 +38,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     """11, 361: messages, or a hold until there are some."""
     _check(broker, request, header, connection)
     subscription = _subscription(broker, header)
-    wanted = _filter(broker, subscription)
+    wanted = _filter(broker, header, subscription)
     flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
     queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
     if flags & COMMIT_OFFSET and broker.resets.offset(group, topic, queue_id) is None:
@@ -108,12 +108,15 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
     return found
 
 
-def _filter(broker: Broker, subscription: Subscription) -> MessageFilter | None:
+def _filter(broker: Broker, header: Header, subscription: Subscription) -> MessageFilter | None:
     """What decides on each entry; None where all pass."""
     if subscription.kind == TAG:
         return TagFilter(subscription.expression) if subscription.tags else None
     if subscription.kind != SQL92:
         return None
+    bits = None
+    if not int(header["sysFlag"]) & SUBSCRIPTION:
+        bits = _registered(broker, header, subscription)
     if not broker.config.property_filter:
         raise Refused(
             Answer.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {subscription.kind}"
@@ -121,9 +124,20 @@ def _filter(broker: Broker, subscription: Subscription) -> MessageFilter | None:
     if subscription.topic.startswith(RETRY) and not broker.config.filter_retry:
         return None
     try:
-        return SqlFilter(subscription.expression)
+        return SqlFilter(subscription.expression, bits)
     except BadFilter:
         return None  # as RocketMQ: what does not compile lets all pass
+
+
+def _registered(broker: Broker, header: Header, subscription: Subscription) -> BloomData:
+    """The bits of a filter that heartbeats have told of. Raises :class:`Refused` where none is known, or an older."""
+    found = broker.filters.get(subscription.topic, str(header["consumerGroup"]))
+    if found is None:
+        words = "The broker's consumer filter data is not exist!Your expression may be wrong!"
+        raise Refused(Answer.FILTER_DATA_NOT_EXIST, words)
+    if found.version < int(header["subVersion"] or 0):
+        raise Refused(Answer.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+    return found.bloom_data()
 
 
 def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFilter | None) -> GetMessageResult:

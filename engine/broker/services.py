@@ -55,6 +55,10 @@ def _keep_orders(broker: Broker, *, ended: bool = False) -> None:
     broker.orders.save(lambda name: queues.get(name, 0), groups.__contains__, always=ended)
 
 
+def _keep_filters(broker: Broker, *, ended: bool = False) -> None:
+    broker.filters.save(broker.config.filter_lives_ms, always=ended)
+
+
 def _expire(broker: Broker) -> None:
     for connection in broker.clients.silent(broker.now() - SILENT_MS):
         connection.close()
@@ -67,6 +71,7 @@ SERVICES = (
     Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),
     Service("popped messages", lambda broker: broker.config.revive_interval_ms / 1000, revive),
     Service("orderly pops kept", lambda _: 10.0, _keep_orders, lambda broker: _keep_orders(broker, ended=True)),
+    Service("filters kept", lambda _: 10.0, _keep_filters, lambda broker: _keep_filters(broker, ended=True)),
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),

@@ -30,7 +30,8 @@ Int64 = npt.NDArray[np.int64]
 class Dispatcher:
     """Called by one thread, in the order of the log. ``index`` None: no index is built.
 
-    ``bit_map(request)`` gives the filter bit map of a unit for its ext unit (spec 16). ``failed`` says which part an
+    ``bit_map(request)`` gives the filter bit map of a unit for its ext unit (spec 16); it may be set later, too.
+    ``failed`` says which part an
     ``OSError`` came from.
     """
 
@@ -45,7 +46,7 @@ class Dispatcher:
     ) -> None:
         self._queues = queues
         self._index = index if config.message_index_enable else None
-        self._bit_map = bit_map
+        self.bit_map = bit_map
         self._multi_dispatch = config.enable_multi_dispatch
         self._rules = Rules(delay_levels=config.delay_levels()) if rules is None else rules
         self.failed: Literal["queue", "index"] | None = None
@@ -69,7 +70,7 @@ class Dispatcher:
         self.failed = None
 
     def _into_queue(self, request: Request) -> None:
-        bits = self._bit_map(request) if self._bit_map is not None else b""
+        bits = self.bit_map(request) if self.bit_map is not None else b""
         self._queues.put(request, bits)
         self._newest_timestamp = request.store_timestamp
         if self._multi_dispatch:
@@ -132,7 +133,7 @@ class Dispatcher:
         for row in runs.row[runs.start[group] : runs.start[group + 1]].tolist():
             request = self._request(columns, row)
             if request is not None:
-                bits = self._bit_map(request) if self._bit_map is not None else b""
+                bits = self.bit_map(request) if self.bit_map is not None else b""
                 self._queues.put(request, bits)
 
     def _request(self, columns: UnitColumns, row: int) -> Request | None:

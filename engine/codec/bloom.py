@@ -1,0 +1,72 @@
+"""The bloom filter that tells which SQL groups of a topic wanted a message: bits in its ext unit (spec 16).
+
+Pure. RocketMQ's defaults alone: an error rate of 20 % and 32 groups make 3 hashes over 112 bits. Java: ``BloomFilter``,
+Guava's ``murmur3_128``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from engine.codec.java import i32
+
+HASHES = 3
+BITS = 112
+_MASK = (1 << 64) - 1
+_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+
+
+@lru_cache(maxsize=4096)
+def positions(group: str, topic: str) -> tuple[int, ...]:
+    """The bits of a group in the maps of a topic's units."""
+    h = murmur3_64(f"{group}#{topic}".encode())
+    low, high = i32(h), i32(h >> 32)
+    found = []
+    for step in range(1, HASHES + 1):
+        mixed = i32(low + step * high)
+        found.append((~mixed if mixed < 0 else mixed) % BITS)
+    return tuple(found)
+
+
+def bit_map(groups: Iterable[tuple[int, ...]]) -> bytes:
+    """The map with the bits of ``groups`` (their positions) set."""
+    bits = bytearray(BITS // 8)
+    for bit in (bit for of in groups for bit in of):
+        bits[bit >> 3] |= 1 << (bit & 7)
+    return bytes(bits)
+
+
+def murmur3_64(data: bytes) -> int:
+    """The first 64 bits of murmur3_x64_128 with seed 0, unsigned."""
+    h1 = h2 = 0
+    whole = len(data) // 16 * 16
+    for at in range(0, whole, 16):
+        h1 ^= _mixed(int.from_bytes(data[at : at + 8], "little"), _C1, 31, _C2)
+        h1 = ((_turned(h1, 27) + h2) * 5 + 0x52DCE729) & _MASK
+        h2 ^= _mixed(int.from_bytes(data[at + 8 : at + 16], "little"), _C2, 33, _C1)
+        h2 = ((_turned(h2, 31) + h1) * 5 + 0x38495AB5) & _MASK
+    tail = data[whole:]
+    if len(tail) > 8:
+        h2 ^= _mixed(int.from_bytes(tail[8:], "little"), _C2, 33, _C1)
+    if tail:
+        h1 ^= _mixed(int.from_bytes(tail[:8], "little"), _C1, 31, _C2)
+    h1 ^= len(data)
+    h2 ^= len(data)
+    h1 = (h1 + h2) & _MASK
+    h2 = (h2 + h1) & _MASK
+    return (_spread(h1) + _spread(h2)) & _MASK
+
+
+def _turned(value: int, by: int) -> int:
+    return (value << by | value >> (64 - by)) & _MASK
+
+
+def _mixed(word: int, first: int, by: int, second: int) -> int:
+    return _turned(word * first & _MASK, by) * second & _MASK
+
+
+def _spread(value: int) -> int:
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & _MASK
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & _MASK
+    return value ^ value >> 33
