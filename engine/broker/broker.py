@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from engine.broker.access import Access
 from engine.broker.clients import Clients, ConsumerGroup
 from engine.broker.config import BrokerConfig
 from engine.broker.filters import FILE as FILTERS
@@ -82,6 +83,8 @@ class Broker:
         if store.like != "4.9":
             self.orders.load()
             self.request_modes.load()
+        self.access: Access | None = None
+        """Who may ask what; None: everybody everything."""
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""

@@ -76,6 +76,8 @@ class BrokerConfig:
     pop_share_queues: int = key("defaultPopShareQueueNum", -1)
     server_shares: bool = key("serverLoadBalancerEnable", default=True)
     route_poll_ms: int = key("loadBalancePollNameServerInterval", 30_000)
+    acl_enable: bool = key("aclEnable", default=False)
+    authentication: bool = key("authenticationEnabled", default=False)
     client_idle_s: int = key("serverChannelMaxIdleTimeSeconds", 120)
 
     def lines(self) -> list[tuple[str, str]]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.broker.clients import TAG, Subscription
 from engine.codec import bloom, config_tables
 from engine.errors import BadFilter
 from engine.query.sql92 import compile_sql
+from engine.remoting.subscriptions import TAG, Subscription
 from engine.rules.unit_check import Request
 from engine.store.config_tables import ConfigTable
 from engine.store.message_filter import BloomData

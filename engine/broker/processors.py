@@ -40,6 +40,8 @@ _SINCE_5 = frozenset(one.code for one in POP_FAMILY)
 
 def answer(broker: Broker, request: Command, connection: Connection) -> Command | None:
     """The answer to ``request``; None where it comes later, or never. Raises :class:`engine.remoting.codes.Refused`."""
+    if broker.access is not None:
+        broker.access.check(request, connection.peer)
     processor = ANSWERS.get(request.code)
     if processor is None or (request.code in _SINCE_5 and broker.store.like == "4.9"):
         return not_supported(request)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from engine.broker import processors
+from engine.broker.access import Access
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
@@ -31,8 +32,8 @@ class ListeningBroker:
     """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's.
 
     ``vip`` is another socket where it answers the same: of the port that slaves and old clients ask, two below its own.
-    ``ha`` says where slaves follow the log (``ip:port``), if anywhere. ``at`` is a socket of
-    :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    ``access`` says who may ask what; None: everybody everything. ``ha`` says where slaves follow the log (``ip:port``),
+    if anywhere. ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class ListeningBroker:
         ha: str = "",
         vip: socket.socket | None = None,
         tls: Tls | None = None,
+        access: Access | None = None,
     ) -> None:
         self.broker = Broker(store, config)
+        self.broker.access = access
         self.broker.ha_address = ha
         self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)), tls)
         self._server.on_close = self.broker.disconnected

@@ -59,6 +59,11 @@ def _keep_filters(broker: Broker, *, ended: bool = False) -> None:
     broker.filters.save(broker.config.filter_lives_ms, always=ended)
 
 
+def _look_at_accounts(broker: Broker) -> None:
+    if broker.access is not None:
+        broker.access.step()
+
+
 def _expire(broker: Broker) -> None:
     for connection in broker.clients.silent(broker.now() - SILENT_MS):
         connection.close()
@@ -71,6 +76,7 @@ SERVICES = (
     Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),
     Service("popped messages", lambda broker: broker.config.revive_interval_ms / 1000, revive),
     Service("orderly pops kept", lambda _: 10.0, _keep_orders, lambda broker: _keep_orders(broker, ended=True)),
+    Service("accounts", lambda _: 5.0, _look_at_accounts),
     Service("filters kept", lambda _: 10.0, _keep_filters, lambda broker: _keep_filters(broker, ended=True)),
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers

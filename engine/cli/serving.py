@@ -19,8 +19,9 @@ LAST_PORT = 65_535
 
 
 def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
-    """``--host``, ``--port`` and ``--tls``."""
-    parser.add_argument("--host", default=LOOPBACK, help=f"the address that it listens on ({LOOPBACK})")
+    """``--listen``, by its older name ``--host``, ``--port`` and ``--tls``."""
+    told = f"the address that it listens on ({LOOPBACK})"
+    parser.add_argument("--listen", "--host", dest="host", metavar="ADDRESS", default=LOOPBACK, help=told)
     parser.add_argument("--port", type=port, help=f"0 takes a free one ({usual}, or what the configuration says)")
     parser.add_argument("--tls", metavar="tls.properties", help="RocketMQ's TLS settings: certificate, key, who must")
 

@@ -9,8 +9,10 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from engine.broker.access import Access
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.cli import consent
@@ -21,7 +23,7 @@ from engine.cli.serving import add_address, address_list, ended_by_signals, is_l
 from engine.cli.serving import port as a_port
 from engine.cli.writing import WriteTarget, find_target
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead
+from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
@@ -29,6 +31,9 @@ from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.remoting.connection import bind, port_of
 from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
+
+EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
+"""Addresses that stand for all of a machine's."""
 
 
 def register(commands: Any) -> None:
@@ -39,6 +44,8 @@ def register(commands: Any) -> None:
     add_address(parser, PORT)
     parser.add_argument("--namesrv-port", type=a_port, default=NAMESRV_PORT, help="of the name server; 0: a free one")
     parser.add_argument("--namesrv", type=address_list, metavar="ADDR[;ADDR]", help="register there, serve none here")
+    parser.add_argument("--acl", metavar="plain_acl.yml", help="accounts: requests are signed, and may do what it says")
+    parser.add_argument("--without-acl", action="store_true", help="beyond the loopback, too, everybody may everything")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
     consent.add_opening(parser)
     parser.set_defaults(run=run)
@@ -48,10 +55,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     broker, given, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
     if unknown:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
-    if not is_loopback(args.host):
-        out.say(f"listening on {args.host}: whoever reaches it may send, consume and delete topics")
-        broker = replace(broker, broker_ip=args.host)
     tls = tls_of(args, out)
+    broker = _opened(args, broker, out)
+    access = _access(args, broker, out)
     target = find_target(args.store, given, args.like)
     consent.refuse_empty(args, target.empty_log)
     changes = target.recovery is not None and not target.recovery.changes_nothing
@@ -59,16 +65,64 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for line in target.planned():
             out.say(line)
     with keeping(args, target.path, target.config, wanted=changes) as kept:
-        asyncio.run(_serve(args, (broker, tls), target, kept, out))
+        asyncio.run(_serve(args, _Rules(broker, tls, access), target, kept, out))
     kept.say(out)
     return 0
 
 
-async def _serve(
-    args: argparse.Namespace, how: tuple[BrokerConfig, Tls | None], target: WriteTarget, kept: Keeping, out: Output
-) -> None:
+def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> BrokerConfig:
+    """Say what listening beyond this machine opens. Raises :class:`UsageError` where nobody's requests would be looked
+    at and that is not wanted, and where clients cannot be told where the broker is.
+    """
+    if is_loopback(args.host):
+        return broker
+    if args.host in EVERYWHERE and broker.broker_ip == BrokerConfig().broker_ip:
+        raise UsageError(
+            f"--listen {args.host}: no address that clients can be told; name one of this machine, or brokerIP1 in "
+            "the file of --config"
+        )
+    if args.acl is None and not args.without_acl:
+        raise UsageError(
+            f"--listen {args.host}: whoever reaches it may send, consume, read every message and delete topics; "
+            "name accounts with --acl plain_acl.yml, or say --without-acl"
+        )
+    who = (
+        f"who signs as an account of {args.acl} may do what it allows"
+        if args.acl
+        else ("whoever reaches it may send, consume, read every message and delete topics")
+    )
+    out.say(f"listening on {args.host}: {who}; whoever reaches the HA port may copy the log")
+    if args.tls is None:
+        out.say(f"listening on {args.host}: nothing is encrypted")
+    return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
+
+
+def _access(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Access | None:
+    """The accounts of ``--acl``. Raises :class:`UsageError`, also where the configuration asks for accounts and the
+    command names none.
+    """
+    if args.acl is None:
+        for key, asked in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
+            if asked:
+                raise UsageError(f"{key}=true: name the accounts with --acl plain_acl.yml", file=args.config)
+        return None
+    found = Access(Path(args.acl), args.like, broker.cluster)
+    if found.acl.white_listed and args.like != "4.9":
+        out.say(f"{args.acl}: globalWhiteRemoteAddresses has no effect with --like {args.like}, as in RocketMQ 5")
+    return found
+
+
+class _Rules(NamedTuple):
+    """What is served how: the configuration, TLS, whose requests are done; None: plainly, and everybody's."""
+
+    config: BrokerConfig
+    tls: Tls | None
+    access: Access | None
+
+
+async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, kept: Keeping, out: Output) -> None:
     """Until Ctrl+C or TERM."""
-    config, tls = how
+    config, tls, access = rules
     said = asyncio.Event()
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
@@ -92,6 +146,7 @@ async def _serve(
                     ha=f"{config.broker_ip}:{port_of(ha)}",
                     vip=_vip_port(args.host, bound, opened),
                     tls=tls,
+                    access=access,
                 )
             )
             _say_serving(out, served, own, named, str(args.store))

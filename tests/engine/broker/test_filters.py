@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from brokers import asking, run
 
-from engine.broker.clients import Subscription
 from engine.broker.config import BrokerConfig
 from engine.broker.filters import FILE, ConsumerFilters
 from engine.broker.serving import serving_store
@@ -17,6 +16,7 @@ from engine.codec.encode import Message
 from engine.codec.json_dialect import parse
 from engine.config import MessageStoreConfig
 from engine.mapped.disk import RealDisk
+from engine.remoting.subscriptions import Subscription
 from engine.rules.unit_check import Request
 from engine.store.config_tables import ConfigTable
 from engine.store.queue_entry import unit_at

@@ -138,3 +138,43 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_served(tmp_path: Path, f
     assert code == 3, said
     assert folder in said
     assert bytes_of(store) == before
+
+
+ACCOUNTS = "accounts:\n- accessKey: someuser\n  secretKey: 12345678\n  defaultTopicPerm: PUB|SUB\n"
+
+
+def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
+    """It says what that opens; without accounts only where that is wanted."""
+    store, acl = tmp_path / "store", tmp_path / "plain_acl.yml"
+    code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0")
+    assert code == 2
+    assert "whoever reaches it may send, consume, read every message and delete topics" in words
+    assert "--acl" in words
+    assert not store.exists()
+    code, words = told("serve", str(store), "--listen", "0.0.0.0", "--without-acl")
+    assert code == 2
+    assert "no address that clients can be told" in words
+    acl.write_text(ACCOUNTS)
+    code, words = told("serve", str(store), "--listen", "192.0.2.1", "--port", "0", *FREE[2:], "--acl", str(acl))
+    assert code == 3
+    assert f"listening on 192.0.2.1: who signs as an account of {acl} may do what it allows" in words
+    assert "cannot listen on 192.0.2.1" in words
+
+
+def test_accounts_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
+    with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, said):
+        (answer,) = asyncio.run(_asked(said["broker"], Command(26)))
+        assert (answer.code, answer.remark) == (16, "username cannot be null.")
+
+
+def test_a_configuration_that_asks_for_accounts_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text("aclEnable=true\n")
+    code, words = told("serve", str(tmp_path / "store"), "--config", str(tmp_path / "broker.conf"))
+    assert code == 2
+    assert "aclEnable=true: name the accounts with --acl plain_acl.yml" in words
+    (tmp_path / "plain_acl.yml").write_text("accounts: none")
+    code, words = told("serve", str(tmp_path / "store"), "--acl", str(tmp_path / "plain_acl.yml"))
+    assert code == 2
+    assert "plain_acl.yml" in words
+    assert "expected a list" in words

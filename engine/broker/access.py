@@ -1,0 +1,275 @@
+"""Who may ask what: signatures, and permissions on topics and groups, refused in the words of the release (pop page 7).
+
+Accounts come from a ``plain_acl.yml`` for both releases: 5.x takes such a file over as users and policies
+(``migrateAuthFromV1Enabled``), and then asks and answers in its own way; addresses that a file lets pass unsigned count
+before 5.x only. Java: ``PlainAccessValidator``, ``PlainPermissionManager``; ``AuthMigrator``,
+``DefaultAuthorizationContextBuilder``, ``AclAuthorizationHandler``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from engine.broker.bodies import read_object
+from engine.broker.plain_acl import Account, PlainAcl, read_acl
+from engine.broker.topics import DEAD_LETTERS, RETRY
+from engine.errors import StoreError
+from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.frame import Command
+from engine.remoting.signing import ACCESS_KEY, is_signed
+from engine.rules.unit_check import Release
+
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+PUB, SUB = "Pub", "Sub"
+_log = logging.getLogger(__name__)
+_ADMIN = frozenset({17, 25, 200, 207, 215})
+"""Requests that an account of 4.9 needs ``admin`` for."""
+_DENIED = (
+    "org.apache.rocketmq.acl.common.AclException: {}, "
+    "org.apache.rocketmq.acl.plain.PlainPermissionManager.{}(PlainPermissionManager.java:{})"
+)
+"""What 4.9 refuses with: its words, and where in 4.9.7 they stand."""
+_SUB_ON_GROUP = {35: "consumerGroup", 36: "group", 38: "consumerGroup"}
+
+
+class Need(NamedTuple):
+    """A request needs one of ``actions`` on a topic, a group or a cluster (``kind``)."""
+
+    kind: str
+    name: str
+    actions: tuple[str, ...]
+
+
+_NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
+    14: (("Sub", "Get"), "topic consumerGroup"), 15: (("Sub", "Update"), "topic consumerGroup"),
+    17: (("Create",), "topic"), 29: (("Get",), "topic"), 30: (("Get",), "topic"), 31: (("Get",), "topic"),
+    32: (("Get",), "topic"), 33: (("Get",), "topic"), 202: (("Get",), "topic"), 203: (("Get",), "consumerGroup"),
+    204: (("Get",), ""), 207: (("Delete",), "groupName"), 208: (("Get",), "consumerGroup topic"),
+    215: (("Delete",), "topic"), 222: (("Update",), "group topic"), 223: (("Get",), "topic group"),
+    300: (("Get",), "topic"), 307: (("Get",), "consumerGroup"), 309: (("Sub",), "consumerGroup topic"),
+    321: (("Get",), "topic consumerGroup"), 328: (("Get",), ""), 343: (("Get",), "group"), 351: (("Get",), "topic"),
+    352: (("Get",), "group"), 370: (("Pub",), "topic"), 200050: (("Sub",), "consumerGroup topic"),
+    200051: (("Sub",), "consumerGroup topic"), 200052: (("Sub",), "topic consumerGroup"),
+    200053: (("Sub",), "consumerGroup topic"), 200054: (("Sub",), "consumerGroup topic"),
+    200055: (("Get",), "consumerGroup topic"),
+}  # fmt: skip
+"""Of 5.x: actions of which one is needed, and the header fields that name topics and groups; none: the cluster. What
+is not here needs a signature only, or stands in :func:`_needs_5`.
+"""
+
+
+def _consumers(body: bytes | memoryview) -> Iterator[tuple[str, list[str]]]:
+    """Groups of a heartbeat, with the topics that they subscribe to."""
+    for one in read_object(body).get("consumerDataSet") or ():
+        if isinstance(one, Mapping):
+            rows = one.get("subscriptionDataSet") or ()
+            yield str(one.get("groupName") or ""), [str(row.get("topic")) for row in rows if isinstance(row, Mapping)]
+
+
+class Access:
+    """The accounts of a file. :meth:`check` lets a request pass or refuses it; :meth:`step` reads the file again."""
+
+    def __init__(self, path: Path, like: Release, cluster: str) -> None:
+        self._path = path
+        self._like = like
+        self._cluster = cluster
+        self._stamp = self._stamped()
+        self.acl: PlainAcl = read_acl(path)
+
+    def _stamped(self) -> tuple[int, int]:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
+    def step(self) -> None:
+        """Take the file as it is now, where it has changed; one that cannot be read leaves what holds."""
+        stamp = self._stamped()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self.acl = read_acl(self._path)
+        except StoreError as error:
+            _log.warning("%s: what it said before holds on: %s", self._path, error)
+
+    def check(self, request: Command, peer: str) -> None:
+        """Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
+        address = peer.rpartition(":")[0].strip("[]")
+        if self._like == "4.9":
+            if not self.acl.is_white(address):
+                self._check_4_9(request, address)
+        else:
+            self._check_5(request, address)
+
+    # -- 4.9
+
+    def _check_4_9(self, request: Command, address: str) -> None:
+        key = request.fields.get(ACCESS_KEY)
+        if key is None:
+            raise _denied("No accessKey is configured", "validate", 663)
+        account = self.acl.accounts.get(key)
+        if account is None:
+            raise _denied(f"No acl config for {key}", "validate", 667)
+        if account.is_white(address):
+            return
+        if not is_signed(request, account.secret_key):
+            raise _denied(f"Check signature failed for accessKey={key}", "validate", 683)
+        needs = dict(_needs_4_9(request))
+        if needs.get(TRACE_TOPIC) == PUB:
+            return
+        if request.code in _ADMIN and not account.admin:
+            words = f"Need admin permission for request code={request.code}, but accessKey={key} is not"
+            raise _denied(words, "checkPerm", 580)
+        if account.admin and not account.topics and not account.groups:
+            return
+        owned = _owned_4_9(account)
+        for resource, action in needs.items():
+            is_group = resource.startswith(RETRY)
+            usual = account.default_group if is_group else account.default_topic
+            if action.upper() not in _allowed(owned.get(resource, usual)):
+                named = f"group:{resource.removeprefix(RETRY)}" if is_group else f"topic:{resource}"
+                raise _denied(f"No default permission for {named}", "checkPerm", 610 if resource in owned else 605)
+
+    # -- 5.x
+
+    def _check_5(self, request: Command, address: str) -> None:
+        name = request.fields.get(ACCESS_KEY)
+        if not name:
+            raise _forbidden("username cannot be null.")
+        account = self.acl.accounts.get(name)
+        if account is None:
+            raise _forbidden(f"User:{name} is not found.")
+        if not is_signed(request, account.secret_key):
+            raise _forbidden("check signature failed.")
+        if account.admin:
+            return
+        for need in _needs_5(request, self._cluster):
+            decision = _decided_5(account, need)
+            if decision != "":
+                words = f"User:{name} has no permission to access {need.kind}:{need.name} from {address}, {decision}"
+                raise _forbidden(words)
+
+
+def _denied(words: str, method: str, line: int) -> Refused:
+    return Refused(Answer.SYSTEM_ERROR, _DENIED.format(words, method, line))
+
+
+def _forbidden(words: str) -> Refused:
+    return Refused(Answer.NO_PERMISSION, words)
+
+
+def _allowed(permission: str | None) -> frozenset[str]:
+    """What a permission of 4.9 allows; what is absent or unknown allows nothing."""
+    found = {"PUB": "PUB", "SUB": "SUB", "PUB|SUB": "PUB SUB", "SUB|PUB": "PUB SUB"}.get(permission or "", "")
+    return frozenset(found.split())
+
+
+def _owned_4_9(account: Account) -> dict[str, str]:
+    """Permissions by resource: groups stand there as their retry topics."""
+    return {**dict(account.topics), **{RETRY + name: permission for name, permission in account.groups}}
+
+
+def _needs_4_9(request: Command) -> Iterator[tuple[str, str]]:
+    """Resources, groups as their retry topics, and what is needed of them."""
+    fields, code = request.fields, request.code
+    if code in {10, 310}:
+        topic, group = fields.get("topic" if code == 10 else "b"), fields.get("group" if code == 10 else "a")
+        if topic is not None and not topic.startswith(RETRY):
+            yield topic, PUB
+        elif group is not None:
+            yield RETRY + group, SUB
+    elif code in {11, 12, 15}:
+        if "topic" in fields:
+            yield fields["topic"], SUB
+        if code != 12 and "consumerGroup" in fields:
+            yield RETRY + fields["consumerGroup"], SUB
+    elif code in _SUB_ON_GROUP:
+        if _SUB_ON_GROUP[code] in fields:
+            yield RETRY + fields[_SUB_ON_GROUP[code]], SUB
+    elif code == 34:
+        for group, topics in _consumers(request.body):
+            yield RETRY + group, SUB
+            yield from ((topic, SUB) for topic in topics)
+
+
+def _needs_5(request: Command, cluster: str) -> Iterator[Need]:
+    fields, code = request.fields, request.code
+    if code in {10, 310, 320}:
+        topic, group = fields.get("topic" if code == 10 else "b", ""), fields.get("group" if code == 10 else "a", "")
+        yield _group(group or topic, SUB) if topic.startswith(RETRY) else Need("Topic", topic, (PUB,))
+    elif code in {11, 361}:
+        yield from _topic_unless_retry(fields.get("topic", ""), SUB)
+        yield _group(fields.get("consumerGroup", ""), SUB)
+    elif code == 12:
+        yield Need("Topic", fields.get("topic", ""), (SUB, "Get"))
+    elif code == 34:
+        for group, topics in _consumers(request.body):
+            yield _group(group, SUB)
+            for topic in topics:
+                yield from _topic_unless_retry(topic, SUB)
+    elif code in {35, 36}:
+        if name := fields.get(_SUB_ON_GROUP[code], "").strip():
+            yield _group(name, SUB)
+    elif code == 38:
+        yield _group(fields.get("consumerGroup", ""), SUB, "Get")
+    elif code == 37:
+        if fields.get("topic", "").strip():
+            yield Need("Topic", fields["topic"], (PUB,))
+    elif code in {41, 42}:
+        yield from _locked(read_object(request.body))
+    elif code in _NEEDS_5:
+        yield from _by_fields(request, cluster)
+
+
+def _by_fields(request: Command, cluster: str) -> Iterator[Need]:
+    actions, names = _NEEDS_5[request.code]
+    if not names:
+        yield Need("Cluster", cluster, actions)
+    for field in names.split():
+        value = request.fields.get(field)
+        if value is None:
+            continue
+        if field == "topic" and not value.startswith(RETRY):
+            yield Need("Topic", value, actions)
+        elif field != "topic" or request.code not in {14, 15}:  # an offset of a retry topic is the group's alone
+            yield _group(value, *actions)
+
+
+def _locked(told: Mapping[str, Any]) -> Iterator[Need]:
+    yield _group(str(told.get("consumerGroup") or ""), SUB)
+    for one in told.get("mqSet") or ():
+        if not isinstance(one, Mapping):
+            raise WrongRequest("mqSet is no list of queues")
+        yield from _topic_unless_retry(str(one.get("topic") or ""), SUB)
+
+
+def _topic_unless_retry(topic: str, *actions: str) -> Iterator[Need]:
+    if not topic.startswith(RETRY):
+        yield Need("Topic", topic, actions)
+
+
+def _group(name: str, *actions: str) -> Need:
+    """A group, by its own name or by that of its retry topic or dead letters."""
+    return Need("Group", name.removeprefix(RETRY).removeprefix(DEAD_LETTERS), actions)
+
+
+def _decided_5(account: Account, need: Need) -> str:
+    """Empty where the user may; otherwise why not. Entries of the name itself count before those of all."""
+    own = account.topics if need.kind == "Topic" else account.groups if need.kind == "Group" else ()
+    usual = {"Topic": account.default_topic, "Group": account.default_group}.get(need.kind)
+    named = [permission for name, permission in own if name == need.name and _covers(permission, need)]
+    found = named or ([usual] if usual is not None and _covers(usual, need) else [])
+    if not found:
+        return "no matched policies."
+    return "the decision is deny." if all(permission == "DENY" for permission in found) else ""
+
+
+def _covers(permission: str, need: Need) -> bool:
+    """Whether an entry speaks of one of the actions: what is no PUB or SUB speaks of all."""
+    actions = _allowed(permission)
+    return not actions or any(action.upper() in actions for action in need.actions)

@@ -1,0 +1,50 @@
+"""How a request says who sends it: an access key, and a signature over its fields and body (pop page 7.1). Pure.
+
+Java: ``AclUtils``, ``AclClientRPCHook``. A signature does not keep anybody from repeating a request: neither a time nor
+its opaque is signed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from engine.remoting.frame import Command
+
+ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
+_UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
+
+
+def content(fields: Mapping[str, str], body: bytes | memoryview, without: str = "") -> bytes:
+    """What is signed: the values of all fields but the signature (and ``without``), in the order of their names."""
+    names = sorted((name for name in fields if name not in {SIGNATURE, without}), key=_utf16)
+    return "".join(fields[name] for name in names).encode("utf-8", "replace") + bytes(body)
+
+
+def _utf16(name: str) -> bytes:
+    """Java compares names by their UTF-16 units."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def signature(secret_key: str, signed: bytes) -> str:
+    """HMAC-SHA1 in Base64."""
+    return base64.b64encode(hmac.new(secret_key.encode(), signed, hashlib.sha1).digest()).decode()
+
+
+def sign(command: Command, access_key: str, secret_key: str) -> None:
+    """Add both fields, as a client's hook does."""
+    command.fields[ACCESS_KEY] = access_key
+    command.fields[SIGNATURE] = signature(secret_key, content(command.fields, command.body))
+
+
+def is_signed(command: Command, secret_key: str) -> bool:
+    """Whether the request bears the signature of ``secret_key``. Clients of some releases leave one field of a query by
+    unique key out of what they sign, others do not; both are taken.
+    """
+    told = command.fields.get(SIGNATURE, "").encode("utf-8", "replace")
+    contents = [content(command.fields, command.body)]
+    if _UNIQUE_KEY_QUERY in command.fields:
+        contents.append(content(command.fields, command.body, _UNIQUE_KEY_QUERY))
+    return any(hmac.compare_digest(signature(secret_key, one).encode(), told) for one in contents)
