@@ -2,8 +2,8 @@
 
 ``python tests/bench/bench_client.py [--turns 3] [--release 5.3.3] [--what send,batch,pull,push] [--short]``
 on a machine that does nothing else; three minutes a turn. Needs Java 17 and Maven. Bodies of 1 KiB, as
-``tests/clients/java/speed`` sends them. Prints one JSON line a figure, then the medians as a table, with the load that stood when a turn began.
-``--short`` only shows that it runs.
+``tests/clients/java/speed`` sends them. Prints one JSON line a figure, then the medians as a table, with the load
+that stood when a turn began. ``--short`` only shows that it runs.
 """
 
 from __future__ import annotations
