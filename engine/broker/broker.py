@@ -21,6 +21,7 @@ from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.resets import Resets
+from engine.broker.stats import BrokerStats
 from engine.broker.topics import READ, Topics
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection
@@ -85,6 +86,7 @@ class Broker:
             self.request_modes.load()
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
+        self.stats = BrokerStats()
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""

@@ -300,6 +300,7 @@ def _hand_out(
             differences,
         )  # fmt: skip
         taken.check_points.append((what, found.next_begin_offset))
+    broker.stats.got[pop.group, topic].add(len(found.messages), sum(map(len, found.messages)))
     taken.starts.append((mark, queue_id, offset))
     taken.offsets.append((mark, queue_id, ",".join(map(str, found.queue_offsets))))
     if not topic.startswith(RETRY) or broker.config.return_retry_topic:

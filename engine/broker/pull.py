@@ -8,6 +8,7 @@ from __future__ import annotations
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
+from engine.broker.stats import Flow
 from engine.broker.topics import READ, RETRY
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
@@ -48,7 +49,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
         reset = broker.resets.take(group, topic, queue_id)
         if reset is not None:
             return _moved(broker, request, (topic, queue_id), reset)
-        return _answer(request, get_messages(broker, header, at, wanted), at)
+        return _answer(request, get_messages(broker, header, at, wanted), at, broker.stats.got[group, topic])
 
     answer = get(offset)
     if answer.code != Answer.PULL_NOT_FOUND or not flags & SUSPEND:
@@ -151,7 +152,7 @@ def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFil
     return found
 
 
-def _answer(request: Command, found: GetMessageResult, offset: int) -> Command:
+def _answer(request: Command, found: GetMessageResult, offset: int, flow: Flow) -> Command:
     with found:
         code = CODES.get(found.status)
         if code is None:
@@ -162,6 +163,8 @@ def _answer(request: Command, found: GetMessageResult, offset: int) -> Command:
             "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset),
         }  # fmt: skip
         body = b"".join(found.messages) if code == Answer.SUCCESS else b""
+        if body:
+            flow.add(len(found.messages), len(body))
         return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
 
 

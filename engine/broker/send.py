@@ -13,6 +13,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
+from engine.broker.stats import kind_of
 from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
@@ -263,6 +264,8 @@ def answer_of(
         answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
         fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
+    sent_to = request.fields.get("b") or request.fields.get("topic") or ""
+    broker.stats.put[sent_to, kind_of(recallable or {})].add(append.message_count, append.size)
     fields = {
         "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,
     }  # fmt: skip

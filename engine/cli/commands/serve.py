@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.broker.access import Access
 from engine.broker.config import PORT, BrokerConfig, read_config
@@ -32,6 +32,9 @@ from engine.remoting.connection import bind, port_of
 from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
 
+if TYPE_CHECKING:
+    from engine.broker.metrics import MetricsServer
+
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
 """Addresses that stand for all of a machine's."""
 
@@ -46,6 +49,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--namesrv", type=address_list, metavar="ADDR[;ADDR]", help="register there, serve none here")
     parser.add_argument("--acl", metavar="plain_acl.yml", help="accounts: requests are signed, and may do what it says")
     parser.add_argument("--without-acl", action="store_true", help="beyond the loopback, too, everybody may everything")
+    parser.add_argument("--metrics", type=a_port, metavar="PORT", help="figures for Prometheus, as RocketMQ names them")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
     consent.add_opening(parser)
     parser.set_defaults(run=run)
@@ -149,7 +153,10 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     access=access,
                 )
             )
-            _say_serving(out, served, own, named, str(args.store))
+            figures = None
+            if args.metrics is not None:
+                figures = opened.enter_context(_metrics_server(served, args)).address
+            _say_serving(out, served, own, named, str(args.store), figures)
             said.set()
             await ended.wait()
 
@@ -169,16 +176,29 @@ def _ha_port(bound: socket.socket, args: argparse.Namespace, config: MessageStor
     return 0 if args.port == 0 else port_of(bound) + 1
 
 
-def _say_serving(out: Output, served: ListeningBroker, own: str | None, named: list[str], store: str) -> None:
+def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> MetricsServer:
+    """Raises :class:`UsageError` where the library is missing."""
+    try:
+        from engine.broker.metrics import MetricsServer
+    except ImportError as error:
+        raise UsageError(f"--metrics needs the package {error.name}: pip install 'storescope[metrics]'") from error
+    return MetricsServer(served.broker, args.host, args.metrics)
+
+
+def _say_serving(
+    out: Output, served: ListeningBroker, own: str | None, named: list[str], store: str, metrics: str | None
+) -> None:
     config = served.broker.config
     if out.as_json:
         record = {
             "type": "serving", "namesrv": own, "broker": served.address, "ha": served.broker.ha_address,
             "brokerName": config.broker_name, "cluster": config.cluster, "store": store, "pid": os.getpid(),
+            "metrics": metrics,
         }  # fmt: skip
         say_record(out, record)
     else:
         where = f"name server {own}" if own else f"registered with {';'.join(named)}"
+        where += f", metrics http://{metrics}/metrics" if metrics else ""
         say_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
 
 
