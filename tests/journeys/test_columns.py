@@ -10,8 +10,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from walker import Run, Walker
 
-from viewer.widgets.column_fit import WHOLE, rank_of
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.table_columns import WHOLE, rank_of
 
 pytestmark = pytest.mark.journey
 VIEWS = ("log:0", "queue:OrderPaid/2/100", "trace:ShipmentEvents/SO-000421", "findings", "space", "groups", "config",

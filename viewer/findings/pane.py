@@ -9,16 +9,17 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from engine.rules.findings import SEVERITIES
 from viewer.findings.detail import FindingDetail
 from viewer.findings.recovery_panel import RecoveryPanel
-from viewer.findings.severity_chip import SeverityChip
 from viewer.look.assets import tr, words
 from viewer.look.formats import size, span
+from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
 from viewer.pane.copying import command_copier, table_commands
 from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, finding_rows, title, unread_findings
@@ -32,11 +33,13 @@ from viewer.runtime.store_session import StoreSession
 from viewer.runtime.store_work import Checked
 from viewer.widgets.basics import Button, Hairline, PaneHead, Paper, Tool, fill, row, splitter
 from viewer.widgets.line_strip import LineStrip
+from viewer.widgets.paint import chip_width, draw_chip
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from viewer.runtime.settings import Settings
+
 
 UNASKED = 2 << 30
 """Bytes of log up to which the check runs by itself."""
@@ -335,3 +338,38 @@ class FindingsPane(Pane):
         else:
             self.strip.set_frame(0, 0)
         self.setAccessibleDescription(title(chosen.finding))
+
+
+class SeverityChip(QAbstractButton):
+    """``toggled(shown)`` by pointer or Space."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+        self.setObjectName(f"findings.{kind}")
+        self.setCheckable(True)
+        self.setChecked(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        follow(self, self._fit)
+        self.show_count("", visible=False)
+
+    def show_count(self, words: str, *, visible: bool) -> None:
+        """Say how many there are."""
+        self.setText(words)
+        self.setAccessibleName(words)
+        self.setVisible(visible)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedSize(chip_width(self.text()), px(22))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """The chip; grey where it is left out, framed with the focus."""
+        p = QPainter(self)
+        box = QRectF(0, 1, self.width(), px(20))
+        draw_chip(p, box, self._kind if self.isChecked() else "out", self.text())
+        if self.hasFocus():
+            p.setRenderHint(QPainter.RenderHint.Antialiasing)
+            p.setPen(QPen(C("accent"), 2))
+            p.drawRoundedRect(box.adjusted(1, 1, -1, -1), 4, 4)

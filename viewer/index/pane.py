@@ -20,7 +20,7 @@ from viewer.index.chain_layout import ChainLane
 from viewer.index.columns import chain_kind, file_kind, step_kind
 from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
 from viewer.index.hash_strip import HashStrip
-from viewer.index.slot_panel import SlotPanel
+from viewer.index.slot_map import SlotPanel
 from viewer.index.trace_form import TraceForm
 from viewer.index.trace_lanes import Answer, Question, StepRow, ask_near, with_lanes
 from viewer.index.trace_words import command_of, sentence, strip_parts, verdict_links

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
-from viewer.pane.incident_words import Answer, Incident, incident_of
-from viewer.pane.lost_rows import lost_kind, lost_rows
+from viewer.pane.incident_words import Answer, Incident, incident_of, lost_kind, lost_rows
 from viewer.runtime.lab_session import lab_of
 from viewer.widgets.basics import (
     Boxed,

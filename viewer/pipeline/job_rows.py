@@ -1,14 +1,29 @@
-"""The jobs of this session as a list model: the newest first, one row a job."""
+"""The jobs of this session: the newest first, one row a job, and how such a row is drawn."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFontMetrics, QPainter
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from viewer.look.assets import tr
+from viewer.look.theme import C, follow, mono, px, theme, ui
 from viewer.pipeline.state import JobState
+from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.paint import mark
 
 DISPLAY_ROLE, TOOL_TIP_ROLE, ACCESSIBLE_TEXT_ROLE = 0, 3, 11
 JobRole = int(Qt.ItemDataRole.UserRole) + 1
@@ -71,3 +86,104 @@ class JobList(QAbstractListModel):
 def when(job: JobState) -> str:
     """``09:58``: when it began."""
     return time.strftime("%H:%M", time.localtime(job.began))
+
+
+HIGH = 72
+ROLES = {"running": "accent", "done": "ok", "failed": "error", "cancelled": "warn"}
+
+
+class JobsView(QListView):
+    """``chosen(job)`` as another row is chosen."""
+
+    chosen = Signal(object)
+
+    def __init__(self, words: Callable[[JobState], tuple[str, str, str]]) -> None:
+        super().__init__()
+        self.setObjectName("pipeline.jobs")
+        self.setAccessibleName(tr("Jobs of this session"))
+        self.jobs = JobList(words, self)
+        self.setModel(self.jobs)
+        self.setItemDelegate(_Rows(words, self))
+        self.setUniformItemSizes(True)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setMinimumHeight(px(HIGH))
+        FocusRing(self)
+        self.selectionModel().currentChanged.connect(self._moved)
+        follow(self, self.doItemsLayout)
+
+    def _moved(self, current: QModelIndex, _before: QModelIndex) -> None:
+        job = current.data(JobRole)
+        if job is not None:
+            self.chosen.emit(job)
+
+    def choose(self, job: JobState | None) -> None:
+        """Choose the row of ``job``."""
+        at = self.jobs.number_of(job)
+        if at >= 0 and self.currentIndex().row() != at:
+            self.setCurrentIndex(self.jobs.index(at))
+
+
+class _Rows(QStyledItemDelegate):
+    def __init__(self, words: Callable[[JobState], tuple[str, str, str]], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._words = words
+
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: AnyIndex) -> QSize:
+        return QSize(px(200), px(HIGH))
+
+    def paint(self, p: QPainter, option: QStyleOptionViewItem, index: AnyIndex) -> None:
+        job = index.data(JobRole)
+        box = QRectF(option.rect)
+        state = option.state
+        on = bool(state & QStyle.StateFlag.State_Selected)
+        p.save()
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.fillRect(box, C("select" if on else "hover" if state & QStyle.StateFlag.State_MouseOver else "pane"))
+        p.fillRect(QRectF(box.left(), box.bottom() - 1, box.width(), 1), C("hair"))
+        if on:
+            p.fillRect(QRectF(box.left(), box.top(), 3, box.height()), C("accent"))
+        self._paint_words(p, box, job, on)
+        if state & QStyle.StateFlag.State_HasFocus:
+            p.setPen(C("accent"))
+            p.setBrush(Qt.BrushStyle.NoBrush)
+            p.drawRect(box.adjusted(1, 1, -2, -2))
+        p.restore()
+
+    def _paint_words(self, p: QPainter, box: QRectF, job: JobState, on: bool) -> None:
+        z = px(100) / 100
+        name, stores, standing = self._words(job)
+        left, right = box.left() + px(34), box.right() - px(14)
+        mark(p, STANDINGS[job.standing], QPointF(box.left() + px(20), box.top() + px(21)), 4.5 * z)
+        p.setFont(ui(13, 600))
+        p.setPen(C("text"))
+        p.drawText(QRectF(left, box.top() + px(10), right - left - px(44), px(20)), _VERTICAL, name)
+        p.setFont(mono(11))
+        p.setPen(C("text2" if on else "text3"))
+        p.drawText(QRectF(right - px(60), box.top() + px(10), px(60), px(20)), _END, when(job))
+        p.setFont(ui(12))
+        metrics = QFontMetrics(p.font())
+        least = min(metrics.horizontalAdvance(stores), px(70))
+        room = right - left - least - px(10)
+        said = metrics.elidedText(standing, Qt.TextElideMode.ElideRight, int(room))
+        taken = metrics.horizontalAdvance(said)
+        p.setPen(C("text2"))
+        own = int(right - left - taken - px(10))
+        line = QRectF(left, box.top() + px(30), right - left, px(18))
+        p.drawText(line, _VERTICAL, metrics.elidedText(stores, Qt.TextElideMode.ElideMiddle, own))
+        p.setPen(C(ROLES[job.standing]))
+        p.drawText(line, _END, said)
+        track = QRectF(left, box.top() + px(55), right - left, px(3))
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C("line" if theme.dark else "hair"))
+        p.drawRoundedRect(track, 1.5, 1.5)
+        part = job.part
+        p.setBrush(C(ROLES[job.standing]))
+        if part is None:
+            p.drawRoundedRect(QRectF(left + track.width() * 0.35, track.top(), track.width() * 0.3, px(3)), 1.5, 1.5)
+        elif part > 0:
+            p.drawRoundedRect(QRectF(left, track.top(), max(px(3), track.width() * part), px(3)), 1.5, 1.5)
+
+
+_VERTICAL = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+_END = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)

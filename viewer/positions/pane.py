@@ -8,7 +8,7 @@ A position that files cannot tell is listed with the reason and never drawn as s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QShowEvent
@@ -20,11 +20,9 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.copying import command_copier, table_commands
 from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
-from viewer.pane.position_facts import PositionRow, look, rows, ruler_view
+from viewer.pane.position_facts import NAMES, ROLES, TIME_FLAGS, PositionRow, gap_list, look, rows, ruler_view
 from viewer.positions.live import LivePositions
-from viewer.positions.live_rows import renew_rows
 from viewer.positions.live_side import LiveSide, live_commands
-from viewer.positions.plots import draw_gaps, draw_positions
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
@@ -32,11 +30,14 @@ from viewer.runtime.position_look import Look, gaps_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
-from viewer.widgets.columns import Column, RecordKind, number_column, text_column
+from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.live_plot import LivePlot
+from viewer.widgets.glow import changed_cells
+from viewer.widgets.live_frame import Line
+from viewer.widgets.live_plot import Bar, Curve, LivePlot
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
 
 MOST_BROKEN = 6
@@ -423,3 +424,87 @@ def _record(one: PositionRow) -> dict[str, object]:
 
 def _command(_one: PositionRow) -> list[str]:
     return ["storescope", "positions", "STORE", "--json"]
+
+
+def renew_rows(
+    view: RecordView, rows: Sequence[Record], key: Callable[[Record], object], glowing: Sequence[str] = ()
+) -> bool:
+    """Put ``rows`` in the place of those that ``view`` shows where they are the same ones by ``key``: choice and
+    scroll place stay, changed cells of the columns ``glowing`` glow. False where other rows are there: set them.
+    """
+    source = view.source
+    if not isinstance(source, ListSource) or view.loading:
+        return False
+    shown = view.table.rows
+    if len(shown) != len(rows) or len(source.rows) != len(rows) or not rows:
+        return False
+    wanted = {key(row): row for row in rows}
+    if {key(row) for row in shown} != wanted.keys():
+        return False
+    changed = False
+    for number, before in enumerate(list(shown)):
+        after = wanted[key(before)]
+        if after == before:
+            continue
+        changed = True
+        cells = changed_cells(view.kind, before, after, glowing)
+        view.replace_row(number, after)
+        if cells:
+            view.glow.add(view.row_key(number), cells)
+    if changed:
+        view.viewport().update()
+    return True
+
+
+MIB = 1 << 20
+
+
+def draw_positions(plot: LivePlot, seen: Look) -> None:
+    """The end of the log over store time."""
+    minimum = seen.positions.min.offset or 0
+    if len(seen.heads) < 2:
+        plot.set_title(tr("Positions"))
+        if seen.positions.wrote.offset is None:
+            plot.show_nothing(tr("Not all of the log can be read: there is nothing to draw over time."))
+            return
+        plot.show_nothing(tr("Fewer than two units have a store time: there is nothing to draw over time."))
+        return
+    plot.set_title(tr("Positions"), tr("MiB from min on, over store time; one dot the first unit of a file"))
+    heads = Curve(
+        tr("end of the log"), "posLog2", [ms / 1000 for ms, _ in seen.heads],
+        [(offset - minimum) / MIB for _, offset in seen.heads], size(seen.heads[-1][1] - minimum), dots=True,
+    )  # fmt: skip
+    plot.show_curves([heads], _marks(seen, minimum), times=True)
+
+
+def _marks(seen: Look, minimum: int) -> list[Line]:
+    """Checkpoint times upright, what is built from the log across where it is not at the end."""
+    found = seen.positions
+    lines = []
+    first, last = seen.heads[0][0], seen.heads[-1][0]
+    for name in TIME_FLAGS:
+        position = found.checkpoint.get(name)
+        if position is not None and position.timestamp and first <= position.timestamp <= last:
+            lines.append(Line(position.timestamp / 1000, "posTime", tr(NAMES[name])))
+    wrote = found.wrote.offset or 0
+    for name in ("dispatched", "index_end"):
+        offset = getattr(found, name).offset
+        if offset is not None and wrote - offset > max(1, (wrote - minimum) // 200):
+            lines.append(Line((offset - minimum) / MIB, ROLES[name], tr(NAMES[name]), upright=False))
+    return lines
+
+
+def draw_gaps(plot: LivePlot, seen: Look) -> None:
+    """What lags behind the end of the log, one bar each."""
+    gaps = gap_list(seen)
+    if not gaps:
+        plot.set_title(tr("Gaps"))
+        plot.show_nothing(tr("Nothing that follows the log can be told from the files."))
+        return
+    if not any(gap for _, _, gap in gaps):
+        plot.set_title(tr("Gaps"))
+        names = ", ".join(name for name, _, _ in gaps)
+        plot.show_nothing(tr("Nothing that is known lags behind: {names}, all at the end of the log.", names=names))
+        return
+    plot.set_title(tr("Gaps"), tr("MiB behind wrote, now"))
+    plot.show_bars([Bar(name, role, gap / MIB, size(gap) if gap else tr("at the end")) for name, role, gap in gaps])

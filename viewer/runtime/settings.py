@@ -146,7 +146,7 @@ class Settings:
         self._file.setValue(f"layout/splitter.{name}", state)
 
     def columns(self, name: str) -> object:
-        """What was done to the columns of the table ``name``: see :mod:`viewer.widgets.column_fit`, or None."""
+        """What was done to the columns of the table ``name``: see :mod:`viewer.widgets.table_columns`, or None."""
         try:
             return json.loads(str(self._file.value(f"layout/columns.{name}", "null")))
         except ValueError:

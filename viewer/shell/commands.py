@@ -305,6 +305,6 @@ def keys_by_menu() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _show_keys(window: FramedWindow) -> None:
-    from viewer.shell.key_sheet import KeySheet
+    from viewer.shell.help_box import KeySheet
 
     KeySheet(window, keys_by_menu()).open()

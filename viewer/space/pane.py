@@ -36,7 +36,7 @@ from viewer.space.facts import (
     retention_sentences,
     status_words,
 )
-from viewer.space.file import FilePanel
+from viewer.space.file_strip import FilePanel
 from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars, space_rows
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.areas import Area, find

@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource
-from viewer.pane.exporting import write_rows
+from viewer.pane.exporting import TableExportBox, write_rows
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
+from viewer.shell.main_window import MainWindow
 from viewer.widgets.row_window import ListSource
 
 KIND = unit_kind(places.queue)
@@ -47,3 +55,42 @@ def test_an_export_that_is_stopped_leaves_no_file(tmp_path, control):
     with pytest.raises(Cancelled):
         write_rows(control, ListSource([{"a": 1}]), KIND, tmp_path / "x.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+Run = Callable[[Any], Any]
+
+
+Golden = Callable[..., Path]
+
+
+async def opened(window: MainWindow, path: Path) -> None:
+    assert await window.open(path)
+    assert await window.settled(30)
+
+
+def test_a_table_is_exported_by_the_box_of_exports(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    """From Bookmarks a bare dialog of files came up, without the forms."""
+
+    async def export() -> None:
+        await opened(window, golden("broker-orders"))
+        window.show_view("groups")
+        await window.settled(10)
+        window.actions_by_id["export.table"].trigger()
+        box = window.findChild(TableExportBox, "export.box")
+        assert box is not None
+        go = box.findChild(QPushButton, "export.go")
+        assert go is not None
+        assert go.isDefault()
+        box.form.setCurrentIndex(1)
+        assert box.path.text().endswith(".csv")
+        box.path.setText(str(tmp_path / "rows.csv"))
+        QTest.keyClick(box.path, Qt.Key.Key_Return)
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if (tmp_path / "rows.csv").exists():
+                break
+        assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
+
+    run(export())

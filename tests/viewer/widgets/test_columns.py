@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.widgets.column_fit import BODY, NAME, SENTENCE, WHOLE, rank_of
 from viewer.widgets.columns import RecordKind, chip_column, number_column, text_column, time_column, topic_column
 from viewer.widgets.record_table import RecordTable, ValueRole
+from viewer.widgets.table_columns import BODY, NAME, SENTENCE, WHOLE, rank_of
 
 FAR = (1 << 62) + 3
 

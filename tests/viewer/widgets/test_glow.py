@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from viewer.look.theme import theme
-from viewer.positions.live_rows import renew_rows
+from viewer.positions.pane import renew_rows
 from viewer.widgets.columns import RecordKind, number_column, text_column
 from viewer.widgets.glow import WHOLE, Glow
 from viewer.widgets.record_view import RecordView

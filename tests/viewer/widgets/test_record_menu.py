@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from many_entries import Entries
+from PySide6.QtWidgets import QWidget
 
-from viewer.widgets.record_menu import build_menu
+from viewer.widgets.record_menu import ExplainBox, build_menu, words_of
 
 
 @pytest.fixture
@@ -31,3 +35,27 @@ def test_the_menu_offers_links_copies_and_filters(entries):
     next(a for a in menu.actions() if a.text().startswith("Only physicalOffset")).trigger()
     assert terms == [("only", f"physicalOffset = {row.physical_offset}")]
     menu.deleteLater()
+
+
+def facts(field: str) -> Any:
+    return cast("Any", SimpleNamespace(kind="unit", field=field))
+
+
+def test_a_field_is_explained_with_its_chapter(dressed):
+    title, text, source = words_of(facts("bodyCRC"))
+    assert title == "bodyCRC"
+    assert text.endswith(".")
+    assert source.startswith("Section ")
+
+
+def test_what_nobody_explains_keeps_its_name(dressed):
+    assert words_of(facts("nonsense")) == ("nonsense", "", "")
+
+
+def test_a_screen_reader_hears_all_of_it(shown):
+    host = shown(QWidget())
+    box = ExplainBox(facts("bodyCRC"), host)
+    _title, text, source = words_of(facts("bodyCRC"))
+    assert box.accessibleName() == "bodyCRC"
+    assert box.accessibleDescription() == f"{text} {source}"
+    box.close()

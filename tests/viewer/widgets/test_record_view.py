@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
 from viewer.widgets.record_table import ValueRole
-from viewer.widgets.record_view import RecordView
+from viewer.widgets.record_view import RecordView, RowFinder
 
 
 @pytest.fixture
@@ -171,3 +171,25 @@ def test_every_row_paints_in_both_schemes(entries, qtbot):
         entries.refresh_look()
         picture = entries.grab().toImage()
         assert len({picture.pixel(x, 60) for x in range(0, 650, 2)}) > 5
+
+
+def test_of_numbers_asked_for_meanwhile_only_the_last_is_gone_to() -> None:
+    asked: list[int] = []
+    answers: list = []
+    gone: list[int] = []
+    finder = RowFinder(lambda n, found, failed: (asked.append(n), answers.append((found, failed))), gone.append, print)
+    for number in (5, 6, 7):
+        finder.ask(number)
+    assert asked == [5]
+    answers[0][0](500)
+    assert (asked, gone) == ([5, 7], [])
+    answers[1][0](700)
+    assert gone == [700]
+    finder.ask(8)
+    finder.forget()
+    answers[2][0](800)
+    assert gone == [700]
+    told: list[Exception] = []
+    other = RowFinder(lambda _n, _found, failed: failed(OSError("gone")), gone.append, told.append)
+    other.ask(1)
+    assert [str(one) for one in told] == ["gone"]

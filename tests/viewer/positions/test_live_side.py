@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.inspection.positions import Position, Positions
-from viewer.positions.sample_export import FIELDS, held_of, sample_records
+from viewer.positions.live_side import FIELDS, held_of, sample_records
 from viewer.runtime.live_history import LiveHistory, fill
 from viewer.runtime.position_look import KEYS, Flush, Look
 

@@ -7,7 +7,7 @@ import pytest
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.lab.presets import PRESETS
-from viewer.lab.config_rows import changed, config_rows, differences
+from viewer.lab.values import changed, config_rows, differences
 
 
 def test_every_value_has_a_default_a_range_and_a_meaning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.log.data_inspector import DataInspector
+from viewer.log.unit_panes import DataInspector
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 
 from viewer.shell.main_window import MainWindow
-from viewer.widgets.fault_note import FaultNote
+from viewer.shell.top_bar import FaultNote
 
 Run = Callable[[Any], Any]
 
