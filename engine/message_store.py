@@ -48,8 +48,7 @@ from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
-from engine.store.put.raw_units import Int64, append_units
-from engine.store.put.replicated import append_replicated
+from engine.store.put.raw_units import Int64, append_replicated, append_units
 from engine.store.query_many import QueryMessagesResult, query_messages
 from engine.store.query_message import (
     LAST_TIME,

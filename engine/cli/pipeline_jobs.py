@@ -215,8 +215,8 @@ def started(
     from engine.pipeline import session
     from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
-    from engine.pipeline.seen import must_be_seen
     from engine.pipeline.shipping import names_this_process
+    from engine.pipeline.tasks import must_be_seen
 
     stores = find_stores(stores_named)
     if not names_this_process(args.master):

@@ -26,7 +26,7 @@ from engine.inspection.check import keys as check_keys
 from engine.inspection.check import losses as check_losses
 from engine.inspection.check import offsets as check_offsets
 from engine.inspection.check import other_logs as check_other_logs
-from engine.inspection.check import release as check_release
+from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
 from engine.inspection.check import tail as check_tail

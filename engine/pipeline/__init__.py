@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from engine.pipeline.stream_lag import lag
+from engine.pipeline.stream_offsets import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,6 +6,8 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from pyspark.sql.datasource import InputPartition
@@ -15,7 +17,6 @@ from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES, PART_BYTES
 from engine.pipeline.files import StorePlace, find_stores, refuse_unread, seen_from_anywhere
 from engine.pipeline.pruning import Trust
-from engine.pipeline.stream_options import Following
 
 KNOWN = {
     "path": "a store, a directory that holds store/, or a pattern of these (load(PATH), load([PATH, …]))",
@@ -152,3 +153,37 @@ def partitions(parts: Sequence[Any], most: int, told: str) -> list[Parts]:
     """:func:`grouped`, with what is told; never none, for then Spark makes up a partition that is none of ours."""
     found = grouped(parts, most) or [Parts(())]
     return [Parts(found[0].parts, told), *found[1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """``since`` is a time in ms, ``most`` bytes of logs in one batch; None where they are not asked for."""
+
+    latest: bool = False
+    since: int | None = None
+    fail: bool = True
+    most: int | None = None
+
+    @classmethod
+    def of(cls, given: Any, asked: Any) -> Following:
+        """What ``given`` says, in which ``asked`` reads numbers and truths; raises :class:`UsageError`."""
+        begins = given.get("startingOffsets", "earliest")
+        if begins not in ("earliest", "latest"):
+            raise UsageError(f"startingOffsets: expected earliest or latest, found {begins}")
+        time = given.get("startingTimestamp")
+        if time is not None and given.get("startingOffsets") is not None:
+            raise UsageError("expected startingOffsets or startingTimestamp, found both")
+        most = asked.number("maxBytesPerTrigger", 1) if given.get("maxBytesPerTrigger") is not None else None
+        return cls(begins == "latest", _ms(time), asked.yes("failOnDataLoss", True), most)
+
+
+def _ms(text: str | None) -> int | None:
+    if text is None or text.isdigit():
+        return None if text is None else int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"startingTimestamp: expected ms since the epoch, or a time like 2026-01-31T08:00:00Z, found {text}"
+        ) from None
+    return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -5,16 +5,20 @@ staged folder beside the output, which all executors have to see. Then ranges of
 out of the parts, side by side. At the end the staged folder gets the output's name: it is there whole, or not at all.
 
 A run that was killed leaves its staged folder, and the next one with the same plan keeps what is whole in it; one that
-is stopped or fails in order takes it away.
+is stopped or fails in order takes it away. Only one run at a time has it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,14 +28,14 @@ from engine import __version__
 from engine.codec.index import Geometry
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
+from engine.folders import sync_folder, take_away
 from engine.layout import StorePaths
 from engine.pipeline import tasks
 from engine.pipeline.progress import Counter, Watch
 from engine.pipeline.rebuild_index import IndexPlan, build_index, plan_index
 from engine.pipeline.rebuild_parts import Key, PartWriter, StoreFacts, path_of, read_part
 from engine.pipeline.rebuild_queues import build_queues
-from engine.pipeline.rebuild_staging import DONE, TREE, WORK, put_in_place, staged
 from engine.pipeline.splits import Split, SplitEnd, broken_seams, read_split
 from engine.rules.dispatch_rules import TopicsKnown
 from engine.whole_file import put_whole
@@ -39,6 +43,7 @@ from engine.whole_file import put_whole
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
 
 RANGE_BYTES = 64 << 20
 """Bytes of queue entries that one task builds, but for a single queue that has more."""
@@ -402,3 +407,54 @@ def _queues(task: QueueTask) -> tuple[int, int]:
     built = build_queues(task.facts, Path(task.root), Path(task.work), task.parts, task.low, task.high, task.left_out)
     entries = [count for _, count in built]
     return len(entries), sum(entries)
+
+
+PLAN, WORK, TREE, DONE = "plan.json", "work", "tree", "done"
+
+
+@contextmanager
+def staged(out: Path, plan: str, now: Callable[[], int]) -> Iterator[tuple[Path, int]]:
+    """The folder beside ``out`` in which everything grows, and when (ms) the run began whose work it holds.
+
+    It is taken away at the end of the block, however that ends. Raises :class:`StoreError` where another run has it.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    staging = out.parent / f".{out.name}.rebuild"
+    staging.mkdir(exist_ok=True)
+    holder = os.open(staging, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError("another rebuild is writing there", file=str(out)) from None
+        try:
+            yield staging, _begin(staging, plan, now)
+        finally:
+            take_away(staging)
+    finally:
+        os.close(holder)
+
+
+def _begin(staging: Path, plan: str, now: Callable[[], int]) -> int:
+    """Keep what an earlier run of the same plan left, else begin anew; gives when that run began (ms)."""
+    try:
+        found = json.loads((staging / PLAN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = {}
+    if found.get("plan") == plan:
+        return int(found["begun"])
+    for place in (WORK, TREE, DONE):
+        shutil.rmtree(staging / place, ignore_errors=True)
+        (staging / place).mkdir()
+    begun = now()
+    put_whole(staging / PLAN, json.dumps({"plan": plan, "begun": begun}))
+    return begun
+
+
+def put_in_place(staging: Path, out: Path) -> None:
+    """Give what was built the name ``out`` (absent or an empty directory), for good. Raises ``OSError``."""
+    tree = staging / TREE
+    if out.is_dir():
+        out.rmdir()
+    tree.rename(out)
+    sync_folder(out.parent)

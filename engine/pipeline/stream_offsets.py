@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of each followed log, and what has become of a log since.
+"""What a checkpoint keeps of each followed log, what has become of a log since, and how far a query is behind.
 
 A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`Mark`) by which the
 log is known again: the first, the newest, and some between, ever farther apart. A log whose newest mark stands where it
@@ -9,6 +9,7 @@ of storing: units stored later than the last one delivered are new.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -132,3 +133,27 @@ def moved(log: Log, lacking: Mapping[str, Position]) -> str | None:
         if position.marks and log.holds(position.marks[-1]) and log.holds(position.marks[0]) is not False:
             return path
     return None
+
+
+def lag(progress: Any) -> dict[str, int]:
+    """Bytes of each log, by the path of its store, that were there and not delivered when ``progress`` was told.
+
+    ``progress`` is a query's ``lastProgress``, its ``json``, or what a listener gets. {} where it names no offsets:
+    Spark 4.2 and later ask a source how far it could be read.
+    """
+    if not isinstance(progress, Mapping):
+        progress = json.loads(progress if isinstance(progress, str) else progress.json)
+    behind: dict[str, int] = {}
+    for source in progress.get("sources", ()):
+        done, there = _read(source.get("endOffset")), _read(source.get("latestOffset"))
+        for path, log in there.items():
+            if isinstance(log, Mapping) and "first" in log:
+                kept = done.get(path, {"offset": log["first"]})
+                offset = kept if isinstance(kept, int) else kept["offset"]
+                behind[path] = behind.get(path, 0) + max(log["offset"] - offset, 0)
+    return behind
+
+
+def _read(offset: Any) -> dict[str, Any]:
+    found = json.loads(offset) if isinstance(offset, str) else offset
+    return dict(found) if isinstance(found, Mapping) else {}

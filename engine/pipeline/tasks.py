@@ -1,4 +1,5 @@
-"""Splits as Spark tasks: which splits one task reads, and the data frame of what tasks give.
+"""Splits as Spark tasks: which splits one task reads, the data frame of what tasks give, and whether tasks
+see the stores that the driver listed: a log that they do not see would be damage all over.
 
 A task gets its splits as one small pickled value and gives Arrow batches; nothing but these passes the JVM.
 """
@@ -8,10 +9,14 @@ from __future__ import annotations
 import dataclasses
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import CannotRead
+from engine.pipeline.files import StorePlace
 from engine.pipeline.here import Here
 from engine.pipeline.insides.worker_process import settling
+from engine.pipeline.storage import storage_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 
     from engine.pipeline.progress import Counter
     from engine.pipeline.splits import Split
+
 
 TASK_BYTES = 512 << 20
 """Most bytes of splits in one task, where a task has several."""
@@ -112,3 +118,37 @@ def count_splits(counter: Counter | None, splits: Sequence[Split], units: int) -
     """Tell the driver what a task has walked."""
     if counter is not None:
         counter.add(units, sum(map(size_of, splits)))
+
+
+LOOKED_AT = 16
+"""Folders that each task looks for: those of a fleet lie on one disk, as a rule."""
+MOST_LOOKING = 64
+_seen: set[tuple[str, str]] = set()
+"""Applications, each with a folder that its executors see."""
+
+
+def must_be_seen(spark: SparkSession, stores: Iterable[StorePlace]) -> None:
+    """Raise :class:`CannotRead` with the first log that a task on some executor does not see; asked once a session."""
+    context = spark.sparkContext
+    application = str(context.applicationId)
+    folders = [folder for store in stores for folder in store.log_folders][:LOOKED_AT]
+    folders = [folder for folder in folders if (application, folder) not in _seen]
+    if not folders:
+        return
+    tasks = max(1, min(context.defaultParallelism, MOST_LOOKING))
+    found = context.parallelize(range(tasks), tasks).mapPartitions(partial(_unseen, folders)).collect()
+    missing = set(found)
+    for folder in folders:
+        if folder in missing:
+            raise CannotRead("executors do not see it: stores lie where all machines see them", file=folder)
+        _seen.add((application, folder))
+
+
+def _unseen(folders: Sequence[str], _: Iterable[int]) -> Iterator[str]:
+    for folder in folders:
+        storage, local = storage_of(folder)
+        try:
+            if not storage.is_folder(local):
+                yield folder
+        except CannotRead:
+            yield folder

@@ -11,9 +11,8 @@ numpy), ``complete`` (what to type next). Pure but for the clock that ``now`` re
 """
 
 from engine.query.complete import Completion, complete
-from engine.query.fields import FIELDS, FieldSpec
+from engine.query.fields import FIELDS, GRAMMAR, FieldSpec
 from engine.query.filter import Filter, Record, and_, condition, negate, or_, parse
-from engine.query.help import GRAMMAR
 from engine.query.lexer import quote
 from engine.query.tree import text_of
 

@@ -25,10 +25,9 @@ from engine.services.flush import (
 )
 from engine.services.flush_index import FlushIndex
 from engine.services.group_commit import GroupCommit
-from engine.services.persist import FIRST_PAUSE_MS as PERSIST_PAUSE_MS
-from engine.services.persist import PersistTables
 from engine.services.reput import ReputMessage
 from engine.services.service_thread import Service, ServiceThread
+from engine.store.config_tables import ConfigTables
 from engine.store.running_flags import NOT_WRITEABLE
 from engine.store.store_parts import StoreParts
 
@@ -238,3 +237,28 @@ class StoreServices:
 
     def _broken(self, name: str, error: Exception) -> None:
         self._parts.flags.raise_flag(NOT_WRITEABLE, f"service {name} ended: {type(error).__name__}: {error}")
+
+
+PERSIST_PAUSE_MS = 10_000.0
+PERSIST_EVERY_MS = 5000.0
+
+
+class PersistTables:
+    """Saves tables that changed. A failure is told once and tried again: the old table still stands."""
+
+    name = "PersistTablesService"
+
+    def __init__(self, tables: ConfigTables) -> None:
+        self.failure: str | None = None
+        self._tables = tables
+
+    def step(self) -> float:
+        """Save what changed."""
+        try:
+            self._tables.save()
+            self.failure = None
+        except OSError as error:
+            if self.failure is None:
+                _log.warning("config tables cannot be written: %s", error)
+            self.failure = str(error)
+        return PERSIST_EVERY_MS

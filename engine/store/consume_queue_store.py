@@ -1,9 +1,16 @@
-"""All consume queues of a store: loaded, found, put into, kept (spec 3; Java: ConsumeQueueStore)."""
+"""All consume queues of a store: loaded, found, put into, kept (spec 3; Java: ConsumeQueueStore).
+
+Folders of a deleted topic are taken away at once and removed at leisure (spec 11). A topic has a folder for each kind
+of queue and many files in it. Removed one by one they would leave half a topic where the disk refuses in the middle,
+and queues with holes where the power fails. So its folders get another name first: that happens or it does not. What a
+crash leaves there no broker takes for a queue, as the names are no numbers.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -19,13 +26,11 @@ from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
-from engine.store.batch_consume_queue import BatchConsumeQueue
-from engine.store.consume_queue import ConsumeQueue
+from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue
 from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery.source import Entry
-from engine.store.set_aside import ASIDE, remove_aside, set_aside
 from engine.store.stored_queue import Release
 
 Queue = ConsumeQueue | BatchConsumeQueue
@@ -388,3 +393,45 @@ class ConsumeQueueStore:
 
 def _folders(entries: Iterable[Entry]) -> list[str]:
     return sorted(entry.name for entry in entries if entry.folder)
+
+
+ASIDE = ".deleted"
+"""The folder beside those of the topics."""
+
+
+def set_aside(disk: Disk, kinds: Sequence[Path], topic: str) -> None:
+    """Rename the topic's folder in each of ``kinds`` that has one. The first decides: where it cannot be renamed
+    ``OSError`` is raised and nothing has changed; what the disk refuses afterwards stays, with a warning.
+    """
+    decided = False
+    for kind in kinds:
+        here, there = kind / topic, kind / ASIDE / f"topic-{zlib.crc32(topic.encode()):08x}"
+        try:
+            if disk.exists(here):
+                _remove(disk, there)
+                disk.move_folder(here, there)
+                decided = True
+                disk.sync_folder(kind)
+        except OSError as error:
+            if not decided:
+                raise
+            _log.warning("of a deleted topic %s may come back: %s", here, error)
+
+
+def remove_aside(disk: Disk, kinds: Sequence[Path]) -> None:
+    """Remove what was set aside, now or before a crash; what the disk refuses stays for the next time."""
+    for kind in kinds:
+        try:
+            if disk.exists(kind / ASIDE):
+                _remove(disk, kind / ASIDE)
+        except OSError as error:
+            _log.warning("queue files of a deleted topic stay in %s: %s", kind / ASIDE, error)
+
+
+def _remove(disk: Disk, folder: Path) -> None:
+    for name, _, is_folder in disk.entries(folder):
+        if is_folder:
+            _remove(disk, folder / name)
+        else:
+            disk.delete(folder / name)
+    disk.remove_folder(folder)

@@ -11,7 +11,7 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.key_trace import indexed_keys
-from engine.inspection.where.keys import key_reaches
+from engine.inspection.where.facts import key_reaches
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
 

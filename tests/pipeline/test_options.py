@@ -1,15 +1,18 @@
 """What a user writes, paths, options, a schema: understood, or refused in a sentence that names what is there."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from engine.errors import NotAStore, UsageError
 from engine.pipeline import options, schema
 from engine.pipeline.files import find_stores
-from engine.pipeline.options import LogOptions, Options
+from engine.pipeline.options import Following, LogOptions, Options
 
 pytestmark = pytest.mark.spark
 
@@ -115,3 +118,29 @@ def test_the_readme_names_the_options_that_there_are():
     table = readme.partition("| option | of | means |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))))
     assert named | {"path"} == {*options.KNOWN, *options.KNOWN_OF_LOGS}
+
+
+ASKED = SimpleNamespace(number=lambda _name, _least: 4096, yes=lambda _name, default: default)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, Following()),
+        ({"startingOffsets": "latest"}, Following(latest=True)),
+        ({"startingTimestamp": "1700000000000"}, Following(since=1_700_000_000_000)),
+        ({"startingTimestamp": "2023-11-14T22:13:20Z"}, Following(since=1_700_000_000_000)),
+        ({"startingTimestamp": "2023-11-14T22:13:20"}, Following(since=1_700_000_000_000)),
+        ({"startingTimestamp": "2023-11-15T00:13:20+02:00"}, Following(since=1_700_000_000_000)),
+        ({"maxBytesPerTrigger": "4096"}, Following(most=4096)),
+    ],
+)
+def test_what_is_asked_for(given, wanted):
+    assert Following.of(given, ASKED) == wanted
+
+
+@pytest.mark.parametrize("given", [{"startingOffsets": "middle"}, {"startingTimestamp": "yesterday"},
+                                   {"startingOffsets": "latest", "startingTimestamp": "5"}])  # fmt: skip
+def test_what_cannot_be_is_refused(given):
+    with pytest.raises(UsageError):
+        Following.of(given, ASKED)

@@ -1,5 +1,11 @@
-"""Rebuilding from splits: byte for byte what the engine's dispatch writes, whole or not at all."""
+"""Rebuilding from splits: byte for byte what the engine's dispatch writes, whole or not at all.
 
+What an earlier run has left of a rebuild.
+"""
+
+from __future__ import annotations
+
+import json
 import shutil
 
 import pytest
@@ -9,11 +15,11 @@ from raw_units import raw_log
 from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
 
 from engine.cli.pipeline_rebuild import labels
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
 from engine.pipeline import rebuild as module
 from engine.pipeline import rebuild_parts, rebuild_queues
 from engine.pipeline.files import StorePlace
-from engine.pipeline.rebuild import QueueTask
+from engine.pipeline.rebuild import QueueTask, staged
 
 
 def assert_same(store, tmp_path, split_bytes):
@@ -108,7 +114,7 @@ def test_a_run_that_was_killed_is_gone_on_with(golden, tmp_path, monkeypatch):
             return super().__call__(shares, work, schema)
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.pipeline.rebuild_staging.take_away", lambda _staging: None)
+        patched.setattr("engine.pipeline.rebuild.take_away", lambda _staging: None)
         with pytest.raises(KeyboardInterrupt):
             rebuilt(store, tmp_path / "new", 300_000, Killed())
     left = next(tmp_path.iterdir())
@@ -143,3 +149,23 @@ def test_queue_offsets_that_jump_or_fall_go_where_the_engine_puts_them(tmp_path)
         assert_same(store, tmp_path / "in", size)
         shutil.rmtree(tmp_path / "in")
         (tmp_path / "in").mkdir()
+
+
+def test_what_another_plan_left_is_begun_anew(tmp_path):
+    with staged(tmp_path / "out", "one", lambda: 1) as (staging, _):
+        kept = json.loads((staging / "plan.json").read_text())
+    assert kept == {"plan": "one", "begun": 1}
+    left = tmp_path / ".out.rebuild"
+    (left / "work").mkdir(parents=True)
+    (left / "work" / "part").write_text("x")
+    (left / "plan.json").write_text(json.dumps(kept))
+    with staged(tmp_path / "out", "one", lambda: 2) as (staging, begun):
+        assert (begun, (staging / "work" / "part").exists()) == (1, True)
+        second = staged(tmp_path / "out", "one", lambda: 3)
+        with pytest.raises(StoreError, match="another rebuild"):
+            second.__enter__()
+    assert not left.exists()
+    left.mkdir()
+    (left / "plan.json").write_text(json.dumps(kept))
+    with staged(tmp_path / "out", "two", lambda: 2) as (staging, begun):
+        assert (begun, list((staging / "work").iterdir())) == (2, [])

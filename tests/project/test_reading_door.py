@@ -40,7 +40,7 @@ EXCEPTIONS = {
     "inspection/copy_out.py": "where the copy grows",
     "bench/recover.py": "its own temporary store",
     "bench/writes.py": "its own temporary store, and what the system tells of this process",
-    "cli/undoing.py": "the folder of what was kept",
+    "cli/commands/recover.py": "the folder of what was kept",
     "cli/put_plan.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",
     "cli/main.py": "the null device, where a pipe was closed",

@@ -6,20 +6,24 @@ import argparse
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from engine.cli import consent
 from engine.cli.keeping import keeping
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, Progress, iso, plain, size_text
-from engine.cli.undoing import undo
 from engine.counted import counted
-from engine.errors import StoreError, UsageError
+from engine.errors import NotAStore, StoreError, UsageError
 from engine.inspection.left_behind import Look
+from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.start_words import folded, undispatched_words, what
 from engine.inspection.written_by import guess
+from engine.mapped import kept_undo
+from engine.mapped.kept_folder import Kept, read
+from engine.mapped.store_lock import StoreLock, holder_of
 from engine.rules.unit_check import Release
 from engine.store.recovery.plan import Loss, RecoveryPlan, told
 
@@ -232,3 +236,63 @@ def _losses(loss: Loss) -> Iterator[str]:
         times = f", stored {iso(row.first_time)} to {iso(row.last_time)}" if row.first_time > 0 else ""
         offsets = f"queue offsets {row.first:,} to {row.last:,}"
         yield f"  {plain(row.topic)}/{row.queue_id}: {row.messages:,}, {offsets}{times}"
+
+
+def undo(args: argparse.Namespace, out: Output) -> int:
+    """Put back what is kept in ``args.undo``. Raises :class:`engine.mapped.kept_undo.CannotUndo` before anything is
+    changed, :class:`engine.errors.StoreLocked` where somebody has the store open.
+    """
+    kept = read(Path(args.undo))
+    root = _store_of_kept(args.store, kept)
+    files, size = kept.amount
+    record: dict[str, Any] = {
+        "type": "undone",
+        "path": str(root),
+        "folder": str(kept.folder),
+        "command": kept.command,
+        "files": files,
+        "bytes": size,
+        "filesRemoved": len(kept.made),
+    }
+    if not kept.undone and not kept.is_empty:
+        if holder_of(root / "lock") is not None:
+            StoreLock(root / "lock").release()  # raises, and names the holder
+        kept_undo.check(kept, root)
+        if not consent.given(args, _planned_undo(kept, root), "Put it back?", empty_log=None):
+            return 2
+        with StoreLock(root / "lock"):
+            kept_undo.check(kept, root)
+            kept_undo.undo(kept, root)
+        kept_undo.finish(kept, root)
+    out.record({**record, "already": kept.undone})
+    if not out.as_json:
+        done = "was put back before" if kept.undone else "is as it was"
+        out.line(f"{root} {done}: {files:,} files, {size_text(size)}. What is kept stays in {kept.folder}")
+    return 0
+
+
+def _store_of_kept(given: str, kept: Kept) -> Path:
+    """The store that ``given`` names; one that its command left without a sign of a store, too."""
+    place = Path(given)
+    if str(place.resolve()) == kept.store:
+        return place
+    try:
+        return recognise(given).path
+    except NotAStore:
+        if place.is_dir():
+            return place
+        raise
+
+
+def _planned_undo(kept: Kept, root: Path) -> Iterator[str]:
+    """What it does, in numbers."""
+    files, size = kept.amount
+    yield f"{root} gets back what {kept.command} changed, as it is kept in {kept.folder}:"
+    yield f"  {files:,} files ({size_text(size)}) are as they were; {len(kept.made):,} that were made since go"
+    for name, inode in kept.trees.items():
+        what = "gets its place back" if inode is not None else "goes: there was none"
+        yield f"  the folder {name} {what}"
+    if kept.begun:
+        yield "  an undo was begun before and not ended: this ends it"
+    elif kept.after is None:
+        yield "  the command was stopped on the way: the store is half changed now"

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, Progress, iso, size_text
+from engine.inspection.retention import FileExpiry, Retention
+from engine.inspection.space.account import NamedSpace, Space
+from engine.inspection.space.log import OTHERS
+from engine.inspection.space.queues import PartSpace
 
 if TYPE_CHECKING:
     from engine.inspection.retention import Retention
     from engine.inspection.space.account import NamedSpace, Space
+
 
 MOST = 40
 """Tags, producers and files that people are shown."""
@@ -89,7 +94,6 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.cli import space_records as records
     from engine.inspection.retention import retention
     from engine.inspection.space.account import quick_space, space_of
 
@@ -105,13 +109,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _retention_for_people(forecast, out)
         return 0
     for row in space.rows:
-        out.record(records.part(space, row))
+        out.record(part_record(space, row))
     for one in space.tags:
-        out.record(records.named("spaceTag", "tag", one))
+        out.record(named_record("spaceTag", "tag", one))
     for one in space.producers:
-        out.record(records.named("spaceProducer", "host", one))
-    out.record(records.total(space))
-    out.record(records.retention(forecast))
+        out.record(named_record("spaceProducer", "host", one))
+    out.record(total_record(space))
+    out.record(retention_record(forecast))
     return 0
 
 
@@ -233,3 +237,113 @@ def next_words(found: Retention) -> str:
     size = size_text(sum(file.size for file in files))
     when = "with the next run" if (found.next_time or 0) <= found.at else f"at {iso(found.next_time)}"
     return f"{len(files):,} file{'s' if len(files) > 1 else ''}, {size}, {when}"
+
+
+Json = dict[str, Any]
+
+
+def part_record(space: Space, row: PartSpace) -> Json:
+    """One row of the account; all of them together are every byte of every file."""
+    record: Json = {
+        "type": "space",
+        "topic": None if row.topic == OTHERS else row.topic,
+        "queueId": row.queue_id,
+        "kind": row.kind,
+        "part": row.part,
+        "day": row.day,
+        "bytes": row.bytes,
+        "allocated": row.allocated,
+        "messages": row.messages,
+        "dead": space.is_dead(row),
+        "files": row.files or None,
+    }
+    if row.note:
+        record["note"] = row.note
+    return record
+
+
+def named_record(kind: str, field: str, row: NamedSpace) -> Json:
+    """Bytes of units again, under another name: a tag, or a producer's host. Null is "without"."""
+    rest = OTHERS in {row.name, row.topic}
+    return {
+        "type": kind,
+        "topic": None if row.topic == OTHERS else row.topic,
+        field: None if row.name == OTHERS else row.name,
+        "bytes": row.bytes,
+        "messages": row.messages,
+        "others": rest,
+    }
+
+
+def total_record(space: Space) -> Json:
+    """The sum, held against the files."""
+    return {
+        "type": "spaceSum",
+        "bytes": space.bytes,
+        "counted": space.counted,
+        "equal": space.equal,
+        "allocated": space.allocated,
+        "files": space.file_count,
+        "changed": space.changed,
+        "dead": space.dead,
+        "how": space.how,
+        "kinds": [
+            {"kind": kind.kind, "files": kind.files, "bytes": kind.bytes, "allocated": kind.allocated}
+            for kind in space.kinds
+        ],
+        "deletedTopics": list(space.deleted_topics),
+        "tookMs": space.took_ms,
+    }
+
+
+def retention_record(found: Retention) -> Json:
+    """The forecast: the rule in force, each file of the log, and who has not read everything."""
+    rule = found.rule
+    return {
+        "type": "retention",
+        "at": found.at,
+        "rule": rule.rule,
+        "ruleOf": rule.of,
+        "deletesAnyHour": rule.needed,
+        "deletesAnyAge": rule.at_once,
+        "putsRefused": rule.refused,
+        "diskUsage": {"commitlog": _share(found.log_used), "consumequeue": _share(found.queue_used)},
+        "levels": {"max": found.levels.full, "force": found.levels.force, "warn": found.levels.warn},
+        "fileReservedTime": found.reserved_hours,
+        "deleteWhen": found.delete_when,
+        "deleteFileBatchMax": found.batch_max,
+        "configured": found.configured,
+        "running": found.running,
+        "nextTime": found.next_time,
+        "nextFiles": [file.name for file in found.next_files],
+        "nextBytes": sum(file.size for file in found.next_files),
+        "files": [_file(file) for file in found.files],
+        "readers": [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "offset": one.offset,
+                "topic": one.topic,
+                "queueId": one.queue_id,
+                "below": one.below,
+            }
+            for one in found.readers
+        ],
+    }
+
+
+def _share(used: float) -> float | None:
+    return used if used >= 0 else None
+
+
+def _file(file: FileExpiry) -> Json:
+    return {
+        "name": file.name,
+        "startOffset": file.start_offset,
+        "size": file.size,
+        "modified": file.modified,
+        "dueAt": file.expiry.due_at,
+        "goesAt": file.expiry.goes_at,
+        "heldBy": file.expiry.held_by,
+        "readers": list(file.readers),
+    }

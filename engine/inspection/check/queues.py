@@ -22,7 +22,6 @@ from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection.check.entries import NOWHERE, QueueWalk, Run
-from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.rules import queue_rules
@@ -420,3 +419,36 @@ def _keys(topics: NDArray[np.int32], queues: NDArray[np.int32]) -> NDArray[np.in
     if int(topics.max()) < 256 and int(queues.max()) < 256 and int(queues.min()) >= 0:
         return (topics.astype(np.uint16) << 8) | queues.astype(np.uint16)
     return (topics.astype(np.int64) << 32) | (queues.astype(np.int64) & 0xFFFFFFFF)
+
+
+ROWS = 1 << 16
+
+
+class GatheredRows:
+    """Copies of those columns that queues are compared with; :attr:`rows` of them are filled, in the log's order."""
+
+    def __init__(self, room: int = ROWS) -> None:
+        self.rows = 0
+        self.topic_id = np.empty(room, np.int32)
+        self.queue_id = np.empty(room, np.int32)
+        self.queue_offset = np.empty(room, np.int64)
+        self.offset = np.empty(room, np.int64)
+        self.size = np.empty(room, np.int32)
+        self.tags_code = np.empty(room, np.int64)
+        self.store_timestamp = np.empty(room, np.int64)
+
+    def has_room(self, rows: int) -> bool:
+        """Whether so many rows more can be added."""
+        return self.rows + rows <= len(self.offset)
+
+    def add(self, columns: UnitColumns, wanted: NDArray[np.intp]) -> None:
+        """Copy the ``wanted`` rows of a block."""
+        place = slice(self.rows, self.rows + len(wanted))
+        self.topic_id[place] = columns.topic_id[wanted]
+        self.queue_id[place] = columns.queue_id[wanted]
+        self.queue_offset[place] = columns.queue_offset[wanted]
+        self.offset[place] = columns.offset[wanted]
+        self.size[place] = columns.size[wanted]
+        self.tags_code[place] = columns.tags_code[wanted]
+        self.store_timestamp[place] = columns.store_timestamp[wanted]
+        self.rows += len(wanted)

@@ -120,7 +120,7 @@ def quick_space(store: StoreSnapshot) -> Space:
 
     What no queue points at is one row, ``notInQueues``; long queues are sampled (``how`` says so).
     """
-    from engine.inspection.space.quick import log_rows
+    from engine.inspection.space.queues import log_rows
 
     begun = time.monotonic()
     files = list_files(store)

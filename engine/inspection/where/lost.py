@@ -10,23 +10,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from engine.codec.columns import UnitColumns
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, host_text, parse_unique_key
+from engine.codec.unit_scan import Damage
 from engine.errors import CorruptUnit
+from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
 from engine.inspection.entry_verdict import resolve
+from engine.inspection.log_reader import LogReader
 from engine.inspection.lookup import chained_offsets
 from engine.inspection.lost_units import lost_at, was
 from engine.inspection.queue_reader import QueueReader
-from engine.inspection.unreadable import UnreadableSpans, unreadable_spans
 from engine.inspection.where.fact import Evidence
 from engine.inspection.where.facts import FactFinder, time_text
 from engine.rules import where as rules
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+
 
 Progress = Callable[[int], None]
 MOST_SPANS = 8
@@ -357,3 +361,45 @@ def _gone(
     offset: int | None = None,
 ) -> WhereResult:
     return WhereResult(verdict, offset, topic, queue_id, queue_offset, evidence, rules.NEXT_STEPS[verdict])
+
+
+class Unreadable(NamedTuple):
+    """``size`` bytes from absolute offset ``offset`` on that are no unit, and why."""
+
+    offset: int
+    size: int
+    reason: str
+
+
+@dataclass(slots=True)
+class UnreadableSpans:
+    """The first stretches one by one; of the others how many there are, their bytes, and where they begin."""
+
+    first: list[Unreadable] = field(default_factory=list)
+    more: int = 0
+    more_bytes: int = 0
+    more_from: int = -1
+
+    def take(self, one: Unreadable, most: int) -> None:
+        """One stretch more, in the order of the log."""
+        if len(self.first) < most:
+            self.first.append(one)
+            return
+        self.more_from = self.more_from if self.more else one.offset
+        self.more += 1
+        self.more_bytes += one.size
+
+
+def unreadable_spans(log: LogReader, most: int, progress: Callable[[int], None] | None = None) -> UnreadableSpans:
+    """Every stretch of the log that is no unit, blank or zero tail, in the order of the log, ``most`` of them one by
+    one; the whole log is read, ``progress`` gets the bytes that are done.
+
+    Missing files count too. Bodies are not held against their CRC: keys and places are not in them.
+    """
+    found, start = UnreadableSpans(), max(log.min_offset, 0)
+    for one in scan_log(log, crc=False, want_tags=False):
+        if isinstance(one, Damage):
+            found.take(Unreadable(one.offset, one.size, one.reason), most)
+        elif progress is not None and isinstance(one, UnitColumns) and one.count:
+            progress(int(one.offset[one.count - 1]) - start)
+    return found

@@ -2,20 +2,28 @@
 
 Each method does what the class of the same name does in RocketMQ, 5.3.3 or 4.9.8, to positions only. Oddities are kept:
 the first unit of a file survives a truncation without being looked at, an empty last file stops a 5.3 start.
+
+The ext files beside a queue (spec 3.6) go as ConsumeQueueExt has them go, of both releases. A cut moves a position and
+deletes later files; the bytes behind it stay in their file until new units are written over them. Only the recovery of
+the queue itself cuts: cutting the queue by the log's end leaves its ext files alone, for the address that would cut
+them is forgotten by then. Units that are dispatched again are appended behind ``end``; they are not counted here.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import numpy as np
 
+from engine.codec.consume_queue import ext_offset, is_ext_address
+from engine.codec.cq_ext import END_MARK
+from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules.unit_check import Release, Request
 from engine.store.queue_minimum import Span, corrected_minimum
-from engine.store.recovery.ext import RecoveredExt
 from engine.store.recovery.files import QueueBytes, VirtualFile
-from engine.store.recovery.plan import QueueState
+from engine.store.recovery.plan import ExtCut, QueueState
 from engine.store.recovery.source import QueueFiles, QueueKind
 
 FIRST_FILES = 3
@@ -341,3 +349,84 @@ class RecoveredQueue:
         self.dropped = max(self.data.end - first, 0) // self.data.unit_size
         self.data.files = []
         self.min_logic, self.batch_min, self.batch_max, self.cut_to, self.max_physic = 0, -1, 0, 0, -1
+
+
+_SIZE = struct.Struct(">h")
+_CHUNK = 1 << 20
+
+
+class RecoveredExt:
+    """The ext files of one queue on their way through recovery; offsets are bytes of the ext queue."""
+
+    def __init__(self, sequence: FileSequence) -> None:
+        self.files = [file for file in sequence.files if file.size]
+        self.file_size = sequence.file_size
+        self.end = self.files[-1].start_offset + self.file_size if self.files else 0
+        self.deleted: list[ReadOnlyFile] = []
+        self.bytes_read = 0
+
+    def recover(self, max_address: int) -> None:
+        """Find the end of the units in the last file and cut behind the unit at the queue's last ext address.
+
+        Earlier files count as full whatever they hold: a broker walks them too, and forgets where that ended.
+        """
+        if not self.files:
+            return
+        last = self.files[-1]
+        self.end = last.start_offset + self._units_end(last)
+        if is_ext_address(max_address):
+            self._cut_behind(ext_offset(max_address))
+
+    def _units_end(self, file: ReadOnlyFile) -> int:
+        """Position behind the last unit, skipping from size to size."""
+        at = start = 0
+        data = b""
+        while True:
+            if at + _SIZE.size > start + len(data):
+                start, data = at, file.read(at, _CHUNK)
+                self.bytes_read += len(data)
+                if len(data) < _SIZE.size:
+                    return at
+            (size,) = _SIZE.unpack_from(data, at - start)
+            if size <= 0 or at + size > self.file_size:
+                return at
+            at += size
+
+    def _cut_behind(self, offset: int) -> None:
+        """Cut behind the unit at ``offset``; nothing is cut where there is none."""
+        file = next((f for f in reversed(self.files) if f.start_offset <= offset), None)
+        if file is None or offset >= min(file.start_offset + self.file_size, self.end):
+            return
+        head = file.read(offset - file.start_offset, _SIZE.size)
+        if len(head) < _SIZE.size or (size := _SIZE.unpack(head)[0]) < 1:
+            return
+        self.end = offset + size
+        self._delete([f for f in self.files if f.start_offset > self.end])
+
+    def forget_before(self, min_address: int) -> None:
+        """Delete files that end before the ext address of the queue's first entry."""
+        if is_ext_address(min_address):
+            offset = ext_offset(min_address)
+            self._delete([f for f in self.files if f.start_offset + self.file_size < offset])
+
+    def destroy(self) -> None:
+        """Delete every file, as a broker does on an empty log."""
+        self._delete(self.files)
+        self.end = 0
+
+    def _delete(self, gone: list[ReadOnlyFile]) -> None:
+        self.deleted += gone
+        self.files = [file for file in self.files if file not in gone]
+
+    def cut(self, topic: str, queue_id: int) -> ExtCut | None:
+        """What was cut and deleted; None where all that the files hold is kept."""
+        dropped = sum(last_byte(file) for file in self.deleted)
+        if self.files:
+            last = self.files[-1]
+            end = self.end - last.start_offset
+            if last.read(end, _SIZE.size) == _SIZE.pack(END_MARK):
+                end += _SIZE.size
+            dropped += last_byte(last, end) - end
+        if not dropped and not self.deleted:
+            return None
+        return ExtCut(topic, queue_id, self.end, dropped, tuple(file.path for file in self.deleted))

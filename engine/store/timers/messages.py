@@ -34,8 +34,7 @@ from engine.store.query_message import look_message_by_offset
 from engine.store.queue_entry import unit_at
 from engine.store.recovery.tables import TIMER_METRICS
 from engine.store.store_parts import StoreParts
-from engine.store.timers.log import TimerLog
-from engine.store.timers.wheel import TimerWheel
+from engine.store.timers.wheel import TimerLog, TimerWheel
 
 MOST_AT_ONCE = 256
 """Messages of one step: whoever calls has other things to do in between."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asked_units import record, unit
 
-from engine.query import FIELDS, parse
+from engine.query import FIELDS, GRAMMAR, parse
 
 PAID = unit()
 
@@ -19,3 +19,11 @@ def test_every_field_can_be_asked_of_a_unit_and_of_a_record():
     for name, spec in FIELDS.items():
         text = name if spec.kind == "condition" else f"{name} is null"
         assert parse(text).matches(PAID) is parse(text).matches(record(PAID)), name
+
+
+def test_the_help_names_every_field_and_its_examples_can_be_read():
+    assert all(f"  {name} " in GRAMMAR for name in FIELDS)
+    examples = GRAMMAR.split("\n\n")[1].splitlines()
+    assert len(examples) >= 5
+    for line in examples:
+        parse(line)

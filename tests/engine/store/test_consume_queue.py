@@ -1,13 +1,16 @@
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from dispatching import Place
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.codec.batch_consume_queue import BatchCqUnit, decode
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.dtypes import CQ_UNIT
 from engine.config import from_mapping
-from engine.store.consume_queue import ConsumeQueue
+from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue
 from engine.store.recovery.plan import QueueState
 
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 100})  # five entries a file
@@ -134,3 +137,50 @@ def test_destroyed_it_begins_again():
     assert place.files() == {}
     found.put(500, 100, 0, 3)
     assert (found.min_offset, found.max_offset) == (3, 4)
+
+
+BATCH_CONFIG, _ = from_mapping({"mapperFileSizeBatchConsumeQueue": 92})
+
+
+def filled_with_batches(count: int) -> BatchConsumeQueue:
+    found = Place(BATCH_CONFIG, batch_topics=frozenset({"B"})).queues.find_or_create("B", 1)
+    assert isinstance(found, BatchConsumeQueue)
+    for number in range(count):
+        found.put(BatchCqUnit(number * 100, 100, 7, 1_700_000_000_000, 10 + 3 * number, 3))
+    return found
+
+
+def test_entries_stand_back_to_back_and_tell_their_offsets():
+    found = filled_with_batches(5)
+    assert found.files.starts == (0, 92, 184)
+    assert (found.min_offset, found.max_offset, found.max_physic_offset) == (10, 25, 400)
+    assert decode(found.read_bytes(46, 46)) == BatchCqUnit(100, 100, 7, 1_700_000_000_000, 13, 3)
+
+
+def test_an_empty_queue_begins_at_minus_one():
+    found = filled_with_batches(0)
+    assert (found.min_offset, found.max_offset) == (-1, 0)
+
+
+def test_known_units_and_impossible_batches_are_passed_over():
+    found = filled_with_batches(2)
+    found.put(BatchCqUnit(100, 100, 0, 0, 99, 1))
+    found.put(BatchCqUnit(900, 100, 0, 0, -1, 1))
+    found.put(BatchCqUnit(900, 100, 0, 0, 1, -1))
+    assert found.max_offset == 16
+
+
+def test_the_minimum_of_a_batch_queue_follows_the_log():
+    found = filled_with_batches(5)
+    found.delete_expired(150)
+    assert (found.min_offset, found.files.starts) == (16, (92, 184))
+    found.delete_expired(350)
+    assert (found.min_offset, found.files.starts) == (22, (184,))
+
+
+def test_a_batch_queue_stands_where_recovery_says():
+    found = filled_with_batches(5)
+    found.restore(QueueState(92, 138, 200, 0, 10, 19))
+    assert found.state() == QueueState(92, 138, 200, 0, 10, 19)
+    found.destroy()
+    assert found.state() == QueueState(None, 0, -1, 0, -1, 0)

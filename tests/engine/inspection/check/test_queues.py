@@ -6,8 +6,8 @@ import made_stores
 import pytest
 
 from engine.inspection.check import queues as check_queues
+from engine.inspection.check.queues import GatheredRows
 from engine.inspection.findings import check
-from engine.inspection.gathered_rows import GatheredRows
 from engine.inspection.snapshot import open_store
 
 
@@ -38,3 +38,11 @@ def test_gaps_and_doubles_are_found_whichever_way_rows_come_together(tmp_path, m
     assert len(expected) > 1
     monkeypatch.setattr(check_queues, "GatheredRows", lambda rows=room: GatheredRows(rows))
     assert found(root) == expected
+
+
+def test_a_full_room_has_none_left():
+    rows = GatheredRows(3)
+    assert rows.has_room(3)
+    rows.rows = 2
+    assert rows.has_room(1)
+    assert not rows.has_room(2)

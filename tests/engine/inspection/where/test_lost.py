@@ -8,6 +8,7 @@ from collections import Counter
 
 import made_stores
 import pytest
+from made_stores import healthy
 from where_asked import acknowledged, reopened, some, told, verdict
 
 from engine.bench.data import sparse_store
@@ -15,6 +16,7 @@ from engine.codec.message import PREPARED, Unit, parse_offset_message_id
 from engine.codec.unit_scan import Damage
 from engine.inspection import open_store
 from engine.inspection.where.evidence import where
+from engine.inspection.where.lost import Unreadable, UnreadableSpans, unreadable_spans
 
 pytestmark = pytest.mark.golden
 
@@ -268,3 +270,30 @@ def test_of_many_unreadable_places_few_are_named_and_all_are_counted(spoiled):
     assert found.verdict == "unknown"
     assert [one.offset for one in spans] == [unit.offset for unit in units[:9]]
     assert spans[-1].holds == f"{sum(unit.size for unit in units[8:]):,} bytes in 12 more places are no unit"
+
+
+def test_a_whole_log_has_none(tmp_path):
+    with open_store(healthy(60).write(tmp_path / "store")) as store:
+        assert unreadable_spans(store.log, 5) == UnreadableSpans()
+
+
+def test_each_torn_unit_is_a_stretch(tmp_path):
+    made = healthy(60)
+    torn = [made.units[at] for at in (5, 20, 40)]
+    for unit in torn:
+        made.log[unit.offset : unit.offset + unit.size] = b"\xff" * unit.size
+    done: list[int] = []
+    with open_store(made.write(tmp_path / "store")) as store:
+        found = unreadable_spans(store.log, 2, done.append)
+    assert [(one.offset, one.size) for one in found.first] == [(unit.offset, unit.size) for unit in torn[:2]]
+    assert all(one.reason for one in found.first)
+    assert (found.more, found.more_bytes, found.more_from) == (1, torn[2].size, torn[2].offset)
+    assert done == sorted(done)
+    assert done
+
+
+def test_those_that_are_too_many_are_counted_from_the_first_of_them():
+    found = UnreadableSpans()
+    for offset in (10, 20, 30):
+        found.take(Unreadable(offset, 3, "torn"), 1)
+    assert ([one.offset for one in found.first], found.more, found.more_bytes, found.more_from) == ([10], 2, 6, 20)

@@ -1,16 +1,20 @@
 """Whole units stored again, many at once, lie as if they had been stored one by one."""
 
+from __future__ import annotations
+
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 from put_logs import PutLog
 from raw_units import raw_unit, with_property_crc
 
-from engine.errors import UsageError
+from engine.codec.encode import Message
+from engine.errors import StoreError, UsageError
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store.put import raw_units as module
-from engine.store.put.raw_units import append_units
+from engine.store.put.raw_units import append_replicated, append_units
 
 
 def units(seed, count, largest=900):
@@ -61,3 +65,32 @@ def test_units_with_a_property_crc_are_told():
     data = np.frombuffer(plain + sealed + plain, np.uint8)
     sizes = np.array([len(plain), len(sealed), len(plain)])
     assert module.with_property_crc(data, sizes).tolist() == [False, True, False]
+
+
+FILE = 4096
+
+
+def filled(folder: Path) -> list[bytes]:
+    log = PutLog(folder, FILE)
+    for number in range(40):
+        assert log.log.put_message(Message("Orders", b"%d" % number * 99, 0)).ok
+    return log.bytes()
+
+
+def test_files_are_those_of_the_master_wherever_its_log_begins(tmp_path: Path) -> None:
+    master = filled(tmp_path / "a")
+    for first in (0, 1):
+        copy = PutLog(tmp_path / f"b{first}", FILE)
+        end = append_replicated(copy.log, first * FILE, b"".join(master[first:]), 7)
+        assert (end, copy.bytes()) == (first * FILE + sum(map(len, master[first:])), master[first:])
+        assert copy.files.files[-1].store_timestamp == 7
+
+
+def test_a_gap_and_a_repetition_are_refused(tmp_path: Path) -> None:
+    master = filled(tmp_path / "a")
+    copy = PutLog(tmp_path / "b", FILE)
+    append_replicated(copy.log, 0, master[0], 0)
+    for offset in (0, FILE * 2):
+        with pytest.raises(StoreError, match="expected bytes of offset"):
+            append_replicated(copy.log, offset, master[1], 0)
+    assert copy.bytes()[0] == master[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-from engine.pipeline.stream_lag import lag
+from engine.pipeline.stream_offsets import lag
 
 
 def progress(done: object, there: object) -> dict[str, object]:

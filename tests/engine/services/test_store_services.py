@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any, cast
 
-from engine.services.persist import INTERVAL_MS, PersistTables
+from engine.services.store_services import PERSIST_EVERY_MS, PersistTables
 
 
 class Tables:
@@ -21,10 +21,10 @@ class Tables:
 def test_a_failure_is_told_once_until_it_is_over(caplog):
     tables = Tables()
     service = PersistTables(cast("Any", tables))
-    assert service.step() == INTERVAL_MS
+    assert service.step() == PERSIST_EVERY_MS
     tables.error = OSError(28, "No space left on device")
     with caplog.at_level(logging.WARNING):
-        assert [service.step(), service.step()] == [INTERVAL_MS] * 2
+        assert [service.step(), service.step()] == [PERSIST_EVERY_MS] * 2
     assert len(caplog.records) == 1
     assert "No space left" in (service.failure or "")
     tables.error = None

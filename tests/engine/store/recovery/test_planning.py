@@ -6,8 +6,8 @@ import pytest
 from made_stores import LOG_SIZE, healthy
 
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.store.recovery import dropped as recovery_dropped
-from engine.store.recovery.dropped import Dropped
+from engine.store.recovery import planning as recovery_dropped
+from engine.store.recovery.planning import Dropped
 
 
 @pytest.fixture
