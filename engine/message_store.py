@@ -39,8 +39,7 @@ from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.rules.unit_check import Release, Request
 from engine.services.look import Activity, count, take_activity, take_positions
 from engine.services.opening import end, heed_flags, let_go, load, take_lock
-from engine.services.store_services import StoreServices
-from engine.services.wiring import wire
+from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
 from engine.store.latency import Latencies

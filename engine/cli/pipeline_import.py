@@ -67,11 +67,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tuple[int, str, bytes]]:
     """Offset, CRC and bytes of the units of an export, in their order."""
-    from engine.pipeline import import_here
+    from engine.pipeline import imports
     from engine.pipeline.imports import read, units_of
 
     if job.here is not None:
-        return import_here.units(source, kind, store, job.watch.check)
+        return imports.units_here(source, kind, store, job.watch.check)
     rows = read(job.spark, str(Path(source).absolute()), kind)
     if store is not None:
         rows = rows.where(rows["store"] == store)
@@ -87,10 +87,10 @@ def _is_small(source: str, kind: str) -> bool:
         return False
     from pyarrow import ArrowException
 
-    from engine.pipeline import import_here
+    from engine.pipeline import imports
 
     try:
-        return import_here.size_of(source, kind) < SMALL_BYTES
+        return imports.size_of(source, kind) < SMALL_BYTES
     except (OSError, ArrowException):
         return True
 

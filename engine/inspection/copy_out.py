@@ -2,7 +2,7 @@
 
 Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as it
 was read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
-removed.
+removed. What copies one message out is a command of its own, which is said here.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ import errno
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
 from engine.inspection.opening import recognise
 from engine.mapped.reading import Reading
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.inspection.where.evidence import WhereResult
+
 
 MANIFEST = "storescope-manifest.json"
 _BLOCK = 1 << 20
@@ -219,3 +226,19 @@ def _remove(folder: Path, keep: bool) -> None:
             child.unlink(missing_ok=True)
     if not keep:
         folder.rmdir()
+
+
+def copy_one(store: str, offset: int, *, readable: bool) -> str:
+    """The command that copies one message out: into a new store, or what is left of it as JSON with its body."""
+    path = shlex.quote(store)
+    if readable:
+        return f"storescope copy {path} NEW --where 'physicalOffset == {offset}'"
+    return f"storescope message {path} {offset} --json --body"
+
+
+def copy_found(store: StoreSnapshot, found: WhereResult) -> str:
+    """The command for what was found; "" where no byte of it is left, or a log by itself cannot be copied from."""
+    was = any(one.what == "was" for one in found.evidence)  # told of what stood in unreadable bytes
+    if store.kind != "store" or found.physical_offset is None or not (found.life or was):
+        return ""
+    return copy_one(str(store.path), found.physical_offset, readable=bool(found.life))

@@ -24,7 +24,6 @@ from engine.inspection.check import groups as check_groups
 from engine.inspection.check import incident
 from engine.inspection.check import keys as check_keys
 from engine.inspection.check import losses as check_losses
-from engine.inspection.check import offsets as check_offsets
 from engine.inspection.check import other_logs as check_other_logs
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -188,7 +187,7 @@ def _all(
         around += _going_on(check_timer.findings(store))
         short = fold.undispatched.short
         around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
-        around += _going_on(check_offsets.findings(store, short, log.spans.spans))
+        around += _going_on(check_groups.offset_findings(store, short, log.spans.spans))
         around += _going_on(check_keys.findings(store, log, index, fold.odd_units, starts.indexed_from))
     around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
     if starts.dledger and not log.units:

@@ -1,6 +1,6 @@
 """The disk behind a small protocol, so that a test can pull the plug between any two calls.
 
-:class:`RealDisk` is the operating system's; :class:`engine.mapped.simulated_disk.SimulatedDisk` takes its place in
+:class:`RealDisk` is the operating system's; ``tests/support/simulated_disk.py`` takes its place in
 tests of power loss. Everything that the engine writes goes through here.
 """
 

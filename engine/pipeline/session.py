@@ -5,7 +5,7 @@ Spark is a Java program beside this one: it starts once, in some seconds, and en
 What can be known of a master is asked before Java starts: how it is written, what it needs here, whether anybody
 listens. Spark and Hadoop try for a long time to reach who is not there, fifteen minutes on YARN: so whoever should
 listen is asked for a connection first. What a configuration says in ways of its own (variables, inclusions) is left to
-them.
+them. So is asked what Python the processes are that Spark starts beside this one: they must be able to do the work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import atexit
 import importlib.util
 import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -260,3 +263,52 @@ def _properties(file: Path) -> dict[str, str] | None:
         return None
     pairs = ((one.findtext("name", ""), one.findtext("value", "")) for one in root.iter("property"))
     return {name.strip(): value.strip() for name, value in pairs}
+
+
+_Needed = ("engine.pipeline", "numpy", "pyarrow", "platformdirs")
+_ASK = """
+import importlib.util, sys
+
+def lacking(name):
+    try:
+        return importlib.util.find_spec(name) is None
+    except ImportError:
+        return True
+
+print(*sys.version_info[:2], sep=".")
+print(*filter(lacking, sys.argv[1:]), sep=", ")
+"""
+_PATIENCE = 30
+
+
+def must_serve(spark: SparkSession) -> None:
+    """Raise :class:`CannotStart` where workers beside this process would be a Python that cannot do their work.
+
+    Of a cluster's workers nothing is known here: they lie elsewhere.
+    """
+    context = spark.sparkContext
+    named = str(context.pythonExec)
+    found = shutil.which(named)
+    what = f"Spark's workers would be {named}"
+    remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
+    if found is None:
+        raise CannotStart(f"{what}, and there is none that runs: {remedy}")
+    if _same(found, sys.executable):
+        return
+    try:
+        asked = subprocess.run(  # noqa: S603  the program that Spark would start
+            [found, "-c", _ASK, *_Needed], capture_output=True, text=True, check=True, timeout=_PATIENCE
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CannotStart(f"{what} ({found}), which does not run: {remedy}") from error
+    version, lacking = asked.stdout.split("\n")[:2]
+    if version != str(context.pythonVer):
+        raise CannotStart(f"{what} ({found}), a Python {version}, and this is {context.pythonVer}: {remedy}")
+    if lacking:
+        raise CannotStart(f"{what} ({found}), which does not have {lacking}: {remedy}")
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are one Python with one set of packages."""
+    first, second = Path(one), Path(other)
+    return first == second or (first.parent == second.parent and first.resolve() == second.resolve())

@@ -11,8 +11,7 @@ import random
 
 import pytest
 from power_loss import MODES, Clock, Ledger, Life, verify
-
-from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
+from simulated_disk import PowerLoss, SimulatedDisk
 
 pytestmark = pytest.mark.crash
 STEPS = 30

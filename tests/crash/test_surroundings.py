@@ -20,11 +20,11 @@ from dataclasses import replace
 import pytest
 from other_user import as_nobody
 from power_loss import MODES, ROOT, SMALL, Clock, Ledger, Life, check, verify
+from simulated_disk import SimulatedDisk
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import StoreLocked
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
 from engine.store.get_message import GetMessageStatus
 from engine.store.put.message import PutMessageStatus

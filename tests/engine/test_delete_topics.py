@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.codec.message import decode
 from engine.config import from_mapping
 from engine.mapped.mapped_file import MappedFile
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import Message, MessageStore
 
 SMALL: dict[str, Any] = {

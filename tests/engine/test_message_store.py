@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 import engine.message_store
 from engine.codec.encode import Message
 from engine.codec.gather import gather
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, StoreLocked, UsageError
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
 from engine.store.put.message import RULED, PutMessageStatus
 

@@ -29,7 +29,6 @@ from engine.codec import (
     flips,
     index,
     json_dialect,
-    markers,
     message,
     properties,
     timer,
@@ -108,7 +107,6 @@ def indexes(data: bytes) -> None:
 def states(data: bytes) -> None:
     """The small binary files."""
     checkpoint.decode(data[:4096])
-    markers.decode(data[:100])
     list(itertools.islice(timer.walk(data, 0), MOST))
     list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MOST))
     if len(data) >= 56:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
 
-from engine.pipeline import filters, workers
+from engine.pipeline import filters, session
 
 pytestmark = pytest.mark.spark
 
@@ -47,4 +47,4 @@ def test_one_of_several_times():
 
 def told(name):
     context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
-    workers.must_serve(SimpleNamespace(sparkContext=context))
+    session.must_serve(SimpleNamespace(sparkContext=context))

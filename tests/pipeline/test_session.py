@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -195,3 +196,36 @@ def test_a_master_where_nobody_listens_is_one_line_of_the_command(golden, config
     assert main(["pipeline", "stats", str(golden("clean-5.3.3")), "--master", master]) == 3
     who = f"the ResourceManager 127.0.0.1:1 (of {file})" if master == "yarn" else f"the master {master}"
     assert capsys.readouterr().err == f"storescope: {who} does not answer: Connection refused\n"
+
+
+pytestmark = pytest.mark.spark
+
+
+def python(tmp_path, lines):
+    path = tmp_path / "python3"
+    path.write_text("#!/bin/sh\n" + lines)
+    path.chmod(0o755)
+    return str(path)
+
+
+def told(name):
+    context = SimpleNamespace(pythonExec=name, pythonVer=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    session.must_serve(SimpleNamespace(sparkContext=context))
+
+
+def test_workers_of_another_python_are_told(tmp_path):
+    """The first ``load`` died in a worker: ``ModuleNotFoundError: No module named 'engine'``."""
+    remedy = f"set PYSPARK_PYTHON={sys.executable} before the session begins"
+    told(sys.executable)
+    for name, why in (
+        (str(tmp_path / "none"), "and there is none that runs"),
+        (python(tmp_path, "exit 1"), "which does not run"),
+    ):
+        with pytest.raises(CannotStart, match=f"{name}.*{why}: {remedy}"):
+            told(name)
+    with pytest.raises(CannotStart, match=f"a Python 3.9, and this is 3.*: {remedy}"):
+        told(python(tmp_path, "echo 3.9; echo"))
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    with pytest.raises(CannotStart, match=f"which does not have engine.pipeline, numpy: {remedy}"):
+        told(python(tmp_path, f"echo {here}; echo engine.pipeline, numpy"))
+    told(python(tmp_path, f'exec "{sys.executable}" "$@"'))

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
+from simulated_disk import SimulatedDisk
+
 from engine.codec.columns import UnitColumns, scan_block
 from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
 from engine.services.rebuild import Rebuild

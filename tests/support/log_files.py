@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simulated_disk import SimulatedDisk
+
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.store.running_flags import RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 

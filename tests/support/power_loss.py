@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from simulated_disk import PowerLoss, SimulatedDisk
+
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.codec.unit_scan import walk
 from engine.config import MessageStoreConfig
-from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
 from engine.message_store import MessageStore
 from engine.store.put.message import PutMessageStatus
 

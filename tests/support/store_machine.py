@@ -23,6 +23,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from raw_units import raw_unit
+from simulated_disk import SimulatedDisk
 
 from engine.codec.encode import Message
 from engine.codec.message import PREPARED, decode
@@ -32,7 +33,6 @@ from engine.errors import StoreClosed, StoreLocked
 from engine.inspection import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PowerLoss
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
 from engine.store.put.message import PutMessageStatus
 from engine.store.recovery.empty_log import LogIsEmpty

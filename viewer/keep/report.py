@@ -24,8 +24,8 @@ from viewer.keep.report_figures import Bars, LogLine, Mark
 from viewer.keep.report_html import Part, Picture, Report, Section, Table, hex_listing
 from viewer.look.assets import language, tr
 from viewer.look.engine_words import engine_words
+from viewer.look.field_words import MASKS
 from viewer.look.formats import full_moment, number, size
-from viewer.look.mask_words import MASKS
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.pane.finding_facts import (
     BYTES_SHOWN,

@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout
 
-from viewer.lab.put_words import MEANINGS
+from viewer.lab.words import MEANINGS
 from viewer.look.assets import tr
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui

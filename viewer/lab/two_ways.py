@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from viewer.lab.put_words import MEANINGS
+from viewer.lab.words import MEANINGS
 from viewer.look.assets import tr, words
 from viewer.look.formats import number, short_ms, size
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column

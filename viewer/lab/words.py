@@ -18,6 +18,7 @@ from viewer.widgets.recovery_line import LineFlag, Part
 if TYPE_CHECKING:
     from engine.lab.plug import PlugReport, StoreState
 
+
 MOST_QUEUES = 12
 REST = 0.08
 """Share of the line behind the end of the log."""
@@ -328,3 +329,20 @@ def compare_kind() -> RecordKind:
 def _figure(key: str, title: str) -> Column:
     return Column(key, title, 150, lambda row: str(getattr(row, key)), lambda row: getattr(row, key), right=True,
                   mono=True)  # fmt: skip
+
+
+MEANINGS = {
+    "PUT_OK": words("stored as it should be"),
+    "FLUSH_DISK_TIMEOUT": words("stored; the flush was not waited for to its end"),
+    "SERVICE_NOT_AVAILABLE": words("not stored: the store takes none now"),
+    "CREATE_MAPPED_FILE_FAILED": words("not stored: no next file, or no buffer of the pool is free"),
+    "MESSAGE_ILLEGAL": words("not stored: the message breaks a rule"),
+    "PROPERTIES_SIZE_EXCEEDED": words("not stored: its properties are too long"),
+    "OS_PAGE_CACHE_BUSY": words("not stored: a put has held the log for too long"),
+    "LMQ_CONSUME_QUEUE_NUM_EXCEEDED": words("not stored: too many light queues"),
+    "WHEEL_TIMER_NOT_ENABLE": words("not stored: the timer wheel is off"),
+    "WHEEL_TIMER_MSG_ILLEGAL": words("not stored: its delivery time is out of range"),
+    "WHEEL_TIMER_FLOW_CONTROL": words("not stored: too many messages for that second"),
+    "UNKNOWN_ERROR": words("not stored: an error"),
+}
+"""PutMessageStatus's name → in words."""

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.look.assets import tr, words
-from viewer.look.mask_words import MASKS
+from viewer.look.field_words import MASKS
 from viewer.look.theme import px
+from viewer.pane.exporting import ask_target
 from viewer.widgets.basics import Button, Field, Label, row
-from viewer.widgets.export_target import ask_target
 
 FORMS = (
     ("jsonl", words("JSON lines: every field"), "jsonl"),

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from viewer.log.colour_rules import Rule, dresser
 from viewer.log.made_columns import readers
-from viewer.log.row_dress import RowDress
-from viewer.log.row_marks import RowMarks
+from viewer.log.row_dress import RowDress, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.look.assets import tr
 from viewer.look.formats import size

@@ -13,9 +13,7 @@ from viewer.log.colour_box import ColourBox
 from viewer.log.colour_rules import Rule, kept, read
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
-from viewer.log.row_marks import RowMarks, marks_file
-from viewer.log.row_marks import read as read_marks
-from viewer.log.row_marks import write as write_marks
+from viewer.log.row_dress import RowMarks, marks_file, read_marks, write_marks
 from viewer.log.rows import UnitRow
 from viewer.look.assets import tr
 from viewer.runtime import places

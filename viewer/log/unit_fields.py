@@ -20,8 +20,7 @@ from engine.codec.java import jhash
 from engine.codec.message import Unit
 from engine.codec.salvage import Wrong
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.words import HALF_TOPIC, OP_TOPIC, Word, op_offsets
-from viewer.log.words import say
+from engine.codec.words import HALF_TOPIC, MOST_LISTED, OP_TOPIC, TEXTS, TIMES, Word, op_offsets
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 
@@ -421,3 +420,20 @@ def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
         place = links.queue(HALF_TOPIC, unit.queue_id, offset)
         lines.append(Line("", number(offset), tr("→ half message"), place, label=tr("done")))
     return tuple(lines)
+
+
+def say(word: Word) -> str:
+    """One sentence, without a full stop."""
+    return tr(TEXTS[word.kind]).format_map({name: _said(name, value) for name, value in word.facts.items()})
+
+
+def _said(name: str, value: object) -> str:
+    if value is None:
+        return "?"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return moment(value) if name in TIMES else number(value)
+    if isinstance(value, list):
+        listed = ", ".join(_said(name, item) for item in value[:MOST_LISTED])
+        rest = len(value) - MOST_LISTED
+        return listed + (" " + tr("and {rest:,} more", rest=rest) if rest > 0 else "")
+    return plain(str(value))

@@ -140,3 +140,13 @@ def explained(kind: str, name: str) -> tuple[str, str] | None:
         bare = name.removeprefix("properties.")
         return FIELDS.get(SAME.get(bare, ""), FIELDS["properties"])
     return None
+
+
+MASKS = {
+    "bodies": words("bodies"),
+    "keys": words("keys and unique ids"),
+    "hosts": words("hosts"),
+    "groups": words("groups"),
+    "lmq": words("light queues"),
+    "properties": words("users' properties"),
+}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.whole_file import whole_text
 from viewer.look.assets import tr, words
@@ -20,7 +20,6 @@ from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.columns import Record, RecordKind
-from viewer.widgets.export_target import ask_target
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import RowSource
 
@@ -191,3 +190,13 @@ class TableExportBox(QDialog):
         if self.path.text().strip():
             self.wanted.emit(Path(self.path.text()).expanduser())
             self.accept()
+
+
+def ask_target(box: QWidget, path: str, chosen: Callable[[str], object]) -> None:
+    """Ask for the file to write, ``path`` at first; ``chosen`` is told the one that was taken."""
+    dialog = QFileDialog(box, tr("Export the table"), path)
+    dialog.setObjectName("export.dialog")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(chosen)
+    dialog.open()

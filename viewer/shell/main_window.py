@@ -42,13 +42,13 @@ from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
 from viewer.shell.pages import DropFilter, ZoomFilter, error_page, welcome_page
 from viewer.shell.rail import Rail
-from viewer.shell.samples import unpacked
 from viewer.shell.status_bar import StatusStrip
 from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
+from viewer.shell.welcome import unpacked
 from viewer.shell.window_places import SMALLEST
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace

@@ -27,8 +27,7 @@ SHARES = 8
 
 def welcome_page(window: FramedWindow) -> QWidget:
     """The page without a store."""
-    from viewer.shell.samples import samples
-    from viewer.shell.welcome import WelcomePage
+    from viewer.shell.welcome import WelcomePage, samples
 
     page = WelcomePage(window.settings.recent, samples())
     page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))

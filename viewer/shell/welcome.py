@@ -37,6 +37,7 @@ from viewer.widgets.paint import mark
 if TYPE_CHECKING:
     from engine.inspection.samples import Sample
 
+
 WIDTH, LEFT, LOW = 1216, 772, 800
 TOUR = (
     words("Read a message down to its bytes"), words("Follow a key through the index"),
@@ -356,3 +357,17 @@ def _when(ms: int) -> str:
 def _short_home(path: str) -> str:
     home = str(Path.home())
     return f"~{path.removeprefix(home)}" if home != "/" and path.startswith(home + "/") else path
+
+
+def samples() -> list[Sample]:
+    """The samples that come with the program."""
+    from engine.inspection import samples as engine
+
+    return engine.samples()
+
+
+def unpacked(item: Sample, cache: Path) -> Path:
+    """The store directory of the sample, unpacked below ``cache`` where it is not there yet; whole or not at all."""
+    from engine.inspection import samples as engine
+
+    return engine.sample(item.name, cache)

@@ -310,8 +310,8 @@ class Workspace:
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""
-        from viewer.shell.samples import samples
         from viewer.shell.tour import SAMPLE, Tour
+        from viewer.shell.welcome import samples
 
         window = self._window
         wanted = next((one for one in samples() if one.name == SAMPLE), None)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
-from engine.inspection.copy_one import copy_found
+from engine.inspection.copy_out import copy_found
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px

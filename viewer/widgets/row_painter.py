@@ -7,6 +7,7 @@ keeps a frame at a few milliseconds. It knows colours and fonts only through the
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
@@ -26,7 +27,7 @@ from viewer.look.formats import shorten_end, shorten_middle, shorten_start
 from viewer.look.theme import C, mono, scale, ui
 from viewer.look.topic_colours import TopicColours
 from viewer.look.topic_kinds import alike_at_the_start
-from viewer.widgets.columns import Chip, Column, RowLook
+from viewer.widgets.columns import Chip, Column, Record, RowLook
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 from viewer.widgets.record_table import RecordTable
 from viewer.widgets.topic_lead import ROOM, draw_lead
@@ -506,3 +507,35 @@ class RowPainter:
             painter.end()
             self._pictures[kind + role, ratio] = picture
         p.drawPixmap(round(x - side / 2), rect.top() + (rect.height() - side) // 2 + 1, picture)
+
+
+class BarPainter(RowPainter):
+    """``bar(row)`` gives (topic, share from 0 to 1), None for rows that are no topic's; ``key`` names the column."""
+
+    def __init__(self, key: str, bar: Callable[[Record], tuple[str, float] | None]) -> None:
+        super().__init__()
+        self._key, self._bar = key, bar
+        self._bare = False
+
+    def paint_row(
+        self, p: QPainter, model: RecordTable, number: int, slots: list[Slot], rect: QRect, state: RowState
+    ) -> None:
+        """The row, and the bar."""
+        found = self._bar(model.rows[number])
+        self._bare = found is None
+        super().paint_row(p, model, number, slots, rect, state)
+        if found is None:
+            return
+        topic, share = found
+        for slot in slots:
+            if slot.column.key == self._key:
+                color = self.colours.color(topic)
+                color = C("text3") if color is None else color
+                color.setAlphaF(0.24)
+                p.fillRect(
+                    QRectF(slot.x + 4, rect.top() + 4, max((slot.width - 8) * share, 1.0), rect.height() - 8), color
+                )
+
+    def _paint_topic_bar(self, p: QPainter, topic: str, x: int, rect: QRect) -> None:
+        if not self._bare:
+            super()._paint_topic_bar(p, topic, x, rect)

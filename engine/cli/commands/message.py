@@ -16,7 +16,7 @@ from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
 from engine.codec.unit_scan import Damage
 from engine.codec.words import words
 from engine.inspection import records
-from engine.inspection.copy_one import copy_one
+from engine.inspection.copy_out import copy_one
 from engine.inspection.lookup import find_message
 from engine.inspection.lost_units import LostUnit, lost_at, was
 from engine.inspection.snapshot import StoreSnapshot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, iso, plain
 from engine.inspection import records
-from engine.inspection.copy_one import copy_found
+from engine.inspection.copy_out import copy_found
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot

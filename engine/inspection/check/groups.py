@@ -1,21 +1,24 @@
-"""Groups and topics against the queues: CF06–CF09, CQ14 (spec 12.2, 14.2)."""
+"""Groups and topics against the queues: CF02, CF06–CF09, CQ14 (spec 12.2, 14.2)."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from engine.codec import config_tables
 from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.errors import CannotRead
 from engine.inspection import table_rows
+from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.rules import catalogue_tables
+from engine.inspection.tables import read_table
+from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import Finding, Severity
 from engine.rules.system_names import LMQ, is_system_group, is_system_topic
 
@@ -248,3 +251,74 @@ def _was_due(queue: QueueReader, newest: int) -> bool:
     """
     first = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
     return first is not None and 0 < first.tags_code <= newest
+
+
+class Beyond(NamedTuple):
+    """A queue in which a group stands beyond the end."""
+
+    topic: str
+    queue_id: int
+    offset: int
+    end: int
+
+    @property
+    def words(self) -> str:
+        return f"{self.topic}/{self.queue_id}: {self.offset:,} of {self.end:,}"
+
+
+def offset_findings(
+    store: StoreSnapshot, short: Mapping[tuple[str, int], int], broken: Iterable[Span] = ()
+) -> Iterator[Finding]:
+    """CF02 a group; ``short`` says of queues that lack units where they would end: there the group is right. Notes in
+    the ``broken`` places which groups stand there.
+    """
+    broken = [span for span in broken if span.queues]
+    if store.paths is None:
+        return
+    shown = 0
+    for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
+        table = read_table(store, name)
+        if table is None:
+            continue
+        path = str(store.paths.config / (table.file or name))
+        groups: dict[str, list[Beyond]] = {}
+        for row in config_tables.consumer_offsets(table.value).rows:
+            groups.setdefault(row.group, []).extend(_beyond(store, row.topic, row.offsets))
+            for span in broken:
+                for queue_id, offset in sorted(row.offsets.items()):
+                    span.stand(row.group, f"{row.topic}/{queue_id}", offset)
+        for group, beyond in groups.items():
+            right = [one for one in beyond if one.offset <= short.get((one.topic, one.queue_id), -1)]
+            for queues, cause in ((right, "CQ10"), ([one for one in beyond if one not in right], None)):
+                if queues and shown < MOST:
+                    shown += 1
+                    yield _told(store, path, group, queues, cause)
+
+
+def _beyond(store: StoreSnapshot, topic: str, offsets: Mapping[int, int]) -> Iterator[Beyond]:
+    for queue_id, offset in sorted(offsets.items()):
+        queue = store.queue(topic, queue_id)
+        if queue is None:
+            continue
+        # a table is written after the queue it speaks of, so a copy of a running store may be ahead
+        last = max(queue.max_offset, queue.raw_end // queue.unit_size if queue.kind == "simple" else 0)
+        if offset > last:
+            yield Beyond(topic, queue_id, offset, last)
+
+
+def _told(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cause: str | None) -> Finding:
+    first = queues[0]
+    text = (
+        f"Group {group} will ask {first.topic}/{first.queue_id} for offset {first.offset:,}, it ends at {first.end:,}"
+    )
+    if len(queues) > 1:
+        text += f"; {len(queues) - 1:,} more queues of the group end before its offset"
+    evidence = {
+        "expected": first.end,
+        "found": first.offset,
+        "group": group,
+        "topic": first.topic,
+        "queueId": first.queue_id,
+        "queues": [one.words for one in queues[:MOST]],
+    }
+    return catalogue.CF02.found(text, path, None, evidence, "note" if store.abort else None, caused_by=cause)

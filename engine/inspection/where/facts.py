@@ -11,6 +11,7 @@ no query by that key finds it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +27,6 @@ from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
 from engine.inspection.tables import read_table
-from engine.inspection.where.fact import Evidence
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
 
@@ -322,3 +322,17 @@ def _led(reader: IndexReader, key_hash: int, offset: int) -> str | None:
             number = entry.prev
     except CorruptUnit:
         return f"{reader.name} cannot be taken apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that was found: ``file`` and ``offset`` (bytes) where it can be seen, ``holds`` what it says.
+
+    ``timestamp``: when the unit was stored that it speaks of, in ms.
+    """
+
+    what: str
+    file: str | None
+    offset: int | None
+    holds: str
+    timestamp: int | None = None

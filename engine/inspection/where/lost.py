@@ -24,8 +24,7 @@ from engine.inspection.log_reader import LogReader
 from engine.inspection.lookup import chained_offsets
 from engine.inspection.lost_units import lost_at, was
 from engine.inspection.queue_reader import QueueReader
-from engine.inspection.where.fact import Evidence
-from engine.inspection.where.facts import FactFinder, time_text
+from engine.inspection.where.facts import Evidence, FactFinder, time_text
 from engine.rules import where as rules
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import random
 from pathlib import Path
 
 import pytest
+from simulated_disk import PowerLoss, SimulatedDisk
 
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
-from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
 
 PATHS = StorePaths(Path("/store"))
 

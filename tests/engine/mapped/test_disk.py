@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.errors import StoreLocked
 from engine.mapped.disk import Disk, RealDisk
-from engine.mapped.simulated_disk import SimulatedDisk
 
 SIZE = 3 * 4096 + 100
 

@@ -9,11 +9,11 @@ import threading
 import time
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.memory import TransientStorePool
-from engine.mapped.simulated_disk import SimulatedDisk
 
 PAGE = 4096
 SIZE = 16 * PAGE

@@ -6,13 +6,13 @@ import errno
 from pathlib import Path
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.errors import StoreError, WrongFileSize
 from engine.layout import queue_file_name
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool
-from engine.mapped.simulated_disk import SimulatedDisk
 
 SIZE = 1000
 

@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.mapped import memory
 from engine.mapped.disk import RealDisk
 from engine.mapped.memory import PageMap, ResidencyUnknown, TransientStorePool, lock_memory, may_know, page_map, warm
-from engine.mapped.simulated_disk import SimulatedDisk
 
 
 def test_locks_pages():

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 from log_files import SmallLog
+from simulated_disk import SimulatedDisk
 
 from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
 from engine.services import group_commit
 from engine.services.flush import LogFlush

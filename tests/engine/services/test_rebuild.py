@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from dispatching import Place, blocks, requests
 from raw_units import raw_log
+from simulated_disk import SimulatedDisk
 
 from engine.codec.topic_table import TopicTable
 from engine.config import from_mapping
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.services import rebuild as subject
 from engine.services.rebuild import Rebuild
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.codec.encode import Message
 from engine.config import from_mapping
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import MessageStore
 from engine.services import reput
 

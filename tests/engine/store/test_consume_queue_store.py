@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from dispatching import Place
 from raw_units import raw_log
+from simulated_disk import SimulatedDisk
 
 from engine.codec.message import decode
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, WrongFileSize
 from engine.mapped.disk import RealDisk
 from engine.mapped.power_loss import PowerLoss
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.message_store import Message, MessageStore
 from engine.store.consume_queue import BatchConsumeQueue
 from engine.store.consume_queue_store import ASIDE

@@ -9,6 +9,7 @@ from dispatching import WAYS, Place, Way, blocks, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_units import raw_log
+from simulated_disk import SimulatedDisk
 
 from engine.codec.columns import UnitColumns
 from engine.codec.topic_table import TopicTable
@@ -16,7 +17,6 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.inspection.block_scan import scan_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
 from engine.mapped.disk import RealDisk
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 

@@ -7,12 +7,12 @@ import pytest
 from dispatching import Place
 from plain_queries import compiled, plain
 from raw_units import raw_log
+from simulated_disk import SimulatedDisk
 
 from engine.config import from_mapping
 from engine.errors import WrongFileSize
 from engine.layout import StorePaths, index_file_name
 from engine.mapped.disk import RealDisk
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.store.index_service import IndexService
 
 CONFIG, _ = from_mapping({"maxHashSlotNum": 3, "maxIndexNum": 5})  # four keys a file

@@ -6,10 +6,10 @@ from dispatching import Place, blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_units import raw_log
+from simulated_disk import SimulatedDisk
 
 from engine.codec.topic_table import TopicTable
 from engine.config import from_mapping
-from engine.mapped.simulated_disk import SimulatedDisk
 from engine.store import pending_entries
 
 CONFIG, _ = from_mapping({"mappedFileSizeConsumeQueue": 60, "maxHashSlotNum": 3, "maxIndexNum": 5})

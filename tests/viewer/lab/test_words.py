@@ -9,9 +9,11 @@ from PySide6.QtWidgets import QApplication
 
 from engine.codec.checkpoint import Checkpoint
 from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
+from engine.store.put.message import PutMessageStatus
 from engine.store.recovery.plan import IndexPlan, RecoveryPlan
+from viewer.lab.fed import answer_facts
 from viewer.lab.plug import PlugPanel
-from viewer.lab.words import CompareRow, plug_view, waiting_view
+from viewer.lab.words import MEANINGS, CompareRow, plug_view, waiting_view
 
 AT = 1_700_000_000_000
 PLAN = RecoveryPlan(
@@ -100,3 +102,12 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
     assert panel.recover.isHidden()
     assert not panel.again.isHidden()
     panel.deleteLater()
+
+
+def test_answers_stand_in_words_and_what_was_refused_is_marked() -> None:
+    facts = answer_facts({"OS_PAGE_CACHE_BUSY": 12, "PUT_OK": 3, "FLUSH_DISK_TIMEOUT": 1_200, "UNKNOWN_ERROR": 0})
+    assert [(fact.value, fact.role) for fact in facts] == [
+        ("PUT_OK 3", "ok"), ("FLUSH_DISK_TIMEOUT 1,200", "warn"), ("OS_PAGE_CACHE_BUSY 12", "warn"),
+    ]  # fmt: skip
+    assert facts[2].note == "not stored: a put has held the log for too long"
+    assert set(MEANINGS) <= {status.name for status in PutMessageStatus}

@@ -13,7 +13,7 @@ from viewer.log.export import LogExport
 from viewer.log.export_box import Choice
 from viewer.log.export_work import Exported
 from viewer.log.log_model import LogModel
-from viewer.log.row_marks import RowMarks
+from viewer.log.row_dress import RowMarks
 from viewer.log.rows import LogSource, UnitRow
 from viewer.runtime import places
 from viewer.widgets.record_view import RecordView

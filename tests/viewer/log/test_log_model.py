@@ -11,7 +11,7 @@ from engine.codec.message import Unit
 from viewer.log.colour_rules import Rule
 from viewer.log.find_work import Hits
 from viewer.log.log_model import FindState, LogModel, next_of
-from viewer.log.row_marks import RowMarks
+from viewer.log.row_dress import RowMarks
 from viewer.log.rows import EdgeRow, LogSource, UnitRow
 from viewer.widgets.log_line import LogLine
 from viewer.widgets.sought import Sought

@@ -11,7 +11,7 @@ from viewer.log.colour_rules import Rule
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
 from viewer.log.marks import LogMarks
-from viewer.log.row_marks import RowMarks
+from viewer.log.row_dress import RowMarks
 from viewer.log.rows import UnitRow
 from viewer.runtime import places
 from viewer.runtime.edit import Edit

@@ -1,13 +1,20 @@
-"""Marks, ignored rows, the reference and rules on rows: shape and word beside every colour; trouble keeps its mark."""
+"""Marks, ignored rows, the reference and rules on rows: shape and word beside every colour; trouble keeps its mark.
+
+Marks of rows are kept outside of the store; what cannot be read counts as none.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.samples import sample
 from viewer.log.colour_rules import Rule, dresser, kept, read
 from viewer.log.columns import unit_kind
-from viewer.log.row_dress import RowDress, since
+from viewer.log.row_dress import RowDress, RowMarks, marks_file, read_marks, since, write_marks
 from viewer.log.rows import unit_row
 from viewer.widgets.columns import RowLook
 
@@ -63,3 +70,33 @@ def test_what_a_person_puts_on_a_row_shows_and_trouble_keeps_its_mark() -> None:
 
 def test_differences_of_time() -> None:
     assert [since(ms) for ms in (0, -12_345, 62_345, 3_723_456)] == ["+0.000", "−12.345", "+1:02.345", "+1:02:03.456"]
+
+
+ALL = RowMarks(frozenset({0, 1 << 40}), frozenset({7}), (7, 1_700_000_000_000))
+
+
+def test_they_come_back(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    file = marks_file(tmp_path / "config", store)
+    assert read_marks(file) == RowMarks()
+    write_marks(file, store, ALL)
+    assert read_marks(file) == ALL
+    assert [one.name for one in file.parent.iterdir()] == [file.name]
+    assert file != marks_file(tmp_path / "config", tmp_path / "other")
+
+
+def test_the_file_goes_with_the_last_mark(tmp_path: Path) -> None:
+    file = marks_file(tmp_path, tmp_path / "store")
+    write_marks(file, tmp_path / "store", RowMarks())
+    write_marks(file, tmp_path / "store", ALL)
+    write_marks(file, tmp_path / "store", RowMarks())
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"marked": 7}', '{"marked": ["a", -5, true, 1.5], "reference": [4], "ignored": {}}']
+)
+def test_a_broken_file_holds_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(text, "utf-8")
+    assert read_marks(file) == RowMarks()

@@ -6,11 +6,11 @@ import pytest
 
 from engine.codec.flips import explain
 from engine.codec.message import Unit, parts
-from engine.codec.words import words
+from engine.codec.words import Word, words
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource, UnitRow, unit_row
-from viewer.log.unit_fields import Decoded, describe
+from viewer.log.unit_fields import Decoded, describe, say
 
 LINKS = SimpleNamespace(
     log=lambda offset: ("log", offset),
@@ -110,3 +110,12 @@ def test_a_log_without_files_is_an_empty_table(tmp_path):
     with open_store(tmp_path) as store:
         page = LogSource(store.log).read(0, 10, 10)
     assert (page.rows, page.first, page.last) == ([], True, True)
+
+
+def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():
+    assert say(Word("checked", {"checks": 15_000})) == "its producer was asked 15,000 times"
+    assert (
+        say(Word("op", {"count": 2, "offsets": [1234, 5]}))
+        == "answers for 2 half messages, by half-queue offset: 1,234, 5"
+    )
+    assert "?" in say(Word("retryTopic", {"group": None}))

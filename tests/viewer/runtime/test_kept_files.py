@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from viewer.log.row_marks import RowMarks, read, write
+from viewer.log.row_dress import RowMarks, read_marks, write_marks
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.kept_files import Keeper
 
@@ -56,16 +56,16 @@ def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
     def window(number: int) -> None:
         for at in range(100):
             marks = RowMarks(frozenset(range(number * 100 + at + 1)))
-            keeper.keep(file, lambda marks=marks: write(file, tmp_path, marks), failed.append)
+            keeper.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
 
     threads = [threading.Thread(target=window, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    keeper.keep(file, lambda: write(file, tmp_path, last), failed.append)
+    keeper.keep(file, lambda: write_marks(file, tmp_path, last), failed.append)
     keeper.settle()
-    assert (set(failed), read(file)) == ({None}, last)
+    assert (set(failed), read_marks(file)) == ({None}, last)
 
 
 def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_path: Path) -> None:
@@ -135,6 +135,6 @@ def test_kept_things_that_cannot_be_read_are_an_error_not_nothing(tmp_path: Path
 
     (tmp_path / "x.json").mkdir()
     with pytest.raises(OSError, match="directory"):
-        read(tmp_path / "x.json")
+        read_marks(tmp_path / "x.json")
     with pytest.raises(OSError, match="directory"):
         bookmarks.read(tmp_path / "x.json")

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
-from engine.inspection.copy_one import copy_found
+from engine.inspection.copy_out import copy_found
 from engine.inspection.samples import sample
 from engine.inspection.where.evidence import Evidence, WhereResult
 from engine.rules.where import LifeStep, Route

@@ -12,11 +12,11 @@ import made_stores
 import pytest
 import recovered_stores
 from made_stores import healthy
+from simulated_disk import PowerLoss, SimulatedDisk
 
 from engine.codec.index import Geometry
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
-from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
 from engine.services.rebuild import Rebuild
 from engine.store.recovery import apply as recovery_apply
 from engine.store.recovery import load_source

@@ -151,12 +151,12 @@ class SimulatedFile:
             self._node.modified = self._disk.now()
             self._disk.call("write", self.path)
 
-    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:  # noqa: ARG002 (how much matters not)
+    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
         with self._disk.guard:
             self._disk.refuse("reserve", self.path)
             self._disk.call("reserve", self.path)
 
-    def flush(self, start: int, stop: int) -> None:  # noqa: ARG002 (the whole file is flushed, as on a real disk)
+    def flush(self, start: int, stop: int) -> None:
         self._disk.wait("flush")
         with self._disk.guard:
             if self._failure is not None:

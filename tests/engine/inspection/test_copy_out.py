@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from engine.inspection.copy_one import copy_one
+from engine.inspection.copy_out import copy_one
 
 
 def test_what_can_be_read_goes_into_a_new_store_and_the_rest_to_the_screen():

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from simulated_disk import PowerLoss, SimulatedDisk
 
 from engine.mapped.power_loss import PAGE, SECTOR
-from engine.mapped.simulated_disk import PowerLoss, SimulatedDisk
 
 FILE = Path("/store/commitlog/0")
 SIZE = 8 * PAGE
