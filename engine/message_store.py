@@ -48,16 +48,17 @@ from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.store.put.raw_units import Int64, append_replicated, append_units
-from engine.store.query_many import QueryMessagesResult, query_messages
 from engine.store.query_message import (
     LAST_TIME,
     QueryMessageResult,
+    QueryMessagesResult,
     by_offset_id,
     by_unique_key,
     earliest_message_time,
     lend_message_by_offset,
     look_message_by_offset,
     query_message,
+    query_messages,
 )
 from engine.store.recovery.plan import RecoveryPlan
 from engine.store.running_flags import RunningFlags

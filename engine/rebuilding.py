@@ -32,8 +32,8 @@ from engine.mapped.keeping import Keeper
 from engine.mapped.kept_folder import TREES
 from engine.mapped.kept_undo import exchange
 from engine.rules.unit_check import Request
+from engine.scratch import staged
 from engine.services.rebuild import Rebuild
-from engine.staging import staged
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService

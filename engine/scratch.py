@@ -2,7 +2,8 @@
 
 A run that is killed can take nothing away. So each holds a lock on its folder, which the system gives back with the
 process, and who begins to write the same thing next takes away what nobody holds. Where folders cannot be locked
-(some network disks) nothing is known of others, and nothing of theirs is touched.
+(some network disks) nothing is known of others, and nothing of theirs is touched. What is whole
+(:func:`staged`) gets its name at the end, and nothing is left where it does not come so far.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from engine.folders import take_away
+from engine.folders import sync_folder, take_away
 
 KEPT_DAYS = 3
 """Days that a log stays behind the last word in it: somebody may still ask for it."""
@@ -117,3 +119,19 @@ def _is(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except OSError:
         return False
+
+
+@contextmanager
+def staged(target: Path, suffix: str) -> Iterator[Path]:
+    """A new folder beside ``target`` (absent or an empty directory), hidden and named with ``suffix``; it is renamed to
+    ``target`` at the end of the block, and removed where the block raises. What a killed run left of such a folder
+    goes. Raises ``OSError``.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with growing(target.parent, f".{target.name}.", suffix) as staging:
+        staging.chmod(0o755)
+        yield staging
+        if target.is_dir():
+            target.rmdir()
+        staging.rename(target)
+    sync_folder(target.parent)

@@ -31,8 +31,7 @@ from engine.services.rebuild import Rebuild
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
 from engine.store.mapped_log import MappedLog
-from engine.store.query_many import query_messages
-from engine.store.query_message import query_message
+from engine.store.query_message import query_message, query_messages
 
 Row = dict[str, Any]
 NAMES = ("dispatch", "query")

@@ -1,16 +1,20 @@
-"""What a command changes in a store that exists is kept beside it; where the command fails, all of it is put back."""
+"""Before a command writes into a store that exists it asks, saying in numbers what it will do; what it changes is kept
+beside the store; and where it fails, all of that is put back.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
+from engine.errors import UsageError
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
 from engine.mapped.keeping import Keeper, KeepingDisk
@@ -18,6 +22,9 @@ from engine.mapped.kept_folder import read
 from engine.mapped.kept_undo import take_back
 from engine.mapped.store_lock import StoreLock
 from engine.store.recovery.load_source import log_folders
+
+if TYPE_CHECKING:
+    from engine.store.recovery.plan import EmptyLog
 
 
 class Keeping:
@@ -89,3 +96,53 @@ def keeping(
         raise
     files, size = read(keeper.folder).amount
     found.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
+
+
+_YES = ("y", "yes")
+
+
+def refuse_empty(args: argparse.Namespace, found: EmptyLog | None) -> None:
+    """Raise :class:`LogIsEmpty` where the log is gone and ``--empty-log`` was not given."""
+    if found is not None and not args.empty_log:
+        from engine.store.recovery.empty_log import LogIsEmpty
+
+        raise LogIsEmpty(found, "--empty-log")
+
+
+def add_consent(parser: argparse.ArgumentParser) -> None:
+    """The options ``--yes``, ``--empty-log`` and ``--no-backup``."""
+    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    add_opening(parser)
+
+
+def add_opening(parser: argparse.ArgumentParser) -> None:
+    """The options ``--empty-log`` and ``--no-backup`` of what opens a store as a broker does."""
+    text = "go on though the log is empty or gone and other files know of its messages"
+    parser.add_argument("--empty-log", action="store_true", help=text)
+    text = "keep nothing of what is changed; else it is kept in a folder beside the store, for recover --undo"
+    parser.add_argument("--no-backup", action="store_true", help=text)
+
+
+def consented(
+    args: argparse.Namespace, what: Iterable[str], question: str = "Go on?", *, empty_log: EmptyLog | None
+) -> bool:
+    """Whether the command may write; ``what`` are the lines that say what it will do, on standard error, and
+    ``empty_log`` who knows of messages that the log does not hold.
+
+    False where a person said no. Raises :class:`LogIsEmpty` without the word for it, :class:`UsageError` where nobody
+    can be asked.
+    """
+    refuse_empty(args, empty_log)
+    if empty_log is not None:
+        print(f"{empty_log.folder}: {empty_log.message}", file=sys.stderr)
+    for line in what:
+        print(line, file=sys.stderr)
+    if args.yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nothing was changed: this writes into a store; give --yes where nobody can be asked")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in _YES:
+        return True
+    print("Nothing was changed.", file=sys.stderr)
+    return False

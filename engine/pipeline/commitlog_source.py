@@ -27,13 +27,12 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from engine.pipeline import filters, schema, splits
 from engine.pipeline.files import Unread
 from engine.pipeline.insides.worker_process import in_one_line, settling
-from engine.pipeline.options import LogOptions, Parts, partitions, tell
+from engine.pipeline.options import LogOptions, Parts, partitions, tell, words
 from engine.pipeline.part_source import unread_row
 from engine.pipeline.pruning import needed
-from engine.pipeline.rows import needs_crc, rows_of
 from engine.pipeline.schema import UNIT, given
 from engine.pipeline.splits import SplitPlan
-from engine.pipeline.told import words
+from engine.pipeline.unit_rows import needs_crc, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,9 @@ from engine.errors import UsageError
 from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES, PART_BYTES
 from engine.pipeline.files import StorePlace, find_stores, refuse_unread, seen_from_anywhere
+from engine.pipeline.filters import Condition
 from engine.pipeline.pruning import Trust
+from engine.pipeline.splits import Skipped
 
 KNOWN = {
     "path": "a store, a directory that holds store/, or a pattern of these (load(PATH), load([PATH, …]))",
@@ -187,3 +189,34 @@ def _ms(text: str | None) -> int | None:
             f"startingTimestamp: expected ms since the epoch, or a time like 2026-01-31T08:00:00Z, found {text}"
         ) from None
     return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+_MARKS = "<told>", "</told>"
+_LONGEST = 300
+"""Characters of one list: ``IN`` may have a million values."""
+
+
+def words(
+    columns: Iterable[str], conditions: Iterable[Condition], parts: Sequence[Any], skipped: Iterable[Skipped], crc: bool
+) -> str:
+    """Which columns are decoded, by what is chosen, and how many bytes are read and passed over, and why."""
+    left_out = list(skipped)
+    passed = f"passed over: {sum(one.bytes for one in left_out):,} bytes"
+    if left_out:
+        passed += f" ({_short('; '.join(dict.fromkeys(one.why for one in left_out)))})"
+    asked = ", ".join(_condition(one) for one in conditions)
+    told = (
+        f"columns: [{', '.join(columns)}]{', CRC of each body' if crc else ''}, conditions: [{_short(asked)}], "
+        f"to read: {sum(max(part.stop - part.start, 0) for part in parts):,} bytes, {passed}"
+    )
+    for mark in _MARKS:
+        told = told.replace(mark, "")
+    return told.join(_MARKS)
+
+
+def _condition(one: Condition) -> str:
+    return f"{one.column} {one.operator} {', '.join(map(str, one.values[:10]))}".rstrip()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

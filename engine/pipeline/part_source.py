@@ -17,10 +17,9 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.insides.worker_process import in_one_line, settling
-from engine.pipeline.options import Options, Parts, partitions, tell
+from engine.pipeline.options import Options, Parts, partitions, tell, words
 from engine.pipeline.schema import given
 from engine.pipeline.splits import Skipped
-from engine.pipeline.told import words
 from engine.pipeline.want import Want
 
 if TYPE_CHECKING:

@@ -38,10 +38,9 @@ from engine.pipeline.insides.worker_process import settling
 from engine.pipeline.log_places import Log
 from engine.pipeline.options import LogOptions, Parts, grouped
 from engine.pipeline.queue_files import list_queues, log_end, newest
-from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import Ranges, Split, plan
 from engine.pipeline.stream_offsets import Lost, Position, Step, deleted, moved, positions, reached, step
-from engine.pipeline.unit_rows import RowMaker
+from engine.pipeline.unit_rows import RowMaker, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import CQ_UNIT
-from engine.codec.key_hashes import key_hashes
+from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryRows, build_runs
 from engine.codec.topic_table import TopicTable

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import SubscriptionGroup, TopicConfig
-from engine.codec.json_writer import render
+from engine.codec.json_dialect import render
 from engine.codec.tables import BACKUP, load_table
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.layout import StorePaths

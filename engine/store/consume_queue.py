@@ -1,26 +1,171 @@
 """Consume queues over their files: of 20-byte entries (spec 3.1, 3.3, 3.4; Java: ConsumeQueue), and of 46-byte entries
-for batches (spec 3.7; Java: BatchConsumeQueue).
+for batches (spec 3.7; Java: BatchConsumeQueue); with what both have in common, and the ext units beside them (spec 3.6;
+Java: ConsumeQueueExt).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit, decode
-from engine.codec.consume_queue import CQ_UNIT_SIZE, is_ext_address
-from engine.codec.cq_ext import CqExtUnit
+from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE, BatchCqUnit
+from engine.codec.batch_consume_queue import decode as decode_batch
+from engine.codec.consume_queue import CQ_UNIT_SIZE, ext_offset, is_ext_address
+from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
-from engine.codec.queue_placing import put, put_batch, put_run
-from engine.store.consume_queue_ext import ConsumeQueueExt
+from engine.codec.queue_placing import LARGEST_EXT, put, put_batch, put_ext, put_run
 from engine.store.queue_files import QueueFiles
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import QueueState
-from engine.store.stored_queue import Release, StoredQueue
+
+_PIECE = 1 << 16
+Release = Literal["5.3", "4.9"]
+
+
+class StoredQueue(ABC):
+    """One queue of a topic. One thread puts; any thread reads, and never waits for it."""
+
+    __slots__ = ("files", "max_physic_offset", "queue_id", "topic")
+
+    kind: ClassVar[Literal["simple", "batch"]]
+    unit_size: ClassVar[int]
+
+    def __init__(self, topic: str, queue_id: int, files: QueueFiles) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.files = files
+        self.max_physic_offset = -1
+        """End in the log of the last unit that has an entry (batch queues: its start); −1 before any."""
+
+    @property
+    @abstractmethod
+    def min_offset(self) -> int:
+        """Smallest queue offset."""
+
+    @property
+    @abstractmethod
+    def max_offset(self) -> int:
+        """Queue offset of the next message."""
+
+    @abstractmethod
+    def state(self) -> QueueState:
+        """Where the queue stands, in the words of recovery."""
+
+    @abstractmethod
+    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+        """Move the minimum to the first entry whose unit the log still holds (correctMinOffset)."""
+
+    # -- reading
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of one file."""
+        return self.files.file_size
+
+    @property
+    def end_bytes(self) -> int:
+        """Behind the last readable entry."""
+        return self.files.end
+
+    def read_bytes(self, offset: int, size: int) -> bytes:
+        """Readable bytes from ``offset`` (bytes) on, within one file; empty where there are none."""
+        size = min(size, self.files.end - offset)
+        return self.files.read(offset, size) if size > 0 and offset >= 0 else b""
+
+    def lend_bytes(self, offset: int, size: int) -> bytes | memoryview:
+        """As :meth:`read_bytes`, or a view of the file that shows the same."""
+        files = self.files
+        size = min(size, files.end - offset)
+        return files.lend(offset, size) if size > 0 and offset >= 0 else b""
+
+    def spans(self) -> list[tuple[int, int]]:
+        """(first byte, end of the readable bytes) of each file that holds any."""
+        end, size = self.files.end, self.files.file_size
+        return [(start, min(end, start + size)) for start in self.files.starts if start < end]
+
+    def modified_times(self) -> list[int]:
+        """When each file of :meth:`spans` was last written, ms."""
+        return [self.files.modified(start) for start, _ in self.spans()]
+
+    def ext_unit(self, address: int) -> CqExtUnit | None:  # noqa: ARG002 (only simple queues have some)
+        """The ext unit at an address that an entry holds in place of its tags code, None where there is none."""
+        return None
+
+    # -- keeping
+
+    def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
+        """Take the files as ``listed`` (name, length), or list them; nothing is read. Raises :class:`StoreError` for a
+        file of a wrong length (spec 1).
+        """
+        self.files.load(listed)
+
+    def restore(self, state: QueueState) -> list[str]:
+        """Stand exactly as ``state`` says; gives the paths of files that were deleted for it."""
+        gone = self.files.cut(state.last_file, state.end_bytes)
+        self.max_physic_offset = state.max_physic
+        return gone
+
+    def clear(self, stop: int) -> None:
+        """Zeros from the end of the entries to byte ``stop`` of the queue, within the last file, and on the disk: what
+        stood there must not come back behind new entries. Raises ``OSError``.
+        """
+        begin = offset = self.files.end
+        while offset < stop:
+            count = min(_PIECE, stop - offset)
+            self.files.write(offset, bytes(count))
+            offset += count
+        if offset > begin:
+            self.files.flush_written(begin, offset)
+
+    def flush(self, least_pages: int = 0) -> bool:
+        """Bring entries to the disk (spec 6.1); True where nothing waits any more. Raises ``OSError``."""
+        return self.files.flush(least_pages)
+
+    def delete_expired(self, log_min: int, release: Release = "5.3") -> list[str]:
+        """Delete files whose last entry points below ``log_min``, never the last file; gives their paths."""
+        gone = []
+        for start in self.files.starts[:-1]:
+            raw = self.files.read(start + self.files.file_size - self.unit_size, 8)
+            if len(raw) == 8 and int.from_bytes(raw, "big", signed=True) >= log_min:
+                break
+            gone.append(start)
+        deleted = self.files.drop_first(gone)
+        self.correct_min(log_min, release)
+        return deleted
+
+    def destroy(self) -> None:
+        """Delete every file and the folders that are empty then."""
+        self.files.destroy()
+        self.max_physic_offset = -1
+
+    def distrust(self) -> None:
+        """See :meth:`QueueFiles.distrust`."""
+        self.files.distrust()
+
+    def detach(self) -> None:
+        """Stand empty, without files: the topic was deleted, and whoever still holds this queue finds nothing in it."""
+        self.files.detach()
+        self.max_physic_offset = -1
+
+    def forget(self) -> None:
+        """Give back open files."""
+        self.files.forget()
+
+    def physical_at(self, offset: int) -> int:
+        """What the entry at ``offset`` (bytes) holds as offset into the log, −1 where there is none."""
+        raw = self.files.read(offset, 8)
+        return int.from_bytes(raw, "big", signed=True) if len(raw) == 8 else -1
+
+    def _state(self, min_logic: int, batch_min: int = -1, batch_max: int = 0) -> QueueState:
+        starts: Sequence[int] = self.files.starts
+        last = starts[-1] if starts else None
+        return QueueState(last, self.files.end, self.max_physic_offset, min_logic, batch_min, batch_max)
+
 
 _CHUNK = 4096 * CQ_UNIT_SIZE
 _log = logging.getLogger(__name__)
@@ -225,5 +370,63 @@ class BatchConsumeQueue(StoredQueue):
         self._min_offset, self._max_offset = self._first_base(), 0
         spans = self.spans()
         if spans and spans[-1][1] - spans[-1][0] >= BATCH_CQ_UNIT_SIZE:
-            last = decode(self.files.read(spans[-1][1] - BATCH_CQ_UNIT_SIZE, BATCH_CQ_UNIT_SIZE))
+            last = decode_batch(self.files.read(spans[-1][1] - BATCH_CQ_UNIT_SIZE, BATCH_CQ_UNIT_SIZE))
             self._max_offset = last.next_offset
+
+
+class ConsumeQueueExt:
+    """The ext files of one queue. An address is the unit's byte offset in them minus 2⁶³."""
+
+    __slots__ = ("files",)
+
+    def __init__(self, files: QueueFiles) -> None:
+        self.files = files
+
+    def load(self) -> None:
+        """List the files; raises :class:`StoreError` for one of a wrong length."""
+        self.files.load()
+
+    put = put_ext
+
+    def unit(self, address: int) -> CqExtUnit | None:
+        """The unit at ``address``, None where none is."""
+        if not is_ext_address(address):
+            return None
+        offset = ext_offset(address)
+        raw = self.files.read(offset, min(LARGEST_EXT, self.files.end - offset))
+        found = decode(raw, 0, offset) if raw else None
+        return None if found is None or isinstance(found, CqExtStop) else found
+
+    def recover(self) -> None:
+        """Set the end behind the last unit (spec 3.6): from the first file on, by the units' own sizes."""
+        starts = self.files.starts
+        end = starts[0] if starts else 0
+        for start in starts:
+            raw = self.files.read(start, self.files.file_size)
+            at = 0
+            while at + 2 <= len(raw):
+                size = int.from_bytes(raw[at : at + 2], "big", signed=True)
+                if size <= 0:
+                    break
+                at += size
+            end = start + min(at, self.files.file_size)
+        self.cut(end)
+
+    def cut(self, end: int) -> list[str]:
+        """Let the next unit go to byte ``end``; later files are deleted, and their paths given."""
+        starts = [start for start in self.files.starts if start <= end]
+        return self.files.cut(starts[-1] if starts else None, end)
+
+    def forget_before(self, address: int) -> list[str]:
+        """Delete files that end before ``address``; gives their paths."""
+        offset = ext_offset(address)
+        gone = [start for start in self.files.starts if start + self.files.file_size < offset]
+        return self.files.drop_first(gone)
+
+    def flush(self, least_pages: int = 0) -> bool:
+        """Bring units to the disk; True where nothing waits any more. Raises ``OSError``."""
+        return self.files.flush(least_pages)
+
+    def destroy(self) -> None:
+        """Delete every file and the folders that are empty then."""
+        self.files.destroy()

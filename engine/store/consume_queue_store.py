@@ -26,12 +26,10 @@ from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
-from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue
-from engine.store.consume_queue_ext import ConsumeQueueExt
+from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt, Release
 from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery.source import Entry
-from engine.store.stored_queue import Release
 
 Queue = ConsumeQueue | BatchConsumeQueue
 Listing = Callable[[Path], Iterable[Entry]]

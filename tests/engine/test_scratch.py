@@ -1,5 +1,7 @@
 """Folders that grow beside their place: whose run is dead goes at the next one, whose run lives stays."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -11,7 +13,7 @@ import pytest
 
 from engine import scratch
 from engine.cli.pipeline_jobs import staged_output
-from engine.scratch import KEPT_DAYS, growing, hold_new, take_old_logs
+from engine.scratch import KEPT_DAYS, growing, hold_new, staged, take_old_logs
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -99,3 +101,13 @@ def test_logs_of_runs_long_past_go_and_others_stay(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "mine.log", "storescope-other.log", "storescope-trace-abcdefgh.log",
     ]  # fmt: skip
+
+
+def test_the_folder_of_a_living_run_is_never_touched(running, tmp_path):
+    _, held = running
+    with staged_output(str(tmp_path / "out"), "export"):
+        assert (held / "rows").read_text() == "half of them"
+    with pytest.raises(ZeroDivisionError), staged(tmp_path / "out2", ".part"):
+        raise ZeroDivisionError
+    assert (held / "rows").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([held.name, "out"])

@@ -13,7 +13,7 @@ from walker import Run, Walker
 
 from viewer.runtime.places import text_of
 from viewer.shell.help_box import HelpBox
-from viewer.widgets.mark_canvas import MarkCanvas
+from viewer.widgets.canvas import MarkCanvas
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_commands import PARTS, PARTS_OF, row_commands_of
 from viewer.widgets.store_tree_rows import walk as tree_walk

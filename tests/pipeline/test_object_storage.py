@@ -8,8 +8,8 @@ from engine.errors import NotAStore
 from engine.pipeline import register, schema, storage
 from engine.pipeline.files import find_stores
 from engine.pipeline.options import LogOptions, Options
-from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import plan
+from engine.pipeline.unit_rows import rows_of
 
 pytestmark = pytest.mark.spark
 NAMES = ("crash-flip-5.3.3", "multi-queue-ext-5.3.3")

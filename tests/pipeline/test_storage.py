@@ -9,9 +9,9 @@ from engine.errors import CannotRead, UsageError
 from engine.pipeline import schema, storage
 from engine.pipeline.files import find_stores
 from engine.pipeline.options import LogOptions, Options
-from engine.pipeline.rows import rows_of
 from engine.pipeline.splits import LOOK_BACK, plan
 from engine.pipeline.storage import opened, storage_of
+from engine.pipeline.unit_rows import rows_of
 
 pytestmark = pytest.mark.spark
 

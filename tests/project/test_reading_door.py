@@ -44,7 +44,6 @@ EXCEPTIONS = {
     "cli/put_plan.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",
     "cli/main.py": "the null device, where a pipe was closed",
-    "staging.py": "the folder in which something new grows",
     "rebuilding.py": "the trees that it exchanges, which it holds the lock for",
     "cli/copying.py": "the copy that it closes",
     "cli/writing.py": "whether there is anything at the place of a new store; what is there is opened through the door",

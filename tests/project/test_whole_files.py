@@ -24,7 +24,7 @@ ALLOWED = {
     "engine/pipeline/parquet_files.py": "files of a task's attempt move into the export's folder, itself staged",
     "engine/cli/pipeline_export.py": "files that Spark wrote move inside the export's folder, itself staged",
     "engine/cli/pipeline_jobs.py": "a folder is written beside its place",
-    "engine/staging.py": "a folder is written beside its place",
+    "engine/scratch.py": "a folder is written beside its place",
     "engine/rebuilding.py": "folders of a store change places with new ones",
     "viewer/shell/open_other.py": "a folder is unpacked beside its place",
     "viewer/shell/app.py": "last words of an earlier run are put aside whole",

@@ -17,7 +17,7 @@ import numpy as np  # noqa: E402
 from raw_units import raw_blank, raw_log  # noqa: E402
 
 from engine.codec.columns import UnitColumns, next_unit, scan_block, twin  # noqa: E402
-from engine.codec.key_hashes import key_hashes  # noqa: E402
+from engine.codec.index_builder import key_hashes  # noqa: E402
 from engine.codec.topic_table import TopicTable  # noqa: E402
 
 PAGE = mmap.PAGESIZE

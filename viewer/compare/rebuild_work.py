@@ -108,7 +108,7 @@ def rebuild(control: Control, path: Path, config: MessageStoreConfig | None, tar
     from engine.inspection.snapshot import open_store
     from engine.mapped.disk import RealDisk
     from engine.rebuilding import STAGING, build
-    from engine.staging import staged
+    from engine.scratch import staged
 
     with open_store(path, config) as store:
         length = store.log.end_offset - max(store.log.min_offset, 0)

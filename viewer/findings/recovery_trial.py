@@ -65,7 +65,7 @@ def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan:
     ``control.check`` raises; then nothing is left.
     """
     from engine.inspection.copy_out import copy_out, plan_copy
-    from engine.staging import staged
+    from engine.scratch import staged
 
     plan_copy(path, target, recovery_set=True)
     config = _at_home(path, config)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, scale, ui
-from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.marks import Mark
 
 TALL = 46

@@ -19,8 +19,8 @@ from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Label, PaneHead, Paper
+from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.mark_canvas import Boxes, MarkCanvas
 from viewer.widgets.mark_menu import Found, MarkMenu
 from viewer.widgets.marks import slot_mark
 

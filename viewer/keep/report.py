@@ -20,8 +20,7 @@ from engine.errors import StoreError
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
 from engine.rules.masking import Masking
-from viewer.keep.report_figures import Bars, LogLine, Mark
-from viewer.keep.report_html import Part, Picture, Report, Section, Table, hex_listing
+from viewer.keep.report_html import Bars, LogLine, Mark, Part, Picture, Report, Section, Table, hex_listing
 from viewer.look.assets import language, tr
 from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS

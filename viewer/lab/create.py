@@ -15,7 +15,7 @@ from viewer.lab.values import ValuesEditor, values_words
 from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Elided, Field, Label, column, row
-from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.stepwise import Runner, run_here
 
 if TYPE_CHECKING:
     from engine.lab.presets import Preset

@@ -22,7 +22,7 @@ from viewer.look.formats import size
 from viewer.runtime.jobs import Cancelled
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_span import Bounds
+from viewer.widgets.row_window import Bounds
 from viewer.widgets.sought import Sought
 
 if TYPE_CHECKING:

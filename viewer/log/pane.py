@@ -28,8 +28,7 @@ from viewer.log.frequency import LogFrequency
 from viewer.log.log_model import LogModel, next_of
 from viewer.log.marks import LogMarks
 from viewer.log.rows import EdgeRow, LogRow, LogSource, MatchSource, UnitRow
-from viewer.log.same import LogSame
-from viewer.log.tools import LogTools
+from viewer.log.tools import LogSame, LogTools
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
 from viewer.look.formats import number

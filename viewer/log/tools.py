@@ -1,5 +1,5 @@
 """What one does with the rows of the log beside reading them: filters from cells and fields, saved and used filters,
-values for completion.
+values for completion, and the next unit of the same key, queue or transaction.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from viewer.log.filter_line import FilterLine
 from viewer.log.filter_pills import LAST_MINUTES
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
-from viewer.look.assets import tr
+from viewer.look.assets import tr, words
 from viewer.runtime.edit import Edit
 from viewer.runtime.places import Place
+from viewer.runtime.store_session import StoreSession
 from viewer.widgets.cell_filter import CELL_COMMANDS, cell_term, combined
 from viewer.widgets.record_view import RecordView
 
@@ -212,3 +213,84 @@ def _add(found: dict[str, Counter[str]], unit: Unit) -> None:
     for name, value in unit.properties.items():
         add("properties", name)
         add(f"properties.{name}", value)
+
+
+WHATS = {"key": words("the same key"), "queue": words("the same queue"), "transaction": words("the same transaction")}
+WITHOUT = {
+    "key": words("This row has no key."),
+    "queue": words("This row is no message."),
+    "transaction": words("This row belongs to no transaction."),
+}
+
+
+def same_term(what: str, unit: Unit) -> str | None:
+    """The filter that finds what belongs together with ``unit``; None where it has no such thing.
+
+    A key is any of the unit's keys, or its unique key; a transaction's units point at the half message by offset and
+    share its unique key.
+    """
+    from engine.query import condition, or_
+
+    if what == "queue":
+        return f"{condition('topic', unit.topic)} and {condition('queueId', unit.queue_id)}"
+    found = ""
+    if what == "key":
+        for key in unit.keys:
+            found = or_(found, condition("keys", key))
+        if not found and unit.unique_key:
+            found = condition("uniqueKey", unit.unique_key)
+        return found or None
+    from engine.query.fields import transaction_word
+
+    word = transaction_word(unit.sys_flag, unit.topic)
+    if word is None and "TRAN_MSG" not in unit.properties and not unit.prepared_transaction_offset:
+        return None
+    half = unit.prepared_transaction_offset or unit.offset
+    found = or_(condition("physicalOffset", half), condition("preparedTransactionOffset", half))
+    return or_(found, condition("uniqueKey", unit.unique_key)) if unit.unique_key else found
+
+
+class LogSame(QObject):
+    """The commands over one table of units: ``stepWanted(filter, what, forward)``, ``filterWanted(filter)``,
+    ``told(sentence)``.
+    """
+
+    stepWanted = Signal(str, str, bool)
+    filterWanted = Signal(str)
+    told = Signal(str)
+
+    def __init__(self, table: RecordView) -> None:
+        super().__init__(table)
+        self._table = table
+        self.session: StoreSession | None = None
+
+    def commands(self) -> dict[str, Callable[[], object]]:
+        """Next, previous, and all."""
+        found: dict[str, Callable[[], object]] = {}
+        for what in WHATS:
+            found[f"same.{what}.next"] = partial(self._with_unit, what, partial(self._step, what, 1))
+            found[f"same.{what}.previous"] = partial(self._with_unit, what, partial(self._step, what, -1))
+            found[f"same.{what}.all"] = partial(self._with_unit, what, self._all)
+        return found
+
+    def _with_unit(self, what: str, work: Callable[[str], None]) -> None:
+        """Do ``work`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
+        row, session = self._table.current_row(), self.session
+        if row is None or session is None:
+            return
+
+        def done(item: object) -> None:
+            term = same_term(what, item) if isinstance(item, Unit) else None
+            if term is None:
+                self.told.emit(tr(WITHOUT[what]))
+            else:
+                work(term)
+
+        log = session.snapshot.log
+        session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)
+
+    def _step(self, what: str, step: int, term: str) -> None:
+        self.stepWanted.emit(term, tr(WHATS[what]), step > 0)
+
+    def _all(self, term: str) -> None:
+        self.filterWanted.emit(term)

@@ -35,8 +35,8 @@ from viewer.log.made_columns import field_name
 from viewer.log.unit_fields import Group, Line
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, mono, px, ui
-from viewer.widgets.beside import elsewhere
 from viewer.widgets.cell_filter import line_term
+from viewer.widgets.columns import elsewhere
 from viewer.widgets.focus_ring import FocusRing
 from viewer.widgets.record_menu import Doer, add_row_commands, add_terms, do
 from viewer.widgets.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole

@@ -16,7 +16,7 @@ from engine.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
-from viewer.widgets.beside import elsewhere
+from viewer.widgets.columns import elsewhere
 from viewer.widgets.row_commands import Facts, sought
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from engine.inspection.samples import Sample
     from viewer.look.topic_colours import TopicColours
     from viewer.pane import Pane
-    from viewer.runtime.history import History
     from viewer.runtime.jobs import Jobs
-    from viewer.runtime.places import Place
+    from viewer.runtime.places import History, Place
     from viewer.runtime.settings import Settings
     from viewer.runtime.store_session import StoreSession
     from viewer.widgets.record_state import StateLine

@@ -20,8 +20,7 @@ from viewer.runtime.jobs import Cancelled, Control
 from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_span import Bounds
-from viewer.widgets.row_window import ListSource, RowSource
+from viewer.widgets.row_window import Bounds, ListSource, RowSource
 from viewer.widgets.sought import Sought
 
 AT_A_TIME = 500

@@ -13,7 +13,7 @@ from viewer.pipeline.preview import Looked, look, missing
 from viewer.pipeline.request import FORMATS, JOBS, LOCAL, Wish, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
 from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper, column, row
-from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.stepwise import Runner, run_here
 
 LOOK_AFTER_MS = 250
 NARROW = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -20,7 +20,7 @@ from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.pipeline.figures import HOUR, MEASURES, Measure, Rates
 from viewer.widgets.basics import Label, PaneHead, Paper
-from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.stepwise import Runner, run_here
 from viewer.widgets.topic_lead import ROOM, draw_lead
 from viewer.widgets.word_tabs import WordTabs
 

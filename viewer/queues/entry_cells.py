@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, hex_fill, mono, px, scale, ui
+from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.mark_canvas import Boxes, MarkCanvas
 from viewer.widgets.mark_menu import Found, MarkMenu
 from viewer.widgets.marks import Mark, Unit, byte_mark, entry_mark
 from viewer.widgets.paint import mark

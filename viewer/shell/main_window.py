@@ -24,9 +24,8 @@ from viewer.look.theme import theme
 from viewer.pane import Pane
 from viewer.runtime import places
 from viewer.runtime.garbage import take_back_later
-from viewer.runtime.history import History
 from viewer.runtime.jobs import Cancelled, Jobs
-from viewer.runtime.places import Place, Search, UnknownPlace
+from viewer.runtime.places import History, Place, Search, UnknownPlace
 from viewer.runtime.resolve import NothingFound
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession
@@ -37,7 +36,7 @@ from viewer.shell.commands import in_words
 from viewer.shell.dressing import Dressing
 from viewer.shell.framed_window import FramedWindow
 from viewer.shell.lab_stores import LabRoom
-from viewer.shell.layout import Layout
+from viewer.shell.layout import SMALLEST, Layout
 from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
 from viewer.shell.pages import DropFilter, ZoomFilter, error_page, welcome_page
@@ -49,7 +48,6 @@ from viewer.shell.top_bar import TopBar
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import unpacked
-from viewer.shell.window_places import SMALLEST
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine

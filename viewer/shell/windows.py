@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.shell.window_places import SMALLEST, beside, margins_of
+from viewer.shell.layout import SMALLEST, beside, margins_of
 
 if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow

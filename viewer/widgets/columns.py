@@ -8,6 +8,7 @@ it in words. Records are dataclasses with ``snake_case`` attributes or dictionar
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -246,3 +247,10 @@ def chip_column(
 def gutter(width: int = 26) -> Column:
     """The narrow first column that holds the row's mark."""
     return Column("", "", width, lambda _: "", lambda _: None, filterable=False)
+
+
+def elsewhere(place: object) -> object:
+    """The same place, marked to be shown in a window of its own; unchanged where it cannot be marked."""
+    if dataclasses.is_dataclass(place) and not isinstance(place, type) and hasattr(place, "own"):
+        return dataclasses.replace(place, own=True)
+    return place

@@ -15,8 +15,8 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import C, follow, px, ui
 from viewer.widgets.basics import Button, Elided, Field, Tool
 from viewer.widgets.record_state import unread_of
-from viewer.widgets.row_span import Bounds
 from viewer.widgets.row_table import RowTable
+from viewer.widgets.row_window import Bounds
 from viewer.widgets.sought import KINDS, Kind, NotSought, Sought
 from viewer.widgets.word_tabs import WordTabs
 

@@ -30,7 +30,7 @@ from viewer.widgets.byte_values import COPIES
 from viewer.widgets.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
-from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.stepwise import Runner, run_here
 
 Reader = Callable[[int, int], bytes]
 LARGEST_COPY = 4 << 20

@@ -26,9 +26,8 @@ from viewer.look.assets import tr
 from viewer.look.field_words import explained
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Label, row
-from viewer.widgets.beside import elsewhere
 from viewer.widgets.cell_filter import HOWS
-from viewer.widgets.columns import Record, RecordKind
+from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.row_commands import (
     FILTER,
     NEEDS_STORE,

@@ -1,7 +1,7 @@
 """The table of every pane: any number of records behind a 64-bit scroll bar.
 
 It holds a window of rows (:mod:`viewer.widgets.row_window`): a frame costs the same at any number of rows. Reading goes
-through a :class:`~viewer.widgets.runner.Runner`; late answers are dropped.
+through a :class:`~viewer.widgets.stepwise.Runner`; late answers are dropped.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from viewer.widgets.beside import elsewhere
-from viewer.widgets.columns import Record, RecordKind
+from viewer.widgets.columns import Record, RecordKind, elsewhere
 from viewer.widgets.record_menu import MenuTable, copy_text
-from viewer.widgets.row_span import Bounds
-from viewer.widgets.row_window import JUMPS, ListSource, Page, RowSource, Want, Window
-from viewer.widgets.runner import Runner, run_here
+from viewer.widgets.row_window import JUMPS, Bounds, ListSource, Page, RowSource, Want, Window
+from viewer.widgets.stepwise import Runner, run_here
 
 WHOLE = 20_000
 """Rows up to which a list is held completely."""

@@ -31,7 +31,7 @@ from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.record_state import IN_TABLE, State, StateLine
 from viewer.widgets.record_table import RecordTable
 from viewer.widgets.row_painter import ROW, RowPainter, RowState, Slot
-from viewer.widgets.row_span import Bounds, RowSpan
+from viewer.widgets.row_window import Bounds, RowSpan
 from viewer.widgets.table_columns import SizedTable, TableColumns
 
 HEAD = 26

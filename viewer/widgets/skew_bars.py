@@ -11,7 +11,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import number
 from viewer.look.theme import C, mono, px
 from viewer.look.topic_colours import colours_of
-from viewer.widgets.mark_canvas import Boxes, MarkCanvas
+from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.marks import Mark, queue_mark
 
 TALL = 56

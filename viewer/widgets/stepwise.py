@@ -1,8 +1,11 @@
-"""Work of the loop's thread in steps, a step a turn: between two of them keys are answered and other events come in."""
+"""Work of the loop's thread in steps, a step a turn: between two of them keys are answered and other events come in.
+Work that is slow is done elsewhere, through a runner that a pane gives its widgets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -43,3 +46,21 @@ class Turns(QObject):
             self._next.stop()
         if step is not None:
             step()
+
+
+class Runner(Protocol):
+    """Runs ``work`` where the loop does not wait for it, then ``done`` with its result or ``failed`` with its error."""
+
+    def __call__(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
+    ) -> None: ...
+
+
+def run_here(work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+    """The runner for what is in memory: at once."""
+    try:
+        result = work()
+    except (OSError, ValueError) as error:
+        failed(error)
+        return
+    done(result)

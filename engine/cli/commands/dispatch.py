@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli import consent
-from engine.cli.keeping import Keeping, keeping
+from engine.cli.keeping import Keeping, add_consent, consented, keeping
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_words import rebuilt_figures, say_rebuilt
@@ -38,7 +37,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--to", metavar="DIR", help="build them here, absent or empty, and leave the store alone")
-    consent.add_options(parser)
+    add_consent(parser)
     parser.set_defaults(run=run)
 
 
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        if not consent.given(args, _planned(store), "Build them again?", empty_log=without_log(store)):
+        if not consented(args, _planned(store), "Build them again?", empty_log=without_log(store)):
             return 2
         store.refuse_unread("nothing is built over it")
         config = _settled(store, out)

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from engine.cli import consent
-from engine.cli.keeping import keeping
+from engine.cli.keeping import add_consent, consented, keeping
 from engine.cli.options import common, number
 from engine.cli.output import Column, Output
 from engine.cli.put_plan import PutPlan, read_plan
@@ -43,7 +42,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--property", action="append", dest="properties", metavar="NAME=VALUE")
     parser.add_argument("--flag", type=number, metavar="N")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
-    consent.add_options(parser)
+    add_consent(parser)
     parser.set_defaults(run=run)
 
 
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(remark)
     target = find_target(args.store, plan.over(given_config(args, out)), args.like)
     planned = _planned(target, plan.messages)
-    if target.exists and not consent.given(args, planned, "Put them there?", empty_log=target.empty_log):
+    if target.exists and not consented(args, planned, "Put them there?", empty_log=target.empty_log):
         return 2
     return 0 if _put(args, out, target, plan) else 1
 

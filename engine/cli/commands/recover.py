@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.cli import consent
-from engine.cli.keeping import keeping
+from engine.cli.keeping import add_consent, consented, keeping, refuse_empty
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, Progress, iso, plain, size_text
 from engine.counted import counted
@@ -47,7 +46,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--undo", metavar="FOLDER", help=text)
     like = "the release that would start (default: 5.3, with a word on the other)"
     parser.add_argument("--like", choices=("4.9", "5.3"), help=like)
-    consent.add_options(parser)
+    add_consent(parser)
     parser.set_defaults(run=run)
 
 
@@ -88,12 +87,12 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
         path = store.path
         config = derived_config(store) if shown.will_start else None
         written = guess(store)
-    consent.refuse_empty(args, shown.empty_log)
+    refuse_empty(args, shown.empty_log)
     if config is None:
         _show(shown, out, written=written)
         blocker = shown.blockers[0]
         raise StoreError(f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file)
-    if not consent.given(args, _planned(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
+    if not consented(args, _planned(shown, broker, str(path)), "Change the store so?", empty_log=shown.empty_log):
         return 2
     from engine.message_store import MessageStore
 
@@ -258,7 +257,7 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         if holder_of(root / "lock") is not None:
             StoreLock(root / "lock").release()  # raises, and names the holder
         kept_undo.check(kept, root)
-        if not consent.given(args, _planned_undo(kept, root), "Put it back?", empty_log=None):
+        if not consented(args, _planned_undo(kept, root), "Put it back?", empty_log=None):
             return 2
         with StoreLock(root / "lock"):
             kept_undo.check(kept, root)

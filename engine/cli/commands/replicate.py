@@ -9,8 +9,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from engine.cli import consent
-from engine.cli.keeping import Keeping, keeping
+from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
@@ -35,7 +34,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--config", metavar="broker.conf", help="the broker's configuration")
     parser.add_argument("--last-file", action="store_true", help="begin with the master's last file, as a slave does")
     parser.add_argument("--until-caught-up", action="store_true", help="end once the master has nothing more")
-    consent.add_opening(parser)
+    add_opening(parser)
     parser.set_defaults(run=run)
 
 
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     own = _address(args.broker) if args.broker else (host, port - 1)
     told = asyncio.run(ask_master(*own))
     target = find_target(args.store, given_config(args, out))
-    consent.refuse_empty(args, target.empty_log)
+    refuse_empty(args, target.empty_log)
     config = target.config
     if told is not None and not target.exists:
         config = replace(config, mapped_file_size_commit_log=told.file_size)

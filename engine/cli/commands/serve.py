@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.broker.access import Access
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
-from engine.cli import consent
-from engine.cli.keeping import Keeping, keeping
+from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common
 from engine.cli.output import Output
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record, tls_of
@@ -51,7 +50,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--without-acl", action="store_true", help="beyond the loopback, too, everybody may everything")
     parser.add_argument("--metrics", type=a_port, metavar="PORT", help="figures for Prometheus, as RocketMQ names them")
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
-    consent.add_opening(parser)
+    add_opening(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     broker = _opened(args, broker, out)
     access = _access(args, broker, out)
     target = find_target(args.store, given, args.like)
-    consent.refuse_empty(args, target.empty_log)
+    refuse_empty(args, target.empty_log)
     changes = target.recovery is not None and not target.recovery.changes_nothing
     if changes:
         for line in target.planned():

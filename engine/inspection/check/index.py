@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engine.codec import index as codec
 from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import INDEX_ENTRY
-from engine.codec.key_hashes import key_hashes
+from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead

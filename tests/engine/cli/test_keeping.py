@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 from pathlib import Path
 
 import pytest
 from undone_stores import kept_in, made
 
+from engine.cli import keeping
 from engine.cli.main import COMMANDS, build_parser, main
 
 PUT = ["--topic", "Orders", "--body", "one more"]
@@ -41,3 +44,24 @@ def test_every_command_that_writes_into_a_store_can_do_it_with_and_without_keepi
             assert "with keeping(" in source, name
         elif name not in WRITES_ANEW:
             assert "MessageStore" not in source, name
+
+
+CRASHED = "crash-5.3.3"
+
+
+@pytest.fixture
+def crashed(golden, tmp_path):
+    store = tmp_path / "store"
+    shutil.copytree(golden(CRASHED), store)
+    return store
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
+def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
+    terminal = io.StringIO(answer)
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(keeping.sys, "stdin", terminal)
+    monkeypatch.setattr(keeping.sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(["recover", str(crashed), "--apply"]) == code
+    assert "[y/N]" in capsys.readouterr().err
+    assert (crashed / "abort").exists() == (code == 2)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from undone_stores import kept_in, like, made, same, undone
 
 from engine import rebuilding
-from engine.cli import consent
+from engine.cli import keeping
 from engine.cli.main import main
 from engine.mapped import kept_undo
 from engine.mapped.disk import RealDisk
@@ -291,7 +291,7 @@ def test_it_says_in_numbers_what_comes_back_and_asks(applied, capsys, monkeypatc
     assert "--yes" in said
     terminal = io.StringIO("n\n")
     terminal.isatty = lambda: True
-    monkeypatch.setattr(consent.sys, "stdin", terminal)
-    monkeypatch.setattr(consent.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(keeping.sys, "stdin", terminal)
+    monkeypatch.setattr(keeping.sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["recover", str(store), "--undo", str(folder)]) == 2
     assert same(store, before) == []

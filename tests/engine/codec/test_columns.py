@@ -16,7 +16,7 @@ from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import columns
 from engine.codec.columns import NAMES, UnitColumns, next_unit, scan_block, scan_block_plain, twin
-from engine.codec.key_hashes import key_hashes
+from engine.codec.index_builder import key_hashes
 from engine.codec.message import Unit, decode
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS

@@ -6,8 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
-from viewer.keep.report_figures import Bars, LogLine, Mark
-from viewer.keep.report_html import Part, Picture, Report, Section, Table, hex_listing, render
+from viewer.keep.report_html import Bars, LogLine, Mark, Part, Picture, Report, Section, Table, hex_listing, render, svg
 
 EVIL = '</script><script>alert(1)</script><img src="http://example.org/x">'
 REPORT = Report(
@@ -63,3 +62,11 @@ def test_bytes_as_lines() -> None:
 def test_bytes_that_are_meant_and_bytes_that_are_covered() -> None:
     text = hex_listing(b"ABCDEF", 100, meant={1, 5}, hidden={2, 3})
     assert text.split("100 ")[1].split() == ["41>42", "••", "••", "45>46", "AB••EF"]
+
+
+def test_a_drawing_keeps_to_its_room_and_has_words() -> None:
+    text = svg(LogLine("where", 1000, 2000, (Mark(900, "before"), Mark(1500, "middle"), Mark(5000, "behind"))))
+    assert 'aria-label="where"' in text
+    assert re.findall(r'<line x1="([\d.]+)"', text) == ["4.0", "520.0", "1036.0"]
+    widths = re.findall(r'width="([\d.]+)" height="12"', svg(Bars("b", (("a", 50, "50"), ("c", 100, "100")))))
+    assert float(widths[1]) == 2 * float(widths[0])

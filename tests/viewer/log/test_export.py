@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from viewer.log.columns import unit_kind
-from viewer.log.export import LogExport
-from viewer.log.export_box import Choice
+from viewer.log.export import Choice, LogExport
 from viewer.log.export_work import Exported
 from viewer.log.log_model import LogModel
 from viewer.log.row_dress import RowMarks

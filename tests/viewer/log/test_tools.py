@@ -14,10 +14,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from engine.inspection import open_store
+from engine.query import parse
 from viewer.log.columns import unit_kind
 from viewer.log.filter_line import FilterLine
 from viewer.log.log_model import LogModel
-from viewer.log.tools import LONGEST, MOST, LogTools, sample
+from viewer.log.tools import LONGEST, MOST, WHATS, LogTools, same_term, sample
 from viewer.log.unit_panes import UnitPanes
 from viewer.runtime import places
 from viewer.widgets.record_view import RecordView
@@ -113,3 +114,32 @@ def test_what_is_too_long_to_be_offered_is_left_out_and_a_field_keeps_so_many(tm
 
 def test_a_log_without_a_unit_has_none(tmp_path):
     assert values(tmp_path, MadeStore()) == {}
+
+
+def unit(**changes):
+    values = {"topic": "Orders", "queue_id": 3, "keys": [], "unique_key": None, "sys_flag": 0, "offset": 500,
+              "prepared_transaction_offset": 0, "properties": {}}  # fmt: skip
+    return SimpleNamespace(**values | changes)
+
+
+def test_a_queue_is_its_topic_and_number():
+    assert same_term("queue", unit()) == 'topic = "Orders" and queueId = 3'
+
+
+def test_any_of_several_keys_will_do_and_else_the_unique_one():
+    assert same_term("key", unit(keys=["a", "b"], unique_key="U")) == 'keys = "a" or keys = "b"'
+    assert same_term("key", unit(unique_key="U")) == 'uniqueKey = "U"'
+    assert same_term("key", unit()) is None
+
+
+def test_units_of_a_transaction_point_at_the_half_message_and_share_its_key():
+    half = unit(offset=500, properties={"TRAN_MSG": "true"}, unique_key="U")
+    end = unit(offset=900, prepared_transaction_offset=500, unique_key="U")
+    assert same_term("transaction", half) == same_term("transaction", end)
+    assert "500" in same_term("transaction", end)
+    assert same_term("transaction", unit()) is None
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_every_filter_can_be_read(what):
+    parse(same_term(what, unit(keys=['"quoted"'], unique_key="U", properties={"TRAN_MSG": "true"})))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.widgets.columns import RecordKind, chip_column, number_column, text_column, time_column, topic_column
+from viewer.runtime import places
+from viewer.widgets.columns import (
+    RecordKind,
+    chip_column,
+    elsewhere,
+    number_column,
+    text_column,
+    time_column,
+    topic_column,
+)
 from viewer.widgets.record_table import RecordTable, ValueRole
 from viewer.widgets.table_columns import BODY, NAME, SENTENCE, WHOLE, rank_of
 
@@ -29,3 +38,11 @@ def test_dictionaries_are_read_by_rocketmqs_spelling():
 )
 def test_what_a_column_is_follows_from_how_it_is_made(column, rank):
     assert rank_of(column) == rank
+
+
+def test_a_place_is_marked_and_other_things_stay_as_they_are():
+    place = places.log(42)
+    marked = elsewhere(place)
+    assert (marked.own, marked.offset, place.own) == (True, 42, False)
+    assert elsewhere("a text") == "a text"
+    assert elsewhere(None) is None

@@ -7,7 +7,9 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
 
-from viewer.widgets.live_sheet import Sheet, bars_of, runs, strokes_of
+from viewer.runtime.sample_ring import PeakSeries
+from viewer.widgets.live_curves import LiveCurves, Sheet, bars_of, runs, strokes_of
+from viewer.widgets.live_frame import LiveFrame, Trace
 
 BLUE, RED = QColor("#2060B0"), QColor("#C04010")
 
@@ -48,7 +50,7 @@ def test_tall_strokes_and_single_pixels_give_the_same(qapp, monkeypatch) -> None
     strokes = strokes_of(np.arange(80.0), rng.random(80) * 60, 80, 60, 2)
     made = []
     for few in (0, 1000):
-        monkeypatch.setattr("viewer.widgets.live_sheet._FEW", few)
+        monkeypatch.setattr("viewer.widgets.live_curves._FEW", few)
         sheet = Sheet(80, 60)
         sheet.begin()
         sheet.line([strokes], RED)
@@ -81,3 +83,55 @@ def test_bars_stand_on_the_foot_and_stay_inside(qapp) -> None:
     assert drawn.sum(0).tolist() == [2, 2, 0, 0, 0, 0, 8, 8, *[0] * 11, 10]
     assert runs(np.array([True, False, True, True])) == [slice(0, 1), slice(2, 4)]
     assert runs(np.array([], bool)) == []
+
+
+def frame_at(now: float, times: np.ndarray, values: np.ndarray, kinds: tuple[str, ...], span: float) -> LiveFrame:
+    column = span / 150
+    edge = (np.floor(now / column) + 1) * column
+    low = max(0, int(np.searchsorted(times, edge - span)) - 1)
+    high = int(np.searchsorted(times, now, "right"))
+    xs, ys = np.clip(times[low:high] - now, edge - now - span, edge - now), values[low:high]
+    traces = tuple(
+        Trace(kind, role, xs, ys * scale, kind=kind, filled=kind == "line", late=0.9)
+        for kind, role, scale in zip(kinds, ("posLog", "posBuild", "posLog3"), (1.0, 0.5, 0.8), strict=False)
+    )
+    ticks = times[low + low % 2 : high : 2] - now
+    return LiveFrame(traces, edge - now - span, edge - now, 1.0, ticks=ticks, at=edge)
+
+
+@pytest.mark.parametrize("kinds", [("line", "line"), ("bars",), ("dots", "line")])
+def test_frame_after_frame_is_the_picture_drawn_anew(qapp, kinds) -> None:
+    rng = np.random.default_rng(5)
+    times = 1_795_280_000 + np.cumsum(rng.random(1500) * 0.1)
+    values = rng.random(1500)
+    values[400:440] = np.nan
+    kept, few = LiveCurves(300, 60, 1), 0
+    for number in range(700, 1500, 3):
+        frame = frame_at(times[number], times[: number + 1], values[: number + 1], kinds, 30.0)
+        one, other = pixels(kept.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame))
+        wrong = np.flatnonzero((one != other).any(0))
+        assert not len(wrong[wrong > 2]), f"frame {number}: columns {wrong}"  # the edge that goes is cut elsewhere
+        few += kept.drawn < 60
+    assert few > 200, "most frames draw only what is new"
+
+
+def test_another_scale_draws_everything_anew(qapp) -> None:
+    times, values = np.arange(100.0), np.linspace(0, 0.5, 100)
+    kept = LiveCurves(300, 60, 1)
+    kept.image(frame_at(99.0, times, values, ("line",), 60.0))
+    frame = frame_at(99.0, times, values, ("line",), 40.0)
+    assert np.array_equal(pixels(kept.image(frame)), pixels(LiveCurves(300, 60, 1).image(frame)))
+    assert kept.drawn == 300
+
+
+def test_a_look_behind_a_newer_one_is_drawn(qapp) -> None:
+    """A file look and the engine's sample of a moment before were added in this order when a service was paused just
+    after the store was opened: times fell, a wide plot had no columns for them, and drawing raised IndexError.
+    """
+    series = PeakSeries(100)
+    for time, value in ((100.0, None), (101.0, 5.0), (100.5, 7.0), (100.5, None)):
+        series.append(time, value)
+    xs, ys = series.columns(101.0, 1.0, 900)
+    assert xs.tolist() == [100.0, 101.0, 101.0, 101.0]
+    frame = LiveFrame((Trace("wrote", "posLog", xs - 101.0, ys),), -1.0, 0.0, 10.0)
+    assert not LiveCurves(900, 60, 1).image(frame).isNull()

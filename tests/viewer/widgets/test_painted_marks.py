@@ -20,7 +20,7 @@ from viewer.index.slot_map import ChainHistogram, SlotMap
 from viewer.look.theme import theme
 from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
 from viewer.space.day_bars import DayBar, DayBars
-from viewer.widgets.mark_canvas import MarkCanvas
+from viewer.widgets.canvas import MarkCanvas
 from viewer.widgets.marks import Mark, entry_mark
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
 from viewer.widgets.row_commands import MARKS, row_commands_of

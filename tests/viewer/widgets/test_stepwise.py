@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtWidgets import QApplication
 
-from viewer.widgets.stepwise import Turns
+from viewer.widgets.stepwise import Turns, run_here
 
 
 def test_what_is_new_takes_the_place_of_what_waits(dressed: QApplication) -> None:
@@ -18,3 +19,16 @@ def test_what_is_new_takes_the_place_of_what_waits(dressed: QApplication) -> Non
         dressed.processEvents()
     assert done == [1, 3, 4]
     assert not turns.busy
+
+
+def test_the_answer_or_what_stood_in_the_way_comes_at_once():
+    told: list[object] = []
+    run_here(lambda: 42, told.append, told.append)
+    run_here(lambda: int("x"), told.append, told.append)
+    assert told[0] == 42
+    assert isinstance(told[1], ValueError)
+
+
+def test_a_mistake_of_ours_flies():
+    with pytest.raises(ZeroDivisionError):
+        run_here(lambda: 1 // 0, print, print)

@@ -7,8 +7,7 @@ import itertools
 import pytest
 from PySide6.QtCore import QRect
 
-from viewer.shell.layout import SMALLEST, TIED_SMALLEST
-from viewer.shell.window_places import beside, inside
+from viewer.shell.layout import SMALLEST, TIED_SMALLEST, beside, inside
 
 SCREENS = [QRect(0, 0, 1280, 720), QRect(0, 28, 1600, 972), QRect(0, 0, 1920, 1080), QRect(1920, 0, 3840, 2160)]
 FIRST = [QRect(0, 0, 1600, 1000), QRect(40, 60, 1000, 700), QRect(1900, 30, 1200, 800), QRect(-50, -50, 1280, 720)]

@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from engine.pipeline.rows import FEW, FEW_BYTES, together
+from engine.pipeline.unit_rows import FEW, FEW_BYTES, together
 
 
 def batch(first, rows, size=0):
