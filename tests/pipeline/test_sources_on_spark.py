@@ -1,6 +1,6 @@
 """The three formats through Spark itself: golden stores of every flavour as one fleet, frame against frame.
 
-All golden stores, and many split sizes, are read without Spark's share of the work in test_sources.
+All golden stores, and many split sizes, are read without Spark's share of the work in test_commitlog_source.
 """
 
 from pathlib import Path

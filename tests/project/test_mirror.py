@@ -1,6 +1,7 @@
 """A module is tested where one looks for it: ``engine/codec/index.py`` by ``tests/engine/codec/test_index.py``.
 
-Those of ``engine/pipeline`` are tested in ``tests/pipeline``, which has one Spark session for all. Modules without such
+Those of ``engine/pipeline``, and the commands over it (``engine/cli/pipeline_*.py``), are tested in ``tests/pipeline``,
+which has one Spark session for all. Modules without such
 a file stand in ``tests/project/without_a_test_file.txt``; most of them are asked through their neighbours, a journey or
 a store of a real broker. The list only shrinks. What a module only states (tables, protocols, numbers) needs none.
 """
@@ -16,7 +17,8 @@ LIST = Path(__file__).with_name("without_a_test_file.txt")
 
 def place(module: Path) -> Path:
     """Where the tests of ``module``, a path below the project, are looked for."""
-    folder = Path("pipeline") if module.parts[:2] == ("engine", "pipeline") else module.parent
+    on_spark = module.parts[:2] == ("engine", "pipeline") or module.match("engine/cli/pipeline_*.py")
+    folder = Path("pipeline") if on_spark else module.parent
     return Path("tests") / folder / f"test_{module.name}"
 
 

@@ -1,0 +1,65 @@
+"""What stands around log, queues and index: abort, checkpoint, tables."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.check import state
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for _ in range(90):
+        made.put(step=60_000)
+    return made
+
+
+def ids(found):
+    return [(one.id, one.severity) for one in found]
+
+
+def checkpoint(root, made, newest=None, end=None):
+    newest = made.units[-1].store_timestamp if newest is None else newest
+    with open_store(root) as store:
+        return list(state.checkpoint(store, newest, made.end if end is None else end, newest))
+
+
+def test_abort_is_told_as_a_store_that_was_not_closed(made, tmp_path):
+    with open_store(made.write(tmp_path / "closed")) as store:
+        assert list(state.abort(store)) == []
+    with open_store(made.write(tmp_path / "crashed", abort=True)) as store:
+        (found,) = state.abort(store)
+    assert (found.id, "nobody holds the lock" in found.message) == ("AB01", True)
+
+
+def test_a_checkpoint_as_it_should_be_is_silent(made, tmp_path):
+    assert checkpoint(made.write(tmp_path / "s"), made) == []
+
+
+def test_one_that_is_gone_cut_ahead_zero_or_far_behind(made, tmp_path):
+    newest = made.units[-1].store_timestamp
+    root = made.write(tmp_path / "gone", checkpoint=False)
+    assert ids(checkpoint(root, made)) == [("CK05", "note")]
+    assert ids(checkpoint(made.write(tmp_path / "crashed", checkpoint=False, abort=True), made)) == [("CK05", "warn")]
+    (root / "checkpoint").write_bytes(b"\0" * 100)
+    assert "CK05" in {one.id for one in checkpoint(root, made)}
+    made.write_checkpoint(root, newest + 5_000, newest)
+    (found,) = checkpoint(root, made)
+    assert (found.id, found.evidence["aheadMs"]) == ("CK02", 5_000)
+    made.write_checkpoint(root, 0, newest)
+    assert ids(checkpoint(root, made))[0][0] == "CK01"
+    made.write_checkpoint(root, newest - 3_600_000, newest)
+    (found,) = checkpoint(root, made)
+    assert (found.id, found.evidence["behindMs"]) == ("CK03", 3_600_000)
+
+
+def test_a_table_that_no_broker_can_load(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    (root / "config").mkdir()
+    (root / "config" / "topics.json").write_text("{broken")
+    with open_store(root) as store:
+        (found,) = state.config(store)
+    assert found.file == str(root / "config" / "topics.json")

@@ -1,0 +1,48 @@
+"""A topic whose units are in the log and whose queues and table row are gone was deleted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.deleted_topics import deleted_topics, is_listed
+
+
+def store(root, listed=("Orders",)):
+    made = MadeStore()
+    first = made.put("Gone").offset
+    for _ in range(3):
+        made.put("Orders")
+    made.write(root)
+    (root / "config").mkdir()
+    table = {"topicConfigTable": {name: {"topicName": name} for name in listed}}
+    (root / "config" / "topics.json").write_text(json.dumps(table))
+    return first
+
+
+def test_a_topic_without_queues_and_row_was_deleted(tmp_path):
+    first = store(tmp_path / "s")
+    shutil.rmtree(tmp_path / "s" / "consumequeue" / "Gone")
+    with open_store(tmp_path / "s") as opened:
+        assert is_listed(opened)
+        assert deleted_topics(opened, {"Gone": first, "Orders": first}) == ["Gone"]
+
+
+def test_one_that_has_queues_or_a_row_was_not(tmp_path):
+    first = store(tmp_path / "queues")
+    with open_store(tmp_path / "queues") as opened:
+        assert deleted_topics(opened, {"Gone": first}) == []
+    store(tmp_path / "row", listed=("Orders", "Gone"))
+    shutil.rmtree(tmp_path / "row" / "consumequeue" / "Gone")
+    with open_store(tmp_path / "row") as opened:
+        assert deleted_topics(opened, {"Gone": first}) == []
+
+
+def test_a_table_that_no_broker_can_load_lists_nothing(tmp_path):
+    store(tmp_path / "s")
+    (tmp_path / "s" / "config" / "topics.json").write_text('{"topicConfigTable": []}')
+    with open_store(tmp_path / "s") as opened:
+        assert not is_listed(opened)

@@ -1,0 +1,60 @@
+"""Every position that files tell, and why one is not known (spec 5, 6)."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from made_stores import START, MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.positions import Position, offset_at_time, positions, queue_position
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(6):
+        made.put("Orders", keys=f"K{number}")
+    return made
+
+
+def test_a_store_that_was_closed_tells_all(made, tmp_path):
+    with open_store(made.write(tmp_path / "s")) as store:
+        found = positions(store)
+    end = made.end
+    assert (found.min.offset, found.wrote.offset, found.committed.offset, found.flushed.offset) == (0, end, end, end)
+    assert (found.confirm.offset, found.dispatched.offset, found.queue_max.offset) == (end, end, end)
+    assert found.checkpoint["physicMsgTimestamp"] == Position(
+        end, "end of the last unit that was stored at or before this time", None, made.units[-1].store_timestamp
+    )
+
+
+def test_what_a_crash_leaves_open_is_not_known(made, tmp_path):
+    with open_store(made.write(tmp_path / "s", abort=True)) as store:
+        found = positions(store)
+    assert found.flushed.offset is None
+    assert "was not closed" in (found.flushed.why or "")
+
+
+def test_half_messages_behind_the_newest_entry_count_as_dispatched(made, tmp_path):
+    made.put("Orders", sys_flag=0x4)
+    with open_store(made.write(tmp_path / "s")) as store:
+        found = positions(store)
+    assert (found.dispatched.offset, found.queue_max.offset) == (made.end, made.units[-1].offset)
+
+
+def test_without_queues_nobody_knows_how_far_dispatch_came(made, tmp_path):
+    root = made.write(tmp_path / "s", checkpoint=False)
+    shutil.rmtree(root / "consumequeue")
+    shutil.rmtree(root / "index")
+    with open_store(root) as store:
+        found = positions(store)
+    assert (found.dispatched.offset, found.queue_max, found.index_end.offset) == (None, queue_position(None), None)
+    assert found.checkpoint["physicMsgTimestamp"].why == "there is no checkpoint file"
+
+
+def test_a_time_is_the_end_of_the_last_unit_that_is_as_old(made, tmp_path):
+    with open_store(made.write(tmp_path / "s")) as store:
+        assert offset_at_time(store, START + 35) == made.units[3].offset
+        assert offset_at_time(store, START) is None

@@ -1,0 +1,66 @@
+"""One queue that is only looked at: its entries, and the bounds that a broker would give it (spec 3.4)."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import QUEUE_SIZE, MadeStore
+
+from engine.inspection import open_store
+
+PER_FILE = QUEUE_SIZE // 20
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(50):
+        made.put("Orders", tags=f"T{number % 3}")
+    return made
+
+
+def test_entries_by_number_over_all_files(made, tmp_path):
+    with open_store(made.write(tmp_path / "s")) as store:
+        queue = store.queue("Orders", 0)
+        assert (queue.min_offset, queue.max_offset, queue.entries_per_file) == (0, 50, PER_FILE)
+        found = list(queue.entries(18, 23))
+        assert [(one.queue_offset, one.physical_offset) for one in found] == [
+            (unit.queue_offset, unit.offset) for unit in made.units[18:23]
+        ]
+        assert queue.entry(50).state == "empty"
+        assert queue.entry(10**6) is None
+        assert queue.newest() == (made.units[-1].offset, made.units[-1].size)
+        assert queue.array(18, 23)["physical_offset"].tolist() == [unit.offset for unit in made.units[18:23]]
+        assert queue.spans() == [(0, 400), (400, 800), (800, 1000)]
+
+
+def test_entries_behind_the_end_of_the_log_do_not_count(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    last = max((root / "commitlog").iterdir())
+    lost = [unit for unit in made.units if unit.offset >= int(last.name)]
+    last.write_bytes(bytes(last.stat().st_size))
+    with open_store(root) as store:
+        queue = store.queue("Orders", 0)
+        assert queue.max_offset == 50 - len(lost)
+        assert queue.raw_end == 1000
+        assert queue.entry(49).physical_offset == made.units[49].offset
+
+
+def test_where_the_log_s_first_file_went_the_queue_begins_later(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    first = min((root / "commitlog").iterdir())
+    kept = [unit for unit in made.units if unit.offset >= first.stat().st_size]
+    first.unlink()
+    with open_store(root) as store:
+        queue = store.queue("Orders", 0)
+        assert queue.first_in_log == kept[0].queue_offset
+        assert queue.min_offset in {kept[0].queue_offset, 0}
+
+
+def test_a_file_that_is_gone_is_a_gap(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    (root / "consumequeue" / "Orders" / "0" / f"{QUEUE_SIZE:020d}").unlink()
+    with open_store(root) as store:
+        queue = store.queue("Orders", 0)
+        numbers = [one.queue_offset for one in queue.entries()]
+        assert numbers == [*range(PER_FILE), *range(2 * PER_FILE, 50)]
+        assert (queue.is_written(3), queue.is_written(PER_FILE), queue.is_written(49)) == (True, False, True)

@@ -1,0 +1,74 @@
+"""One index file that is written: keys chained newest first, the header of readers, and a cut (spec 4.1, 4.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.codec import index as codec
+from engine.mapped.disk import RealDisk
+from engine.store.index_file import IndexFile
+
+GEOMETRY = codec.Geometry(5, 9)
+
+
+@pytest.fixture
+def disk():
+    made = RealDisk()
+    yield made
+    made.close()
+
+
+def opened(disk, path, after=None):
+    return IndexFile(disk.open(path, GEOMETRY.file_size), path.name, GEOMETRY, after)
+
+
+def entries(file):
+    raw = bytes(file._view)
+    return [codec.decode_entry(raw, GEOMETRY.entry_position(n)) for n in range(1, file.header.index_count)]
+
+
+def test_keys_of_a_slot_are_chained_and_the_header_tells_the_newest(disk, tmp_path):
+    file = opened(disk, tmp_path / "1")
+    file.begin()
+    for number in range(3):
+        file.put_key(7, 100 * number, 1_000_000 + 1000 * number)
+    assert [(one.phy_offset, one.prev) for one in entries(file)] == [(0, 0), (100, 1), (200, 2)]
+    assert (file.end_phy_offset, file.end_timestamp, file.room, file.is_full) == (200, 1_002_000, 5, False)
+    file.close()
+
+
+def test_it_is_found_again_as_it_was_left_and_is_full_in_the_end(disk, tmp_path):
+    file = opened(disk, tmp_path / "1")
+    file.begin()
+    file.put_key(1, 10, 5_000)
+    file.close()
+    again = opened(disk, tmp_path / "1")
+    assert (again.header.index_count, again.end_phy_offset) == (2, 10)
+    while not again.is_full:
+        again.put_key(2, 20, 6_000)
+    assert again.header.index_count == GEOMETRY.entries
+    again.close()
+
+
+def test_a_new_file_behind_another_begins_with_its_end(disk, tmp_path):
+    first = opened(disk, tmp_path / "1")
+    first.begin()
+    first.put_key(1, 640, 5_000)
+    second = opened(disk, tmp_path / "2", first)
+    second.begin()
+    assert (second.header.begin_phy_offset, second.end_timestamp) == (640, 5_000)
+    first.close()
+    second.close()
+
+
+def test_where_the_log_was_cut_the_header_says_so_for_good(disk, tmp_path):
+    file = opened(disk, tmp_path / "1")
+    file.begin()
+    file.put_key(1, 640, 5_000)
+    file.cut(1000)
+    assert file.end_phy_offset == 640
+    file.cut(300)
+    file.close()
+    again = opened(disk, tmp_path / "1")
+    assert again.end_phy_offset == 300
+    again.close()
