@@ -1,0 +1,21 @@
+"""Values that the lab tells: they go through a pipe, and add up."""
+
+from __future__ import annotations
+
+import pickle
+
+from engine.lab.samples import LoadCounts, PutAnswer, ServiceState, TopicFed
+
+
+def test_they_come_out_of_a_pipe_as_they_went_in():
+    for one in (
+        PutAnswer("PUT_OK", 10, 20, 3, unit=b"x"),
+        LoadCounts(True, 5, 50, {"PUT_OK": 5}),
+        ServiceState(False, 7, None),
+    ):
+        assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_entries_of_a_topic_are_those_of_its_queues():
+    assert TopicFed("T", ((0, 5), (3, 7))).entries == 12
+    assert TopicFed("T", ()).entries == 0

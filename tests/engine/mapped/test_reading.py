@@ -1,0 +1,77 @@
+"""The one door of reading: what is not there is absent, what cannot be read is noted before anybody is told."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from failing_reads import FailingDisk
+
+from engine.errors import CannotRead, CorruptUnit
+from engine.mapped.reading import Reading, Unread, gather_unread, read_through
+
+
+def test_what_was_never_there_is_absent_and_what_was_listed_is_missed(tmp_path):
+    door = Reading()
+    assert (door.entries(tmp_path / "x"), door.look(tmp_path / "x"), door.exists(tmp_path / "x")) == ([], None, False)
+    assert door.open(tmp_path / "x", listed=False) == -1
+    assert door.unread == ()
+    with pytest.raises(CannotRead):
+        door.open(tmp_path / "x")
+    (one,) = door.unread
+    assert (one.file, one.action) == (str(tmp_path / "x"), "open")
+    assert one.words == f"{tmp_path / 'x'}: cannot be read: {one.error}"
+
+
+def test_a_link_to_nothing_is_not_absent(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted")
+    door = Reading()
+    with pytest.raises(CannotRead):
+        door.look(tmp_path / "link")
+    assert [one.action for one in door.unread] == ["look"]
+
+
+def test_a_folder_where_a_file_belongs_is_no_unread_file(tmp_path):
+    door = Reading()
+    with pytest.raises(CorruptUnit, match="expected a regular file, found a folder"):
+        door.open(tmp_path, listed=False)
+    assert door.unread == ()
+
+
+def test_another_file_under_the_same_name_is_told(tmp_path):
+    file = tmp_path / "log"
+    file.write_bytes(b"one")
+    was = file.stat()
+    file.rename(tmp_path / "kept")
+    file.write_bytes(b"two")
+    door = Reading()
+    with pytest.raises(CannotRead, match="another file has taken its name"):
+        door.open(file, identity=(was.st_dev, was.st_ino))
+    assert door.went_away(door.unread[0])
+
+
+def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
+    (tmp_path / "f").write_bytes(b"12345678")
+    with gather_unread() as gathered, read_through(FailingDisk(tmp_path, "read", 0)):
+        door, alone = Reading(), Reading(alone=True)
+    assert not door.is_system
+    for one in (door, alone):
+        descriptor = one.open(tmp_path / "f")
+        with pytest.raises(CannotRead):
+            one.read(str(tmp_path / "f"), descriptor, 8, 0, 8)
+        os.close(descriptor)
+        assert [found.action for found in one.unread] == ["read"]
+    assert list(gathered) == list(door.unread)
+    with pytest.raises(CannotRead, match="queues are not known"):
+        door.refuse("queues are not known")
+    door.forgive(door.unread)
+    assert (door.unread, list(gathered)) == ((), [])
+    door.refuse("nothing is missed")
+
+
+def test_its_record_is_the_one_of_the_contract():
+    one = Unread("/s/checkpoint", "Input/output error", "list")
+    assert one.record() == {
+        "type": "unreadable", "file": "/s/checkpoint", "error": "Input/output error", "action": "list",
+    }  # fmt: skip
+    assert one.reason == "cannot be listed: Input/output error"

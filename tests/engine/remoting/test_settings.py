@@ -1,0 +1,51 @@
+"""Settings out of a properties file: Java's names, their types, and what cannot be taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from engine.errors import CannotRead, UsageError
+from engine.remoting.settings import LARGEST_FILE, by_key, key, over, pairs, read_text
+
+
+@dataclass(frozen=True)
+class Some:
+    """One setting of each type, and something that is none."""
+
+    port: int = key("listenPort", 7)
+    path: str = key("storePath", "")
+    fast: bool = key("isFast", default=False)
+    other: int = 5
+
+
+def test_values_come_by_their_java_names_and_types():
+    found, unknown = over(Some(), "listenPort = 9\nisFast=true\nstorePath=/a b\nnobodys=1\n")
+    assert (found, unknown) == (Some(9, "/a b", True), ["nobodys"])
+    assert list(by_key(found)) == ["listenPort", "storePath", "isFast"]
+    assert pairs(found) == [("listenPort", "9"), ("storePath", "/a b"), ("isFast", "true")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nlistenPort=high", "line 2, listenPort: expected a number, found 'high'"),
+        ("isFast=yes", "line 1, isFast: expected true or false, found 'yes'"),
+        ("listenPort=-1", "line 1, listenPort: expected a number, found '-1'"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_line(text, said):
+    with pytest.raises(UsageError, match=said):
+        over(Some(), text, "some.conf")
+
+
+def test_a_file_that_is_not_there_or_too_long(tmp_path):
+    file = tmp_path / "broker.conf"
+    with pytest.raises(CannotRead):
+        read_text(file)
+    file.write_bytes("name=gr\xfcn".encode("latin-1"))
+    assert read_text(file) == "name=gr\xfcn"
+    file.write_bytes(b"#" * (LARGEST_FILE + 1))
+    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
+        read_text(file)

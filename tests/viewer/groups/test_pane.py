@@ -1,0 +1,50 @@
+"""Consumer groups: a row a group and queue, what needs somebody first, and a sentence below."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from made_stores import MadeStore
+from panes import on_store, settled
+
+from viewer.groups.pane import GroupsPane
+from viewer.runtime.places import Place
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = MadeStore()
+    for _ in range(8):
+        made.put("Orders")
+    root = made.write(tmp_path / "s")
+    (root / "config").mkdir()
+    offsets = {"Orders@slow": {"0": 3}, "Orders@there": {"0": 8}}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
+    return root
+
+
+def test_groups_their_sum_and_the_sentence_of_the_chosen_one(qapp, root) -> None:
+    async def drive(pane, session) -> None:
+        pane.show_place(Place("groups", name="slow"))
+        await settled(session.jobs)
+        assert {row.progress.group for row in pane.table.source.rows} == {"slow", "there"}
+        assert pane.status() == "2 groups, 2 offsets, 5 messages behind"
+        assert pane.table.current_row().progress.group == "slow"
+        assert "slow" in pane._sentence.text()
+        assert "by RocketMQ's defaults" in pane.head.note.text()
+
+    on_store(qapp, GroupsPane, root, drive)
+
+
+def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
+    made = MadeStore()
+    made.put()
+
+    async def drive(pane, session) -> None:
+        pane.refresh()
+        await settled(session.jobs)
+        assert pane.table.source.rows == []
+        assert pane.table.note.state.text.startswith("No group has an offset in this store.")
+
+    on_store(qapp, GroupsPane, made.write(tmp_path / "s"), drive)

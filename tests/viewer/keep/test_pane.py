@@ -1,0 +1,34 @@
+"""The bookmarks of a store: a row each, the note below, removed with an undo beside it."""
+
+from __future__ import annotations
+
+from made_stores import MadeStore
+from panes import on_store
+
+from viewer.keep.pane import BookmarksPane
+from viewer.runtime import places
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.runtime.places import Place
+
+
+def test_a_bookmark_is_listed_chosen_and_removed(qapp, tmp_path) -> None:
+    made = MadeStore()
+    for _ in range(4):
+        made.put()
+
+    async def drive(pane, session) -> None:
+        kept = bookmarks_of(session)
+        for number in (1, 2):
+            place = places.log(made.units[number].offset)
+            kept.put(Bookmark(places.text_of(place), f"unit {number}", "warn", f"note {number}"))
+        assert [row.name for row in pane.table.source.rows] == ["unit 1", "unit 2"]
+        pane.show_place(Place("bookmarks", name="unit 2"))
+        assert pane._note.text() == "note 2"
+        assert set(pane.commands()) >= {"bookmark.edit", "bookmark.remove"}
+        pane.remove()
+        assert [row.name for row in pane.table.source.rows] == ["unit 1"]
+        assert pane.status() == "1 bookmark"
+        pane.notes.setPlainText("seen twice")
+        assert kept.notes == "seen twice"
+
+    on_store(qapp, BookmarksPane, made.write(tmp_path / "s"), drive)

@@ -1,0 +1,41 @@
+"""The plan and the check of a whole store, as the worker process makes them."""
+
+from __future__ import annotations
+
+import pytest
+from broken_stores import zero_log_from
+from controls import FakeControl
+from made_stores import MadeStore
+
+from viewer.runtime.store_work import check, plan
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(60):
+        made.put(keys=f"K{number}")
+    return made
+
+
+def test_a_plan_is_told_with_the_other_release_beside_it(made, tmp_path):
+    found = plan(FakeControl(), made.write(tmp_path / "s", abort=True), None, "5.3")
+    assert (found.plan.like, found.plan.exit, found.plan.end_offset) == ("5.3", "abnormal", made.end)
+    assert (found.other.like, found.other.will_start) == ("4.9", True)
+
+
+def test_a_check_gives_its_findings_and_the_incident(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    found = check(FakeControl(), root, None)
+    assert (found.complete, found.incident) == (True, None)
+    zero_log_from(root, made.units[50].offset)
+    lost = check(FakeControl(), root, None)
+    assert "CL11" in {one.id for one in lost.findings}
+    assert lost.incident is not None
+
+
+def test_one_that_is_stopped_is_not_complete(made, tmp_path):
+    control = FakeControl(at=1)
+    control.checks = 1
+    assert control.cancelled
+    assert not check(control, made.write(tmp_path / "s"), None).complete

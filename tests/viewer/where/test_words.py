@@ -1,0 +1,57 @@
+"""Verdicts and evidence in words; what rests on an absence is not knowable where something could not be read."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.inspection.where.evidence import where
+from engine.inspection.where.facts import Evidence
+from viewer.where.words import (
+    EvidenceRow,
+    entry_place,
+    entry_text,
+    evidence_rows,
+    only_seen,
+    route_rows,
+    verdict_chip,
+    verdict_meaning,
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    made = MadeStore()
+    for number in range(6):
+        made.put("Orders", keys=f"K{number}")
+    with open_store(made.write(tmp_path_factory.mktemp("where") / "s")) as store:
+        return {key: next(iter(where(store, key))) for key in ("K3", "K99")}
+
+
+def test_a_verdict_is_a_chip_and_a_sentence(results):
+    assert verdict_chip(results["K3"]).kind == "ok"
+    assert verdict_meaning(results["K3"]) == "The unit is intact and its queue leads to it."
+    assert (entry_text(results["K3"]), entry_place(results["K3"]).queue_offset) == ("Orders/0/3", 3)
+    assert (entry_text(results["K99"]), entry_place(results["K99"])) == ("", None)
+
+
+def test_evidence_and_ways_are_rows_with_places(results):
+    rows = evidence_rows(results["K3"])
+    assert [row.number for row in rows] == list(range(1, len(rows) + 1))
+    assert any(row.place is not None for row in rows)
+    assert not any(row.against for row in rows)
+    assert {row.chip.kind for row in route_rows(results["K3"])} == {"ok"}
+
+
+def test_nothing_is_concluded_from_an_absence_where_something_is_unread(results):
+    assert only_seen(results["K99"]).verdict == "unknown"
+    assert only_seen(results["K3"]).verdict == "found"
+
+
+def test_long_names_lose_their_middle():
+    one = EvidenceRow(1, "Unit", "a/very/long/place/that/has/no/room", "T" * 30 + "/0/5", None,
+                      Evidence("unit", None, None, "no entry"))  # fmt: skip
+    assert one.short_place == "a/very/long/…has/no/room"
+    assert one.says == "TTTTTT…" + "T" * 9 + "/0/5"
+    assert one.against
