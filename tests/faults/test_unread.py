@@ -75,7 +75,7 @@ ASKED = {
         ["topicStatus", "-s", "STORE", "-t", "Orders"],
     ],
 }
-NO_STORE = {"bench", "completion", "namesrv"}
+NO_STORE = {"bench", "cluster", "completion", "namesrv"}
 """Commands that read no store of anybody's."""
 SERVES = {"serve", "replicate"}
 """Run until they are ended; ``tests/engine/cli/commands`` ask them with a log that cannot be read."""

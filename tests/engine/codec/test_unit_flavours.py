@@ -16,8 +16,8 @@ from engine.codec.unit_flavours import BY_MAGIC, BY_VERSION, FLAVOURS, MAGIC_BYT
 
 ROOT = Path(__file__).resolve().parents[3]
 PLACES = {
-    "engine/codec/compiled.py": "the compiled walk: its magic number, the width of the topic's length, the first byte "
-    "that the search for units looks for",
+    "engine/codec/compiled.py": "the compiled walk: its magic number, the width of the topic's length (given as the "
+    "version, which it is in both), the first byte that the search for units looks for",
     "engine/codec/encode.py": "which topic is written in which flavour",
     "engine/codec/words.py": "what is said of a unit of a flavour that not every release reads",
     "engine/bench/data.py": "what a measurement is made of",
