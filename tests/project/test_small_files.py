@@ -26,7 +26,6 @@ REASONS = {
     "engine.broker.resets": "a state of a broker of its own: groups whose offsets were set by an administrator",
     "engine.broker.services": "the one table of what goes on by itself; it imports all of that",
     "engine.broker.twins": _TWIN,
-    "engine.broker.unique_ids": "pure, and without a store",
     "engine.cli.commands.check": _COMMAND,
     "engine.cli.commands.groups": _COMMAND,
     "engine.cli.commands.queue": _COMMAND,

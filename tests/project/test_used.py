@@ -78,6 +78,7 @@ def test_no_function_of_the_product_is_there_for_tests_alone():
 
 KEPT_MODULES = {
     "engine.broker.serving": "test suites use this; the README shows it",
+    "engine.client.blocking": "programs without an event loop import it themselves",
 }
 """Modules that nothing of the product imports or names whole, and who does."""
 
