@@ -1,7 +1,8 @@
 """A module is tested where one looks for it: ``engine/codec/index.py`` by ``tests/engine/codec/test_index.py``.
 
 Those of ``engine/pipeline``, and the commands over it (``engine/cli/pipeline_*.py``), are tested in ``tests/pipeline``,
-which has one Spark session for all. Modules without such
+which has one Spark session for all. A compiled twin is asked by the tests of its plain form, which hold both to the
+same cases (:data:`TWINS`). Modules without such
 a file stand in ``tests/project/without_a_test_file.txt``; most of them are asked through their neighbours, a journey or
 a store of a real broker. The list only shrinks. What a module only states (tables, protocols, numbers) needs none.
 """
@@ -13,10 +14,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("without_a_test_file.txt")
+TWINS = {
+    "compiled": "codec/columns", "compiled_chains": "inspection/chain_query", "compiled_dispatch": "codec/queue_builder",
+    "compiled_gather": "codec/gather", "compiled_query": "codec/index_query", "compiled_tally": "codec/tally",
+    "compiled_texts": "codec/block_texts", "compiled_write": "codec/message_columns",
+    "dispatch_twin": "codec/queue_builder", "intrinsics_write": "codec/intrinsics", "query_twin": "codec/index_query",
+}  # fmt: skip
+"""Compiled module of ``engine/codec`` → the module of ``engine`` whose tests ask both."""
 
 
 def place(module: Path) -> Path:
     """Where the tests of ``module``, a path below the project, are looked for."""
+    if module.parent == Path("engine/codec") and module.stem in TWINS:
+        plain = Path(TWINS[module.stem])
+        return Path("tests/engine") / plain.parent / f"test_{plain.name}.py"
     on_spark = module.parts[:2] == ("engine", "pipeline") or module.match("engine/cli/pipeline_*.py")
     folder = Path("pipeline") if on_spark else module.parent
     return Path("tests") / folder / f"test_{module.name}"
@@ -48,6 +59,14 @@ def listed() -> set[str]:
 def test_places_are_those_of_the_packages():
     assert place(Path("engine/codec/index.py")) == Path("tests/engine/codec/test_index.py")
     assert place(Path("engine/pipeline/insides/java_process.py")) == Path("tests/pipeline/test_java_process.py")
+
+
+def test_every_twin_is_there():
+    there = {path.stem for path in (ROOT / "engine/codec").glob("*.py")}
+    assert set(TWINS) <= there
+    assert {name for name in there if name.startswith("compiled") or name.endswith("_twin")} - {
+        "compiled_cache"
+    } <= set(TWINS)
 
 
 def test_what_only_states_something_does_nothing():

@@ -1,0 +1,67 @@
+"""Texts in a block asked where they stand: both twins answer alike, and as the decoded text would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from raw_units import raw_log
+
+from engine.codec import block_texts, columns
+from engine.codec.block_texts import FALSE, NULL, TRUE, bodies, property_values, rarest_first, searchable
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
+
+PROPERTIES = (b"TAGS\x01A\x02K\x01one two\x02", b"K\x01first\x02K\x01last\x02", b"", b"KK\x01no\x02", b"K\x01\x02")
+
+
+@pytest.fixture
+def block():
+    units = ({"body": b"body %d" % n, "properties": text} for n, text in enumerate(PROPERTIES))
+    units = ({"body": b"body %d" % n, "properties": text} for n, text in enumerate(PROPERTIES))
+    data = np.frombuffer(raw_log(*units), np.uint8)
+    out = UnitColumns(16)
+    scan_block(data, len(data), 0, 0, out, TopicTable(), False, False)
+    return out
+
+
+ROWS = np.arange(len(PROPERTIES))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_property_s_last_value_is_found_as_decoding_finds_it(block, monkeypatch, compiled):
+    if not compiled:
+        monkeypatch.setattr(columns, "twin", lambda: None)
+    assert property_values(block, ROWS, b"K").every() == [b"one two", b"last", None, None, None]
+    assert property_values(block, ROWS, b"K\x01").every() == [None] * 5
+    assert bodies(block, ROWS).every() == [b"body %d" % n for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("how", "sought", "answers"),
+    [
+        ("equal", b"last", [FALSE, TRUE, NULL, NULL, NULL]),
+        ("contains", b"e t", [TRUE, FALSE, NULL, NULL, NULL]),
+        ("startswith", b"one", [TRUE, FALSE, NULL, NULL, NULL]),
+        ("endswith", b"st", [FALSE, TRUE, NULL, NULL, NULL]),
+    ],
+)
+def test_questions_are_answered_where_the_text_stands(block, how, sought, answers):
+    assert property_values(block, ROWS, b"K").ask(how, sought).tolist() == answers
+
+
+def test_one_of_several_keys_and_numbers(block):
+    found = property_values(block, ROWS, b"K")
+    assert found.ask("equal", b"two", keys=True).tolist()[:2] == [TRUE, FALSE]
+    values, states = bodies(block, ROWS).numbers()
+    assert (len(values), set(states.tolist())) == (5, {block_texts.NO_NUMBER})
+
+
+def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
+    monkeypatch.setattr(columns, "twin", lambda: None)
+    found = bodies(block, ROWS)
+    assert (found.ask("equal", b"x"), found.numbers(), found.compare(b"x")) == (None, None, None)
+
+
+def test_what_bytes_cannot_tell_is_not_sought():
+    assert [searchable(text) for text in ("a€", "\ufffd", "\ud800")] == ["a€".encode(), None, None]
+    assert rarest_first(b"e q")[0] == 2

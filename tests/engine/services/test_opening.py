@@ -1,0 +1,66 @@
+"""From files to a store that can be written, and back: the lock, a log that is gone, and the end in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.config import from_mapping
+from engine.errors import StoreLocked
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.message_store import Message, MessageStore
+from engine.services import opening
+from engine.store.recovery.empty_log import LogIsEmpty
+
+CONFIG, _ = from_mapping({"mappedFileSizeCommitLog": 4096, "maxHashSlotNum": 5, "maxIndexNum": 30})
+
+
+@pytest.fixture
+def disk():
+    made = RealDisk()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def root(tmp_path):
+    with MessageStore(tmp_path / "s", CONFIG) as store:
+        for number in range(20):
+            store.put_message(Message("T", b"%d" % number))
+        assert store.wait_dispatched(10_000)
+    return tmp_path / "s"
+
+
+def test_the_lock_keeps_a_second_one_out(root, disk):
+    with MessageStore(root, CONFIG), pytest.raises(StoreLocked):
+        opening.take_lock(StorePaths(root), CONFIG, disk, "5.3")
+
+
+def test_a_log_that_is_gone_is_missed_before_anything_is_made(root, disk):
+    for file in (root / "commitlog").iterdir():
+        file.unlink()
+    (root / "lock").unlink()
+    missed = opening.without_log(StorePaths(root), CONFIG, disk, "5.3")
+    assert missed is not None
+    before = sorted(path.name for path in root.iterdir())
+    with pytest.raises(LogIsEmpty):
+        opening.take_lock(StorePaths(root), CONFIG, disk, "5.3")
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_nothing_is_missed_of_a_whole_store(root, disk):
+    assert opening.without_log(StorePaths(root), CONFIG, disk, "5.3") is None
+    opening.note_empty_log(StorePaths(root), CONFIG, disk, "5.3")
+    assert not StorePaths(root).empty_log_said.exists()
+
+
+def test_an_end_in_order_takes_abort_away_and_a_slave_takes_no_messages(root):
+    store = MessageStore(root, CONFIG)
+    assert (root / "abort").exists()
+    store.close()
+    assert not (root / "abort").exists()
+    slave = replace(CONFIG, broker_role="SLAVE")
+    with MessageStore(root, slave) as opened:
+        assert opened.put_message(Message("T", b"x")).status.name == "SERVICE_NOT_AVAILABLE"

@@ -1,0 +1,68 @@
+"""The files of one queue: appended to over their ends, cut, dropped in front, and flushed."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from engine.mapped.disk import RealDisk
+from engine.store.queue_files import QueueFiles
+
+
+@pytest.fixture
+def disk():
+    made = RealDisk()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def files(disk, tmp_path):
+    made = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
+    made.create(0)
+    yield made
+    made.forget()
+
+
+def test_what_is_appended_goes_on_in_the_next_file(files, tmp_path):
+    files.append(b"a" * 30)
+    files.append(b"b" * 30)
+    assert (files.starts, files.end, files.last_is_full) == ((0, 40), 60, False)
+    assert files.read(25, 30) == b"a" * 5 + b"b" * 10  # never over the end of a file
+    assert sorted(path.name for path in (tmp_path / "q").iterdir()) == [f"{0:020d}", f"{40:020d}"]
+
+
+def test_it_is_found_again_full_as_a_broker_loads_it(files, disk, tmp_path):
+    files.append(b"a" * 50)
+    files.flush()
+    again = QueueFiles(disk, str(tmp_path / "q"), 40, threading.Lock())
+    again.load()
+    assert (again.starts, again.end, again.last_is_full) == ((0, 40), 80, True)
+    again.forget()
+
+
+def test_later_files_go_with_a_cut_and_earlier_ones_when_they_are_old(files, tmp_path):
+    files.append(b"a" * 100)
+    files.cut(40, 50)
+    assert (files.starts, files.end) == ((0, 40), 50)
+    files.drop_first([0])
+    assert (files.starts, files.min_offset) == ((40,), 40)
+    assert [path.name for path in (tmp_path / "q").iterdir()] == [f"{40:020d}"]
+
+
+def test_a_flush_says_how_far_the_disk_has_it(files):
+    files.append(b"a" * 10)
+    assert files.flushed < 10
+    assert files.flush()
+    assert files.flushed == 10
+    files.distrust()
+    assert files.flushed < 10
+
+
+def test_bytes_are_written_within_and_lent(files):
+    files.append(b"a" * 20)
+    files.write(4, b"XY")
+    assert bytes(files.lend(0, 8)) == b"aaaaXYaa"
+    files.destroy()
+    assert files.starts == ()
