@@ -24,13 +24,14 @@ REASONS = {
     "engine.broker.op_messages": "a state of a broker of its own: transactions that are settled, not yet told",
     "engine.broker.processors": "the one table from a request's number to who answers it; it imports all of them",
     "engine.broker.resets": "a state of a broker of its own: groups whose offsets were set by an administrator",
-    "engine.broker.services": "the one table of what goes on by itself; it imports all of that",
     "engine.broker.twins": _TWIN,
     "engine.cli.commands.check": _COMMAND,
     "engine.cli.commands.groups": _COMMAND,
     "engine.cli.commands.queue": _COMMAND,
+    "engine.codec.bloom": "a format: the bits of groups that ext units and `consumerFilter.json` carry",
     "engine.codec.compiled_cache": "the one module of the codecs that may touch folders: a contract names it",
     "engine.codec.compiled_chains": _TWIN,
+    "engine.remoting.signing": "a format: what a client signs, for servers that check it and clients that send it",
     "viewer.space.work": "what the worker process does for the view: it imports no Qt",
 }
 """Module → why it stands alone."""
