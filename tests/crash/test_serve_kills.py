@@ -12,6 +12,7 @@ import os
 import random
 import signal
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -181,3 +182,125 @@ def test_what_was_acknowledged_is_stored_and_delivered(tmp_path: Path, request: 
             lives[offset].append(life)
         again = {offset: seen for offset, seen in lives.items() if len(set(seen)) < len(seen)}
         assert again == {}, f"queue {queue}: delivered twice in one life"
+
+
+INVISIBLE_MS = 2_000
+FORGOTTEN = 5
+"""One in so many messages is not acknowledged when it comes first: it has to come again."""
+
+
+@dataclass
+class Popped:
+    """What consumers that pop were told: bodies by how often they came, and those whose acknowledgement was taken."""
+
+    came: dict[bytes, int] = field(default_factory=lambda: defaultdict(int))
+    done: dict[bytes, int] = field(default_factory=dict)
+    """Body to the life in which it was acknowledged first."""
+    in_time: set[bytes] = field(default_factory=set)
+    """Those that were acknowledged before they were visible again."""
+    again: list[tuple[bytes, int]] = field(default_factory=list)
+    """Which of these came once more, and in which life."""
+
+
+async def pop(account: Account, popped: Popped, ended: asyncio.Event) -> None:
+    """Whatever comes is acknowledged, but for those that are forgotten the first time."""
+    while not ended.is_set():
+        connection, life = await opened(account), account.life
+        with contextlib.suppress(OSError, TimeoutError):
+            while not ended.is_set():
+                await _pop_once(popped, connection, life)
+        connection.close()
+
+
+async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
+    fields = {
+        "consumerGroup": "popping", "topic": TOPIC, "queueId": "-1", "maxMsgNums": "32", "bornTime": "0",
+        "invisibleTime": str(INVISIBLE_MS), "pollTime": "400", "initMode": "0", "order": "false",
+    }  # fmt: skip
+    answer = await connection.ask(Command(200050, fields, version=479))
+    if answer.code != 0:
+        await asyncio.sleep(0.02)
+        return
+    told = answer.fields
+    starts = {tuple(one.split()[:2]): one.split()[2] for one in told["startOffsetInfo"].split(";")}
+    for unit in units_of(bytes(answer.body)):
+        popped.came[unit.body] += 1
+        if unit.body in popped.in_time:
+            popped.again.append((unit.body, life))
+        if popped.came[unit.body] == 1 and int(unit.body.split()[1]) % FORGOTTEN == 0:
+            continue
+        mark = "1" if "POP_CK" in unit.properties else "0"
+        start = starts[mark, str(unit.queue_id)]
+        handle = f"{start} {told['popTime']} {INVISIBLE_MS} {told['reviveQid']} {mark} broker-a {unit.queue_id}"
+        acked = {
+            "consumerGroup": "popping", "topic": f"%RETRY%popping_{TOPIC}" if mark == "1" else TOPIC,
+            "queueId": str(unit.queue_id), "offset": str(unit.queue_offset),
+            "extraInfo": f"{handle} {unit.queue_offset}",
+        }  # fmt: skip
+        if (await connection.ask(Command(200051, acked, version=479))).code == 0:
+            popped.done.setdefault(unit.body, life)
+            if time.time() * 1000 < int(told["popTime"]) + INVISIBLE_MS:
+                popped.in_time.add(unit.body)
+
+
+async def send_some(account: Account, sent: set[bytes], ended: asyncio.Event) -> None:
+    """Each again until it is acknowledged; its body is its queue and a number."""
+    connection = await opened(account)
+    for number in itertools.count():
+        if ended.is_set():
+            return
+        body = b"%d %d" % (number % QUEUES, number)
+        while True:
+            request = Command(10, {**HELD, "queueId": str(number % QUEUES)}, body=body, version=477)
+            with contextlib.suppress(OSError, TimeoutError):
+                if (await connection.ask(request)).code == 0:
+                    sent.add(body)
+                    break
+            connection = await opened(account)
+        await asyncio.sleep(0.005)
+
+
+async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, set[bytes], Account]:
+    """Lives, each killed but the last, in which whatever is open comes again and is acknowledged."""
+    account, popped, chance = Account(), Popped(), random.Random(seed)
+    sent: set[bytes] = set()
+    enough, ended = asyncio.Event(), asyncio.Event()
+    life = Life(store, 0)
+    await life.begin()
+    account.address = life.address
+    port = int(life.address.rpartition(":")[2])
+    sender = asyncio.create_task(send_some(account, sent, enough))
+    poppers = [asyncio.create_task(pop(account, popped, ended)) for _ in range(2)]
+    for _ in range(kills):
+        await asyncio.sleep(chance.uniform(0.5, 2.5))
+        assert await life.end(signal.SIGKILL) == -signal.SIGKILL
+        account.life += 1
+        life = Life(store, port)
+        await life.begin()
+    await asyncio.sleep(0.3)
+    enough.set()
+    await sender
+    async with asyncio.timeout(120):
+        while not sent <= popped.done.keys():
+            await asyncio.sleep(0.05)
+    ended.set()
+    await asyncio.gather(*poppers)
+    assert await life.end(signal.SIGINT) == 0
+    return popped, sent, account
+
+
+def test_what_is_popped_and_not_acknowledged_comes_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Over kills, too. What came again although it was acknowledged did so in a later life: offsets are saved every few
+    seconds, so a broker that was killed pops some messages anew, as RocketMQ does.
+    """
+    kills = request.config.getoption("--serve-kills")
+    popped, sent, account = asyncio.run(popping_rounds(tmp_path / "store", kills, seed=kills))
+    assert account.life == kills
+    assert len(sent) > 20 * kills
+    assert sent <= popped.done.keys()
+    assert [body for body, life in popped.again if life == 0] == []
+    with open_store(tmp_path / "store") as snapshot:
+        units = [item for item in snapshot.log.walk() if isinstance(item, Unit)]
+    tags = [unit.tags for unit in units if unit.topic == "rmq_sys_wheel_timer"]
+    assert tags.count("ck") > 0
+    assert tags.count("ack") >= len(popped.done)
