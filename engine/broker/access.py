@@ -50,6 +50,7 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
     204: (("Get",), ""), 207: (("Delete",), "groupName"), 208: (("Get",), "consumerGroup topic"),
     215: (("Delete",), "topic"), 222: (("Update",), "group topic"), 223: (("Get",), "topic group"),
     300: (("Get",), "topic"), 307: (("Get",), "consumerGroup"), 309: (("Sub",), "consumerGroup topic"),
+    315: (("Get",), ""),
     321: (("Get",), "topic consumerGroup"), 328: (("Get",), ""), 343: (("Get",), "group"), 351: (("Get",), "topic"),
     352: (("Get",), "group"), 370: (("Pub",), "topic"), 200050: (("Sub",), "consumerGroup topic"),
     200051: (("Sub",), "consumerGroup topic"), 200052: (("Sub",), "topic consumerGroup"),

@@ -5,6 +5,9 @@ Java: ``AdminBrokerProcessor``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from engine.broker.admin_topics import queue_key
 from engine.broker.bodies import read_object, write, write_table
 from engine.broker.broker import Broker, Header, Processor
@@ -18,7 +21,11 @@ from engine.store.config_tables import GROUPS
 
 def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """200: declare a group, or declare it anew; the body is its row."""
-    row = read_object(request.body)
+    _declare(broker, read_object(request.body))
+    return answer_to(request)
+
+
+def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
     name, queues, times = row.get("groupName"), row.get("retryQueueNums", 1), row.get("retryMaxTimes", 16)
     if not (isinstance(name, str) and isinstance(queues, int) and isinstance(times, int)):
         raise WrongRequest("expected groupName, retryQueueNums and retryMaxTimes")
@@ -26,7 +33,6 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
         broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, more=row)
     except UsageError as error:
         raise WrongRequest(str(error)) from error
-    return answer_to(request)
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -56,15 +62,31 @@ def progress(broker: Broker, request: Command, header: Header, _connection: Conn
     rows = []
     for name in topics:
         topic = broker.topics.get(name)
-        for queue_id in range(topic.read_queue_nums if topic else 0):
-            end = max(broker.store.max_offset_in_queue(name, queue_id), 0)
-            read = max(tables.consumer_offset(group, name, queue_id), 0)
-            last = store_time_at(broker, name, queue_id, read - 1) if read > 0 else 0
-            row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0), "pullOffset": read}
-            rows.append((queue_key(broker, name, queue_id), row))
+        rows += [stands_at(broker, group, name, one) for one in range(topic.read_queue_nums if topic else 0)]
     return answer_to(request, body=write_table("offsetTable", rows, {"consumeTps": 0.0}))
 
 
+def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:
+    """How far a group is in a queue, as tables tell it: the queue, and offsets with the time of the last message read
+    (ms).
+    """
+    end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
+    read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
+    last = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
+    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0), "pullOffset": read}
+    return queue_key(broker, topic, queue_id), row
+
+
+def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """225: several groups, each as with 200."""
+    rows = read_object(request.body).get("groupConfigList")
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
+        raise WrongRequest("groupConfigList is no list of groups")
+    for row in rows:
+        _declare(broker, row)
+    return answer_to(request)
+
+
 ANSWERS: dict[int, Processor] = {
-    200: declare, 201: all_groups, 207: delete, 208: progress, 352: one_group,
+    200: declare, 201: all_groups, 207: delete, 208: progress, 225: declare_many, 352: one_group,
 }  # fmt: skip

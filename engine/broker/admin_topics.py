@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.broker.bodies import write, write_table
+from collections.abc import Mapping
+
+from engine.broker.bodies import read_object, write, write_table
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
@@ -10,7 +12,7 @@ from engine.broker.topics import REFUSES_SENDS, TEMPLATE, wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
@@ -31,6 +33,37 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
     )  # fmt: skip
     try:
         broker.topics.declare(topic)
+    except UsageError as error:
+        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+    return answer_to(request)
+
+
+def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """18: several topics, all of them or none."""
+    rows = read_object(request.body).get("topicConfigList")
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
+        raise WrongRequest("topicConfigList is no list of topics")
+    topics = []
+    for row in rows:
+        name = str(row.get("topicName") or "")
+        if (wrong := wrong_name(name)) is not None:
+            raise Refused(Answer.INVALID_PARAMETER, wrong)
+        if name in REFUSES_SENDS or name == TEMPLATE:
+            raise Refused(Answer.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic.")
+        old = broker.topics.get(name)
+        more = row.get("attributes")
+        text = ",".join(f"{key}={value}" for key, value in more.items()) if isinstance(more, Mapping) else ""
+        numbers = [row.get(key, usual) for key, usual in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6),
+                                                          ("topicSysFlag", 0))]  # fmt: skip
+        if not all(isinstance(one, int) for one in numbers):
+            raise WrongRequest(f"topic {name}: expected numbers of queues, perm and topicSysFlag")
+        reads, writes, perm, flag = numbers
+        topics.append(TopicConfig(
+            name, reads, writes, perm, bool(row.get("order")), flag, str(row.get("topicFilterType") or "SINGLE_TAG"),
+            _attributes(dict(old.attributes) if old else {}, text),
+        ))  # fmt: skip
+    try:
+        broker.topics.declare(*topics)
     except UsageError as error:
         raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
     return answer_to(request)
@@ -106,5 +139,5 @@ def system_topics(broker: Broker, request: Command, _header: Header, _connection
 
 
 ANSWERS: dict[int, Processor] = {
-    17: declare, 21: all_topics, 202: statistics, 215: delete, 305: system_topics, 351: one_topic,
+    17: declare, 18: declare_many, 21: all_topics, 202: statistics, 215: delete, 305: system_topics, 351: one_topic,
 }  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from engine.broker.access import Access
 from engine.broker.clients import Clients, ConsumerGroup
@@ -50,6 +50,14 @@ def system_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+class Follower(Protocol):
+    """A slave: its address, and offsets of the log up to which it was sent and says that it has."""
+
+    peer: str
+    sent: int
+    acknowledged: int
+
+
 class Broker:
     """One broker over one open store. All of it runs in one event loop; ``now`` gives ms since the epoch."""
 
@@ -92,6 +100,8 @@ class Broker:
         """``ip:port`` as routes name it, once it accepts."""
         self.ha_address = ""
         """``ip:port`` where slaves follow the log; empty: nowhere."""
+        self.slaves: Callable[[], Sequence[Follower]] = tuple
+        """Who follows the log now."""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
         self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route

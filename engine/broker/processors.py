@@ -6,6 +6,7 @@ from engine.broker import (
     admin_broker,
     admin_clients,
     admin_groups,
+    admin_store,
     admin_topics,
     assignments,
     consumer_calls,
@@ -30,8 +31,9 @@ from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
 MODULES = (
-    admin_broker, admin_clients, admin_groups, admin_topics, assignments, consumer_calls, heartbeats, locks, offsets,
-    pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets, send, send_back, transactions,
+    admin_broker, admin_clients, admin_groups, admin_store, admin_topics, assignments, consumer_calls, heartbeats,
+    locks, offsets, pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets, send, send_back,
+    transactions,
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)

@@ -214,6 +214,18 @@ POP_FAMILY = (
 )  # fmt: skip
 """Requests that no broker of 4.9 knows. Numbers that may be absent are 0 then."""
 
+MORE_ADMIN = (
+    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
+    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "pop 9"),
+    _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "pop 9"),
+    _row(315, "VIEW_BROKER_STATS_DATA", "pop 9", "statsName statsKey"),
+    _row(316, "CLEAN_UNUSED_TOPIC", "pop 9"),
+    _row(317, "GET_BROKER_CONSUME_STATS", "pop 9", "isOrder:bool?"),
+    _row(329, "DELETE_EXPIRED_COMMITLOG", "pop 9"),
+    _row(907, "GET_BROKER_HA_STATUS", "pop 9"),
+)
+"""What mqadmin asks beside the requests of the protocol's page."""
+
 BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
     _row(11, "PULL_MESSAGE", "3.3", _PULL),
@@ -278,6 +290,7 @@ BROKER = (
     _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
     *_PASSED_ON,
     *POP_FAMILY,
+    *MORE_ADMIN,
 )  # fmt: skip
 """What a broker answers."""
 

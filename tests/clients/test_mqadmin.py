@@ -44,6 +44,14 @@ resetOffsetByTime -g billing -t OrderEvents -s now -q 0 -b broker-a -o 3
 skipAccumulatedMessage -g billing -t OrderEvents
 cloneGroupOffset -s billing -d newgroup -t OrderEvents
 consumerProgress -g newgroup
+setConsumeMode -b BROKER -t OrderEvents -g billing -m POP
+setConsumeMode -b BROKER -t Nowhere -g billing -m POP
+brokerConsumeStats -b BROKER
+statsAll -t OrderEvents
+haStatus -b BROKER
+cleanExpiredCQ -b BROKER
+cleanUnusedTopic -b BROKER
+deleteExpiredCommitLog -b BROKER
 deleteTopic -c PeerCluster -t NewTopic
 deleteSubGroup -b BROKER -g newgroup
 updateBrokerConfig -b BROKER -k transactionCheckMax -v 7
@@ -64,6 +72,8 @@ def said(namesrv: str, broker: str) -> dict[str, list[str]]:
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]
         found[f"{number} {lines[0]}"] = [_CHANGING.sub("TIME", line) for line in lines[1:]]
+        if lines[0].startswith("brokerConsumeStats"):
+            found[f"{number} {lines[0]}"].sort()  # in the order of a hash map
     return found
 
 

@@ -139,7 +139,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
             ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config)))
-            await opened.enter_async_context(HaServer(store, ha))
+            following = await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(
                 ListeningBroker(
                     store,
@@ -152,6 +152,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     access=access,
                 )
             )
+            served.broker.slaves = lambda: following.slaves
             figures = None
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address

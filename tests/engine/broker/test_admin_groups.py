@@ -62,3 +62,15 @@ def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
             assert text.count("brokerOffset") == 4
 
     run(told)
+
+
+def test_several_groups_are_declared_at_once(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            rows = [{"groupName": "one"}, {"groupName": "two", "retryMaxTimes": 3}]
+            assert (await client.ask(225, json.dumps({"groupConfigList": rows}).encode())).code == 0
+            groups = client.server.broker.store.tables.groups()
+            assert (groups["one"].retry_max_times, groups["two"].retry_max_times) == (16, 3)
+            assert (await client.ask(225, b"{}")).code == 1
+
+    run(told)

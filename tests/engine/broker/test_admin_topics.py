@@ -76,3 +76,27 @@ def test_the_broker_names_its_own_topics(tmp_path: Path) -> None:
             assert {"TBW102", "SCHEDULE_TOPIC_XXXX", "DefaultCluster", "broker-a"} <= set(names)
 
     run(told)
+
+
+def test_several_topics_are_declared_at_once(tmp_path: Path) -> None:
+    """All of them, or none."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            rows = [
+                {"topicName": "One", "readQueueNums": 2, "writeQueueNums": 3, "perm": 6},
+                {"topicName": "Two", "attributes": {"+message.type": "FIFO"}},
+            ]
+            assert (await client.ask(18, json.dumps({"topicConfigList": rows}).encode())).code == 0
+            one, two = (client.server.broker.topics.get(name) for name in ("One", "Two"))
+            assert one is not None
+            assert two is not None
+            assert (one.read_queue_nums, one.write_queue_nums) == (2, 3)
+            assert (two.read_queue_nums, two.attributes) == (16, {"message.type": "FIFO"})
+            wrong = [{"topicName": "Three"}, {"topicName": "not a topic"}]
+            assert (await client.ask(18, json.dumps({"topicConfigList": wrong}).encode())).code == 29
+            assert client.server.broker.topics.get("Three") is None
+            for body in (b"{}", b'{"topicConfigList":[{"topicName":"T","perm":"all"}]}'):
+                assert (await client.ask(18, body)).code == 1
+
+    run(told)

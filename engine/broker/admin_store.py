@@ -1,0 +1,97 @@
+"""What administrators ask of the store behind a broker: to clean it, and how groups and slaves stand (pop page 9).
+
+Java: ``AdminBrokerProcessor``.
+"""
+
+from __future__ import annotations
+
+from engine.broker.admin_groups import stands_at
+from engine.broker.bodies import write, write_table
+from engine.broker.broker import Broker, Header, Processor
+from engine.codec.config_tables import LMQ_PREFIX
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+_SYSTEM_PREFIX = "rmq_sys_"
+
+
+def clean_queues(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """306: queues without a message go; the store's cleaning does that every ten seconds, unasked."""
+    return answer_to(request)
+
+
+def clean_topics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """316: the queues of topics that are not declared go."""
+    declared, own = broker.store.tables.topics(), broker.topics.own_names()
+    gone = [
+        name
+        for name in broker.store.parts.queues.topics()
+        if name not in declared and name not in own and not name.startswith((_SYSTEM_PREFIX, LMQ_PREFIX))
+    ]
+    broker.store.delete_topics(gone)
+    return answer_to(request)
+
+
+def delete_files(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """329: files of the log that are older than they are kept for go, whatever the hour."""
+    broker.store.delete_expired_files()
+    return answer_to(request)
+
+
+def statistics(_broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """315: sums and rates by topic and group; none are kept here, which is said as of what was never counted."""
+    del request
+    words = f"The stats <{header['statsName']}> <{header['statsKey']}> not exist"
+    raise Refused(Answer.SYSTEM_ERROR, words)
+
+
+def all_progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """317: how far every group is in each queue that it has an offset of."""
+    rows, behind, read = [], 0, 0
+    for group in broker.store.tables.groups():
+        of_group = []
+        for name in broker.store.tables.topics_of(group):
+            topic = broker.topics.get(name)
+            if topic is None or (header["isOrder"] and not topic.order) or _is_given_up(broker, group, name):
+                continue
+            found = [stands_at(broker, group, name, queue_id) for queue_id in range(topic.write_queue_nums)]
+            for _, row in found:
+                behind += row["brokerOffset"] - row["consumerOffset"]
+                read += row["consumerOffset"]
+                row["pullOffset"] = 0  # RocketMQ says so here, and reckons with it
+            of_group.append(write_table("offsetTable", found, {"consumeTps": 0.0}).decode())
+        rows.append("{" + write(group).decode() + ":[" + ",".join(of_group) + "]}")
+    text = '{"brokerAddr":%s,"consumeStatsList":[%s],"totalDiff":%d,"totalInflightDiff":%d}'
+    return answer_to(request, body=(text % (write(broker.address).decode(), ",".join(rows), behind, -read)).encode())
+
+
+def _is_given_up(broker: Broker, group: str, topic: str) -> bool:
+    """Whether the group consumes now, and not this topic."""
+    consuming = broker.clients.consumers.get(group)
+    return consuming is not None and bool(consuming.subscriptions) and topic not in consuming.subscriptions
+
+
+def ha_status(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """907: who follows the log, and how far."""
+    end, most = broker.store.positions().wrote, broker.store.config.ha_max_gap_not_in_sync
+    slaves = [
+        {
+            "addr": one.peer, "diff": end - one.acknowledged, "inSync": end - one.acknowledged < most,
+            "slaveAckOffset": one.acknowledged, "transferFromWhere": one.sent, "transferredByteInSecond": 0,
+        }
+        for one in broker.slaves()
+    ]  # fmt: skip
+    nobody = dict.fromkeys(
+        ("lastReadTimestamp", "lastWriteTimestamp", "masterFlushOffset", "maxOffset", "transferredByteInSecond"), 0
+    )
+    body = {
+        "haClientRuntimeInfo": {"activated": False, **nobody}, "haConnectionInfo": slaves,
+        "inSyncSlaveNums": sum(bool(one["inSync"]) for one in slaves), "master": True, "masterCommitLogMaxOffset": end,
+    }  # fmt: skip
+    return answer_to(request, body=write(body))
+
+
+ANSWERS: dict[int, Processor] = {
+    306: clean_queues, 315: statistics, 316: clean_topics, 317: all_progress, 329: delete_files, 907: ha_status,
+}  # fmt: skip

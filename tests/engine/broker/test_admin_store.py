@@ -1,0 +1,95 @@
+"""What administrators ask of the store: cleaning, progress of all groups, slaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+from brokers import asking, run
+
+from engine.codec.encode import Message
+from engine.codec.json_dialect import parse
+
+
+def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            store = client.server.broker.store
+            for name in ("Undeclared", "rmq_sys_wheel_timer", "%LMQ%room", "SCHEDULE_TOPIC_XXXX"):
+                assert store.put_message(Message(name, b"x")).ok
+            store.wait_dispatched()
+            assert (await client.ask(316)).code == 0
+            assert sorted(store.parts.queues.topics()) == [
+                "%LMQ%room", "Orders", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer",
+            ]  # fmt: skip
+
+    run(told)
+
+
+def test_cleaning_is_asked_for(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            asked: list[str] = []
+            client.server.broker.store.delete_expired_files = lambda: asked.append("files")  # type: ignore[method-assign]
+            assert [(await client.ask(code)).code for code in (306, 329)] == [0, 0]
+            assert asked == ["files"]
+
+    run(told)
+
+
+def test_what_is_not_counted_is_not_there(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            answer = await client.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="Orders")
+            assert (answer.code, answer.remark) == (1, "The stats <TOPIC_PUT_NUMS> <Orders> not exist")
+
+    run(told)
+
+
+def test_progress_of_every_group(tmp_path: Path) -> None:
+    """A topic that a group consumes no more is left out while it consumes others."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for _ in range(3):
+                await client.send("Orders", b"one", 1)
+            client.server.broker.store.wait_dispatched()
+            tables = client.server.broker.store.tables
+            tables.create_group("readers")
+            tables.commit_consumer_offset("readers", "Orders", 1, 2)
+            found = parse((await client.ask(317, isOrder=False)).body).value
+            assert (found["totalDiff"], found["totalInflightDiff"]) == (1, -2)
+            assert found["brokerAddr"] == client.server.address
+            (by_group,) = found["consumeStatsList"]
+            offsets = by_group["readers"][0]["offsetTable"]
+            row = next(value for key, value in offsets.items() if '"queueId":1' in str(key))
+            assert (row["brokerOffset"], row["consumerOffset"], row["pullOffset"]) == (3, 2, 0)
+            ordered = parse((await client.ask(317, isOrder=True)).body).value
+            assert ordered["consumeStatsList"] == [{"readers": []}]
+            group = {"groupName": "readers", "subscriptionDataSet": [{"topic": "Others", "subString": "*"}]}
+            beat = {"clientID": "me", "consumerDataSet": [group], "producerDataSet": []}
+            await client.ask(34, json.dumps(beat).encode())
+            left = parse((await client.ask(317, isOrder=False)).body).value
+            assert left["consumeStatsList"] == [{"readers": []}]
+
+    run(told)
+
+
+def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            broker = client.server.broker
+            end = broker.store.positions().wrote
+            broker.slaves = lambda: [SimpleNamespace(peer="127.0.0.1:9", sent=end, acknowledged=end - 10)]
+            found = json.loads((await client.ask(907)).body)
+            (slave,) = found["haConnectionInfo"]
+            assert slave == {
+                "addr": "127.0.0.1:9", "diff": 10, "inSync": True, "slaveAckOffset": end - 10,
+                "transferFromWhere": end, "transferredByteInSecond": 0,
+            }  # fmt: skip
+            assert (found["master"], found["inSyncSlaveNums"], found["masterCommitLogMaxOffset"]) == (True, 1, end)
+
+    run(told)
