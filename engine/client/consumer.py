@@ -217,8 +217,9 @@ class Consumer(QueueConsumer):
         self, one: ProcessQueue, messages: Sequence[ReceivedMessage], context: ConsumeContext
     ) -> tuple[ConsumeStatus, str]:
         now = now_ms()
-        for message in messages:
-            message.properties[CONSUME_START_TIME] = str(now)
+        if not self.config.orderly:
+            for message in messages:
+                message.properties[CONSUME_START_TIME] = str(now)
         if self.events.wanted:
             for message in messages:
                 self.events.emit(delivered(self, message, now))

@@ -146,6 +146,8 @@ class ClientInstance:
                 await step()
             except FAILURES as error:
                 _log.warning("%s: %s", getattr(step, "__name__", step), error)
+            except Exception:  # noqa: BLE001  a mistake of ours ends no heartbeat
+                _log.exception("%s", getattr(step, "__name__", step))
 
     def soon(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Do ``work`` beside everything else, at most until this client ends."""

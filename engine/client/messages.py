@@ -36,6 +36,8 @@ NOT_SENT_TO = frozenset({
 })  # fmt: skip
 """Topics that belong to the broker (Java: ``TopicValidator``)."""
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
+_LZ4_HEAD = bytes.fromhex("04224d18607073")
+"""A frame's head as lz4-java writes it: blocks of 4 MiB, each by itself; the library says 64 KiB for a short body."""
 _OURS = frozenset({props.KEYS, props.TAGS, props.WAIT, props.DELAY, props.UNIQUE_KEY})
 
 
@@ -129,7 +131,7 @@ def property_text(properties: Mapping[str, str]) -> str:
 
 
 def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
-    """A body made smaller, and the bits of sysFlag that say how. ``kind``: zlib, lz4 or zstd.
+    """A body made smaller, as Java's clients do it, and the bits of sysFlag that say how. ``kind``: zlib, lz4 or zstd.
 
     Raises :class:`WrongMessage` for an unknown kind, and ``ImportError`` where its package is not installed.
     """
@@ -138,11 +140,15 @@ def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
     if kind == "lz4":
         import lz4.frame
 
-        return lz4.frame.compress(body), codec.COMPRESSED | COMPRESSIONS[kind]
+        frame = lz4.frame.compress(body, block_size=lz4.frame.BLOCKSIZE_MAX4MB, block_linked=False, store_size=False)
+        packed = _LZ4_HEAD + frame[len(_LZ4_HEAD) :]
+        return packed, codec.COMPRESSED | COMPRESSIONS[kind]
     if kind == "zstd":
         import zstandard
 
-        return zstandard.ZstdCompressor(level=level).compress(body), codec.COMPRESSED | COMPRESSIONS[kind]
+        stream = zstandard.ZstdCompressor(level=level, write_content_size=False).compressobj()
+        packed = stream.compress(body) + stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) + stream.flush()
+        return packed, codec.COMPRESSED | COMPRESSIONS[kind]
     raise WrongMessage(f"compression {kind!r} is unknown; known are {', '.join(sorted(COMPRESSIONS))}")
 
 

@@ -17,6 +17,7 @@ from engine.client.messages import (
 from engine.client.routes import MessageQueue
 from engine.codec import batch, encode
 from engine.codec import message as codec
+from engine.codec.compression import unpack
 
 QUEUE = MessageQueue("T", "broker-a", 3)
 
@@ -49,6 +50,19 @@ def test_units_are_read_as_messages() -> None:
     assert second.body == b"tea " * 2000
     assert second.msg_id == second.offset_msg_id
     assert second.sys_flag & codec.COMPRESSED == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "head", "tail"),
+    [("zlib", "785e", ""), ("lz4", "04224d18607073", "00000000"), ("zstd", "28b52ffd0058", "010000")],
+)
+def test_bodies_are_packed_as_java_packs_them(kind: str, head: str, tail: str) -> None:
+    """The bytes of real clients: a zstd stream that was flushed ends with an empty block, lz4 says blocks of 4 MiB."""
+    body = b"a large cup of tea " * 500
+    packed, bits = compressed(body, kind)
+    assert packed.hex().startswith(head)
+    assert packed.hex().endswith(tail)
+    assert unpack(packed, bits).data == body
 
 
 def test_an_inner_batch_is_taken_apart() -> None:
