@@ -20,7 +20,7 @@ from engine.broker.registration import Registration
 from engine.broker.services import SERVICES, Service
 from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
-from engine.remoting.connection import Connection, Limits, Server, port_of
+from engine.remoting.connection import Connection, Limits, Server, Tap, port_of
 from engine.remoting.frame import Command
 from engine.remoting.tls import Tls
 
@@ -32,6 +32,7 @@ class ListeningBroker:
     """``async with``: accepts from the first line of the block on, and ends with it; the store stays its owner's.
 
     ``vip`` is another socket where it answers the same: of the port that slaves and old clients ask, two below its own.
+    ``tap`` sees each frame.
     ``access`` says who may ask what; None: everybody everything. ``ha`` says where slaves follow the log (``ip:port``),
     if anywhere. ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
     """
@@ -47,11 +48,12 @@ class ListeningBroker:
         vip: socket.socket | None = None,
         tls: Tls | None = None,
         access: Access | None = None,
+        tap: Tap | None = None,
     ) -> None:
         self.broker = Broker(store, config)
         self.broker.access = access
         self.broker.ha_address = ha
-        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s)), tls)
+        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s), tap=tap), tls)
         self._server.on_close = self.broker.disconnected
         self._bound = [at] if vip is None else [at, vip]
         self._registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from engine.broker.server import ListeningBroker
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
-from engine.remoting.connection import bind, port_of
+from engine.remoting.connection import Tap, bind, port_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,28 @@ class Addresses:
 
 
 @contextlib.asynccontextmanager
+async def serving_open(
+    opened: Callable[[str], MessageStore],
+    config: BrokerConfig | None = None,
+    *,
+    name_servers: Sequence[str] = (),
+    host: str = LOOPBACK,
+    port: int = 0,
+    tap: Tap | None = None,
+) -> AsyncIterator[ListeningBroker]:
+    """A broker over the store that ``opened(ip:port)`` opens, closed behind the block; ``tap`` sees each frame."""
+    config = config or BrokerConfig()
+    bound = bind(host, port)
+    with bound:
+        store = await asyncio.to_thread(opened, f"{config.broker_ip}:{port_of(bound)}")
+        try:
+            async with ListeningBroker(store, config, name_servers=name_servers, at=bound, tap=tap) as server:
+                yield server
+        finally:
+            await asyncio.to_thread(store.close)
+
+
+@contextlib.asynccontextmanager
 async def serving_store(
     path: Path | str,
     config: BrokerConfig | None = None,
@@ -39,18 +61,17 @@ async def serving_store(
     name_servers: Sequence[str] = (),
     host: str = LOOPBACK,
     port: int | None = None,
+    tap: Tap | None = None,
 ) -> AsyncIterator[ListeningBroker]:
     """A broker over the store in ``path``, made where there is none; the store is closed behind the block."""
     config = config or BrokerConfig()
-    bound = bind(host, config.listen_port if port is None else port)
-    with bound:
-        shown = f"{config.broker_ip}:{port_of(bound)}"
-        store = await asyncio.to_thread(MessageStore, path, store_config, store_host=shown)
-        try:
-            async with ListeningBroker(store, config, name_servers=name_servers, at=bound) as server:
-                yield server
-        finally:
-            await asyncio.to_thread(store.close)
+
+    def opened(shown: str) -> MessageStore:
+        return MessageStore(path, store_config, store_host=shown)
+
+    port = config.listen_port if port is None else port
+    async with serving_open(opened, config, name_servers=name_servers, host=host, port=port, tap=tap) as server:
+        yield server
 
 
 @contextlib.asynccontextmanager

@@ -48,6 +48,7 @@ COMMANDS = (
     "mqadmin",
     "namesrv",
     "serve",
+    "replay",
     "replicate",
     "cluster",
     "completion",

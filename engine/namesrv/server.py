@@ -11,7 +11,7 @@ from typing import Self
 from engine.namesrv.config import NameServerConfig
 from engine.namesrv.processor import NameServer
 from engine.namesrv.routes import Change
-from engine.remoting.connection import Connection, Server, bind, not_supported, port_of
+from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
 from engine.remoting.frame import Command
 from engine.remoting.tls import Tls
 
@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class ListeningNameServer:
-    """``async with``: accepts from the first line of the block on, and ends with it."""
+    """``async with``: accepts from the first line of the block on, and ends with it. ``tap`` sees each frame."""
 
     def __init__(
         self,
@@ -28,11 +28,12 @@ class ListeningNameServer:
         port: int | None = None,
         changed: Callable[[Change], None] | None = None,
         tls: Tls | None = None,
+        tap: Tap | None = None,
     ) -> None:
         self.names = NameServer(lambda: int(time.time() * 1000), config)
         if changed is not None:
             self.names.changed = changed
-        self._server = Server(self._answer, tls=tls)
+        self._server = Server(self._answer, Limits(tap=tap), tls)
         self._server.on_close = self.names.disconnected
         self._host = host
         self._port = self.names.config.listen_port if port is None else port

@@ -15,7 +15,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
@@ -36,6 +36,25 @@ Handler = Callable[[Command, "Connection"], Command | None]
 _log = logging.getLogger(__name__)
 
 
+class Tap(Protocol):
+    """Who looks at the frames of connections (:class:`engine.remoting.tap.FrameTap`); changes nothing."""
+
+    def opened(self, connection: Connection) -> None:
+        """It stands."""
+
+    def came(self, connection: Connection, command: Command, frame: bytes) -> None:
+        """A frame of the other side."""
+
+    def went(self, connection: Connection, command: Command, frame: bytes, *, later: bool) -> None:
+        """A frame of this side; ``later``: not in the turn in which its request came."""
+
+    def broke(self, connection: Connection, reason: str, data: bytes) -> None:
+        """Bytes that are no frame; the connection is closed for it."""
+
+    def closed(self, connection: Connection) -> None:
+        """It has ended."""
+
+
 @dataclass(slots=True)
 class Limits:
     """What a side takes from the other."""
@@ -43,6 +62,7 @@ class Limits:
     largest_frame: int = LARGEST
     idle: float = IDLE
     connections: int = MOST_CONNECTIONS
+    tap: Tap | None = None
 
 
 class Connection(asyncio.Protocol):
@@ -52,6 +72,7 @@ class Connection(asyncio.Protocol):
         self._handler = handler
         self._limits = limits or Limits()
         self._opened = opened
+        self._tap = self._limits.tap
         self._reader = FrameReader(self._limits.largest_frame)
         self._waiting: dict[int, asyncio.Future[Command]] = {}
         self._opaques = itertools.count(1)
@@ -76,6 +97,8 @@ class Connection(asyncio.Protocol):
                 return
             self._opened.add(self)
         self._heard = time.monotonic()
+        if self._tap is not None:
+            self._tap.opened(self)
         self._look_idle()
 
     def _look_idle(self) -> None:
@@ -92,6 +115,8 @@ class Connection(asyncio.Protocol):
         out: list[bytes | memoryview] = []
         fault: Fault | None = None
         for told in self._reader.commands():
+            if self._tap is not None:
+                self._tell_came(self._tap, told)
             if isinstance(told, Fault):
                 fault = told
             elif told.is_answer:
@@ -104,6 +129,12 @@ class Connection(asyncio.Protocol):
         if fault is not None:
             _log.warning("%s: %s (offset %d)", self.peer, fault.reason, fault.offset)
             self.close()
+
+    def _tell_came(self, tap: Tap, told: Command | Fault) -> None:
+        if isinstance(told, Fault):
+            tap.broke(self, told.reason, self._reader.frame)
+        else:
+            tap.came(self, told, self._reader.frame)
 
     def _answer(self, request: Command) -> Command | None:
         """What the handler says; a one-way request gets no answer, not even an error."""
@@ -118,9 +149,13 @@ class Connection(asyncio.Protocol):
 
     def _encoded(self, request: Command, answer: Command) -> list[bytes | memoryview]:
         try:
-            return encode(answer)
+            pieces = encode(answer)
         except ValueError as error:
-            return encode(answer_to(request, Answer.SYSTEM_ERROR, remark=str(error)))
+            answer = answer_to(request, Answer.SYSTEM_ERROR, remark=str(error))
+            pieces = encode(answer)
+        if self._tap is not None:
+            self._tap.went(self, answer, b"".join(pieces), later=False)
+        return pieces
 
     def _write(self, pieces: list[bytes | memoryview]) -> None:
         transport = self._transport
@@ -130,11 +165,17 @@ class Connection(asyncio.Protocol):
 
     def send(self, command: Command) -> None:
         """Write ``command``: an answer that was held, or a one-way request."""
-        self._write(encode(command))
+        self._write(self._later(command))
+
+    def _later(self, command: Command) -> list[bytes | memoryview]:
+        pieces = encode(command)
+        if self._tap is not None:
+            self._tap.went(self, command, b"".join(pieces), later=True)
+        return pieces
 
     def send_many(self, commands: Iterable[Command]) -> None:
         """:meth:`send` for several, in one write."""
-        self._write([piece for command in commands for piece in encode(command)])
+        self._write([piece for command in commands for piece in self._later(command)])
 
     async def ask(self, request: Command, patience: float = PATIENCE) -> Command:
         """The other side's answer. Raises ``TimeoutError``, and ``ConnectionError`` where the connection ends first."""
@@ -175,6 +216,8 @@ class Connection(asyncio.Protocol):
             self._watch.cancel()
         if self._opened is not None:
             self._opened.discard(self)
+        if self._tap is not None:
+            self._tap.closed(self)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionError(f"the connection to {self.peer} has ended"))

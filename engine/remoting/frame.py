@@ -93,12 +93,21 @@ class FrameReader:
         self._largest = largest
         self._offset = 0
         """Bytes of the connection in front of those that are held."""
+        self._begun = 0
         self.fault: Fault | None = None
 
     @property
     def held(self) -> int:
         """Bytes of a frame that has not come whole."""
         return len(self._bytes)
+
+    @property
+    def frame(self) -> bytes:
+        """The bytes of what :meth:`commands` gave last; of a fault all that came from there on."""
+        if self.fault is not None:
+            return bytes(self._bytes[self._begun :])
+        (total,) = _LENGTH.unpack_from(self._bytes, self._begun)
+        return bytes(self._bytes[self._begun : self._begun + 4 + total])
 
     def feed(self, data: bytes | memoryview) -> None:
         """Take what the connection gave; behind a fault it is dropped."""
@@ -118,6 +127,7 @@ class FrameReader:
             told = self._next(at)
             if told is None:
                 break
+            self._begun = at
             found, at = told
             if isinstance(found, Fault):
                 self.fault = found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import real_cluster
-from served_store import served
+from served_stores import served_to_clients
 
 from engine.cli.main import main
 
@@ -44,7 +44,7 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: 
     """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
     release, name, seed = scenario.split("-")
     like = "4.9" if release.startswith("4.9") else "5.3"
-    with served(tmp_path / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
+    with served_to_clients(tmp_path / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
         told = real_cluster.traffic(name, int(seed), tmp_path / "told", namesrv, release)
     assert [one for one in told if one["kind"] == "failure"] == []
     assert_same(RECORDS / f"{scenario}.jsonl.xz", tmp_path / "told")
@@ -56,7 +56,7 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_other_seeds_beside_a_real_broker(scenario: str, seed: int, tmp_path: Path) -> None:
     """The same with names and orders that no record has."""
-    with served(tmp_path / "store", SMALL + SCENARIOS[scenario]) as namesrv:
+    with served_to_clients(tmp_path / "store", SMALL + SCENARIOS[scenario]) as namesrv:
         real_cluster.traffic(scenario, seed, tmp_path / "ours", namesrv)
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path / "real", *options, "--small", "--for", scenario) as said:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import real_cluster
 from certificates import tls_properties
-from served_store import served
+from served_stores import served_to_clients
 
 from engine.cli.main import main
 from engine.remoting.connection import connect
@@ -32,7 +32,7 @@ async def asked_plainly(address: str) -> None:
 def test_the_java_client_sends_over_tls(tmp_path: Path) -> None:
     """Name server and broker both; the broker registers over TLS too."""
     store = tmp_path / "store"
-    with served(store, "", "--tls", str(tls_properties(tmp_path, "enforcing"))) as namesrv:
+    with served_to_clients(store, "", "--tls", str(tls_properties(tmp_path, "enforcing"))) as namesrv:
         done = subprocess.run(
             ["bash", str(real_cluster.JAVA / "speed"), "5.3.3", namesrv, "send", "1", "1"],
             env={**real_cluster.environment(), "SPEED_JVM": f"{_LEAN} -Dtls.enable=true"},

@@ -77,8 +77,10 @@ ASKED = {
 }
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}
 """Commands that read no store of anybody's."""
-SERVES = {"serve", "replicate"}
-"""Run until they are ended; ``tests/engine/cli/commands`` ask them with a log that cannot be read."""
+SERVES = {"serve", "replicate", "replay"}
+"""Run until they are ended, or need a recording; ``tests/engine/cli/commands`` ask them with a log that cannot be
+read.
+"""
 ON_SPARK = {"pipeline"}
 """Reads in other processes, through :mod:`engine.pipeline.storage`; its own suite asks it."""
 QUESTIONS = [question for questions in ASKED.values() for question in questions]

@@ -17,7 +17,6 @@ _PROCESSOR = (
 _TWIN = "compiled code is loaded late, and where numba is not there, not at all"
 REASONS = {
     "engine.broker.admin_clients": _PROCESSOR,
-    "engine.broker.admin_groups": _PROCESSOR,
     "engine.broker.delays": "a row in the table of what goes on by itself, `engine/broker/services.py`",
     "engine.broker.locks": _PROCESSOR,
     "engine.broker.offsets": _PROCESSOR,

@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
     # The door for whoever writes a store from Python: what RocketMQ's own store is asked.
     "MessageStore.query_by_unique_key", "MessageStore.query_by_offset_id",
-    "MessageStore.delete_expired_files",
     "CommitLog.set_max_message_size",
     # A value that tells of itself what it means.
     "RunningFlags.queue_writeable", "MappedFile.is_lent", "PlugReport.as_planned", "Trial.as_expected",
@@ -77,7 +76,6 @@ def test_no_function_of_the_product_is_there_for_tests_alone():
 
 
 KEPT_MODULES = {
-    "engine.broker.serving": "test suites use this; the README shows it",
     "engine.client.blocking": "programs without an event loop import it themselves",
 }
 """Modules that nothing of the product imports or names whole, and who does."""

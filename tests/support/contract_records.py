@@ -201,6 +201,21 @@ RECORDS: dict[str, Mapping[str, Check]] = {
     },
     "config": {"table": str, "file": OPTIONAL_TEXT, "value": (dict, None)},
     "snapshot": {"source": str, "destination": str, "files": int, "bytes": int, "manifest": str},
+    "request": {
+        "time": int, "connection": str, "server": {"broker", "namesrv"}, "direction": {"in", "out"}, "opaque": int,
+        "code": int, "name": str, "oneWay": bool, "held": bool, "topic": OPTIONAL_TEXT, "queueId": OPTIONAL_NUMBER,
+        "offset": OPTIONAL_NUMBER, "answer": OPTIONAL_NUMBER, "answerName": OPTIONAL_TEXT, "remark": OPTIONAL_TEXT,
+        "ms": (int, float, type(None)), "language": str, "version": int, "fields": dict, "answerFields": dict,
+        "bytes": int, "answerBytes": int, "body": ({"length": int, "sha256": str}, None),
+        "answerBody": ({"length": int, "sha256": str}, None), "broken": ({"reason": str, "bytes": str}, None),
+    },
+    "replayDifference": {
+        "time": int, "name": str, "topic": OPTIONAL_TEXT, "queueId": OPTIONAL_NUMBER, "before": OPTIONAL_TEXT,
+        "now": OPTIONAL_TEXT, "remark": OPTIONAL_TEXT,
+    },
+    "replayed": {
+        "sent": int, "same": int, "differs": int, "oneWay": int, "unanswered": int, "leftOut": int, "byName": dict,
+    },
     "topicStatus": {"topic": str, "queueId": int, "minOffset": int, "maxOffset": int},
 }  # fmt: skip
 

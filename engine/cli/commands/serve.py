@@ -16,7 +16,7 @@ from engine.broker.access import Access
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
-from engine.cli.options import common
+from engine.cli.options import common, number
 from engine.cli.output import Output
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record, tls_of
 from engine.cli.serving import port as a_port
@@ -28,6 +28,8 @@ from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.remoting.connection import bind, port_of
+from engine.remoting.recording import MOST, Recorder, RequestLog
+from engine.remoting.tap import FrameTap, Take
 from engine.remoting.tls import Tls
 from engine.replication.source import HaServer
 
@@ -49,6 +51,15 @@ def register(commands: Any) -> None:
     parser.add_argument("--acl", metavar="plain_acl.yml", help="accounts: requests are signed, and may do what it says")
     parser.add_argument("--without-acl", action="store_true", help="beyond the loopback, too, everybody may everything")
     parser.add_argument("--metrics", type=a_port, metavar="PORT", help="figures for Prometheus, as RocketMQ names them")
+    parser.add_argument(
+        "--log-requests", type=Path, metavar="FILE", help="append each request with its answer as a line of JSON"
+    )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="a new file with every frame whole, for the window and for replay"
+    )
+    parser.add_argument(
+        "--record-limit", type=number, default=MOST, metavar="BYTES", help=f"how large that file gets ({MOST:,})"
+    )
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
     add_opening(parser)
     parser.set_defaults(run=run)
@@ -130,7 +141,9 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
             named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
-            own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said))
+            takes = _kept_requests(args, opened)
+            tap = FrameTap("broker", *takes) if takes else None
+            own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said, takes))
             bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
             store = await asyncio.to_thread(
                 MessageStore, target.path, target.config, disk=kept.store_disk, like=args.like,
@@ -150,6 +163,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     vip=_vip_port(args.host, bound, opened),
                     tls=tls,
                     access=access,
+                    tap=tap,
                 )
             )
             served.broker.slaves = lambda: following.slaves
@@ -159,6 +173,21 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             _say_serving(out, served, own, named, str(args.store), figures)
             said.set()
             await ended.wait()
+
+
+def _kept_requests(args: argparse.Namespace, opened: contextlib.ExitStack | contextlib.AsyncExitStack) -> list[Take]:
+    """Who keeps what goes over the connections, as the arguments say; closed behind everything else."""
+    kept: list[RequestLog | Recorder] = []
+    if args.log_requests:
+        kept.append(RequestLog(args.log_requests))
+    if args.record:
+        try:
+            kept.append(Recorder(args.record, args.record_limit))
+        except FileExistsError:
+            raise UsageError(f"{args.record} is there already: a recording begins a new file") from None
+    for one in kept:
+        opened.callback(one.close)
+    return [one.take for one in kept]
 
 
 def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack) -> socket.socket | None:
@@ -204,7 +233,7 @@ def _say_serving(
 
 @contextlib.asynccontextmanager
 async def _name_server(
-    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event
+    args: argparse.Namespace, tls: Tls | None, out: Output, told_serving: asyncio.Event, takes: list[Take]
 ) -> AsyncIterator[str]:
     """A name server of its own; what changes there is said behind the first line."""
 
@@ -213,5 +242,6 @@ async def _name_server(
             state = {"state": change.word, "brokerName": change.broker, "address": change.address}
             say_record(out, {"type": "broker", **state})
 
-    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told, tls) as server:
+    tap = FrameTap("namesrv", *takes) if takes else None
+    async with ListeningNameServer(None, LOOPBACK, args.namesrv_port, told, tls, tap) as server:
         yield server.address

@@ -2,76 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
-import json
 import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import made_stores
 import pytest
 from failing_reads import FailingDisk
+from served_stores import FREE, a_send, asked, bytes_of, served
 
 from engine.cli.main import main
 from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
-from engine.remoting.connection import connect
 from engine.remoting.frame import Command
-
-FREE = ["--port", "0", "--namesrv-port", "0"]
-
-
-@contextlib.contextmanager
-def served(store: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """The command in a process of its own, and what it said once it accepts."""
-    command = [sys.executable, "-m", "engine.cli", "serve", str(store), *FREE, "--json", *more]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, process.stderr.read() if process.stderr else ""
-        yield process, json.loads(line)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def bytes_of(directory: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file() and path.name != "lock"}
 
 
 def told(*words: str) -> tuple[int, str]:
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         return main(list(words)), err.getvalue()
-
-
-async def _asked(address: str, *requests: Command) -> list[Command]:
-    host, _, port = address.rpartition(":")
-    connection = await connect(host, int(port))
-    try:
-        return [await connection.ask(request) for request in requests]
-    finally:
-        connection.close()
-
-
-def asked(address: str, *requests: Command) -> list[Command]:
-    return asyncio.run(_asked(address, *requests))
-
-
-def a_send(body: bytes) -> Command:
-    fields = {
-        "a": "senders", "b": "Orders", "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1700000000000", "h": "0",
-        "i": "KEYS\x01K1\x02", "j": "0", "k": "false", "m": "false",
-    }  # fmt: skip
-    return Command(310, fields, body=body)
 
 
 def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Path) -> None:
@@ -164,7 +115,7 @@ def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
 def test_accounts_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
     with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, said):
-        (answer,) = asyncio.run(_asked(said["broker"], Command(26)))
+        (answer,) = asked(said["broker"], Command(26))
         assert (answer.code, answer.remark) == (16, "username cannot be null.")
 
 

@@ -1,0 +1,145 @@
+"""``replay``: a recording's requests sent again, into another store or to a broker."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from engine.broker.serving import serving_open
+from engine.cli.keeping import Keeping, add_consent, consented, keeping
+from engine.cli.options import common
+from engine.cli.output import Column, Output
+from engine.cli.serving import address_list
+from engine.cli.writing import WriteTarget, find_target
+from engine.errors import CannotRead, UsageError
+from engine.message_store import MessageStore
+from engine.remoting.exchanges import NAMES, answer_name
+from engine.remoting.recording import Recording
+from engine.remoting.replaying import Replay, Replayed, Sent, exchanges_of
+
+DIFFERENCES = (
+    Column("Time", "time", "time"),
+    Column("Request", "name"),
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "number"),
+    Column("Answered before", "before"),
+    Column("Now", "now"),
+    Column("Remark", "remark", "prose"),
+)
+
+
+def register(commands: Any) -> None:
+    parser = commands.add_parser(
+        "replay", parents=[common(store=False)],
+        help="writes: the requests of a recording (serve --record) sent again, into another store or to a broker",
+    )  # fmt: skip
+    parser.add_argument("recording", metavar="RECORDING", type=Path, help="a file that serve --record wrote")
+    parser.add_argument("--store", metavar="STORE", help="a store, or a directory that is absent or empty")
+    parser.add_argument("--to", type=address_list, metavar="HOST:PORT", help="a broker that runs, instead of a store")
+    parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="these requests only, as SEND_MESSAGE_V2")
+    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    add_consent(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    if (args.store is None) == (args.to is None):
+        raise UsageError("replay needs --store STORE or --to HOST:PORT, one of them")
+    only = [name for name in args.only.split(",") if name]
+    unknown = [name for name in only if name not in NAMES.values()]
+    if unknown:
+        raise UsageError(f"no request is called {', '.join(unknown)}")
+    recording = Recording(args.recording)
+    exchanges = exchanges_of(recording)
+    if recording.left_out:
+        out.say(f"{args.recording} was full: {recording.left_out:,} frames behind its end were not recorded")
+    differ: list[Sent] = []
+
+    def told(sent: Sent) -> None:
+        if not sent.same and sent.before is not None:
+            differ.append(sent)
+
+    def replay(address: str) -> Replay:
+        return Replay(exchanges, address, told, only)
+
+    if args.to is not None:
+        result = asyncio.run(_to_broker(replay(args.to[0]), args.to[0]))
+    else:
+        found = _to_store(args, out, replay, len(exchanges))
+        if found is None:
+            return 1
+        result = found
+    _say(out, result, differ)
+    return 0 if not result.differs and not result.unanswered else 1
+
+
+async def _to_broker(replay: Replay, address: str) -> Replayed:
+    try:
+        return await replay.run()
+    except (OSError, TimeoutError) as error:
+        raise CannotRead(f"the broker at {address} cannot be reached: {str(error) or 'no answer'}") from error
+
+
+def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:
+    target = find_target(args.store, None, args.like)
+    planned = [*target.planned(), f"  {number:,} requests are sent to it again"]
+    if target.exists and not consented(args, planned, empty_log=target.empty_log):
+        return None
+    changes = target.recovery is not None and not target.recovery.changes_nothing
+    with keeping(args, target.path, target.config, wanted=changes) as kept:
+
+        async def served() -> Replayed:
+            async with _broker(args, target, kept) as address:
+                found: Replayed = await replay(address).run()
+                return found
+
+        result = asyncio.run(served())
+    kept.say(out)
+    return result
+
+
+@contextlib.asynccontextmanager
+async def _broker(args: argparse.Namespace, target: WriteTarget, kept: Keeping) -> AsyncIterator[str]:
+    def opened(host: str) -> MessageStore:
+        return MessageStore(
+            target.path, target.config, disk=kept.store_disk, like=args.like, store_host=host, empty_log=args.empty_log
+        )
+
+    async with serving_open(opened) as server:
+        kept.settled = True
+        yield server.address
+
+
+def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
+    rows = [
+        {
+            "type": "replayDifference", "time": sent.exchange.time, "name": sent.exchange.name,
+            "topic": sent.exchange.topic or None, "queueId": sent.exchange.queue_id,
+            "before": None if sent.before is None else answer_name(sent.before),
+            "now": None if sent.now is None else answer_name(sent.now), "remark": sent.remark or None,
+        }
+        for sent in differ
+    ]  # fmt: skip
+    if out.as_json:
+        for row in rows:
+            out.record(row)
+        out.record({
+            "type": "replayed", "sent": result.sent, "same": result.same, "differs": result.differs,
+            "oneWay": result.one_way, "unanswered": result.unanswered, "leftOut": result.left_out,
+            "byName": dict(result.by_name.most_common()),
+        })  # fmt: skip
+        return
+    for row in rows:
+        out.record(row, DIFFERENCES)
+    names = ", ".join(f"{number:,} {name}" for name, number in result.by_name.most_common())
+    out.line(f"{result.sent:,} requests were sent again: {names or 'none'}")
+    out.line(
+        f"{result.same:,} were answered as before, {result.differs:,} otherwise, {result.unanswered:,} not at all; "
+        f"{result.one_way:,} want no answer"
+    )
+    if result.left_out:
+        out.line(f"{result.left_out:,} were left out: not asked of a broker by a client, or not wanted")

@@ -1,0 +1,367 @@
+"""What goes over connections, as values: each frame as it was seen, and a request with its answer as one exchange.
+
+Pure: frames and times come in, records go out. Who sees frames is ``tap.py``; what a request is called stands in
+``codes.py``. The window, the log of requests and replaying read the same values.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from engine.codec.json_dialect import parse
+from engine.remoting.codes import BROKER, NAME_SERVER, SHORT_NAMES, TO_CLIENTS, Answer
+from engine.remoting.frame import Command, Fault, FrameReader
+
+OPENED, CLOSED, CAME, WENT, LATER, BROKEN = range(6)
+"""Kinds of :class:`Seen`: the connection stands, has ended; a frame came, went; went later than in the turn that its
+request came in (a pull that was held); bytes are no frame.
+"""
+NAMES: dict[int, str] = {one.code: one.name for table in (NAME_SERVER, TO_CLIENTS, BROKER) for one in table}
+"""Requests by number: RocketMQ's names."""
+ANSWERS: dict[int, str] = {one.value: one.name for one in Answer}
+HOLDING = frozenset({11, 361, 200050, 200054})
+"""Requests that a broker may hold until a message comes."""
+SENDS = frozenset({10, 310, 320, 324, 325})
+LETTERED = frozenset({310, 320, 325})
+"""Sends whose header fields are letters (protocol 3.1)."""
+MOST_OPEN = 100_000
+"""Requests without an answer that are waited for; the oldest of more are given up."""
+
+
+def request_name(code: int) -> str:
+    """A request's name: the number where nobody knows one."""
+    return NAMES.get(code, str(code))
+
+
+def answer_name(code: int) -> str:
+    """An answer's name: the number where nobody knows one."""
+    return ANSWERS.get(code, str(code))
+
+
+@dataclass(slots=True)
+class Seen:
+    """Something that was seen on a connection. ``time`` is µs since 1970; ``connection`` counts from 1.
+
+    ``data`` is the frame whole; of :data:`OPENED` what :func:`greeting` reads; of :data:`BROKEN` the bytes as far as
+    they came, and ``reason`` why they are no frame. ``command`` has the header; the body stays in ``data``.
+    """
+
+    time: int
+    connection: int
+    kind: int
+    data: bytes = b""
+    command: Command | None = None
+    reason: str = ""
+
+    @property
+    def from_client(self) -> bool:
+        return self.kind in {CAME, BROKEN}
+
+    @property
+    def body(self) -> bytes:
+        """The frame's body, as it went."""
+        return self.data[8 + int.from_bytes(self.data[5:8], "big") :]
+
+
+def command_of(frame: bytes) -> Command | None:
+    """The header of a whole frame as a command, without its body; None where it is no frame."""
+    reader = FrameReader()
+    reader.feed(frame)
+    found = next(reader.commands(), None)
+    if found is None or isinstance(found, Fault):
+        return None
+    found.body = b""
+    return found
+
+
+Server = Literal["broker", "namesrv"]
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """A connection as it was opened: whose it is, and which server has it."""
+
+    peer: str
+    server: str
+
+
+def greeting(data: bytes) -> Greeting:
+    """What :data:`OPENED` tells."""
+    peer, _, server = data.decode("utf-8", "replace").partition(" ")
+    return Greeting(peer, server or "broker")
+
+
+@dataclass(eq=False)
+class Exchange:
+    """A request with its answer, if one has come; ``number`` counts what was seen. A broken frame is one of its own."""
+
+    number: int
+    connection: int
+    peer: str
+    server: str
+    request: Seen
+    answer: Seen | None = None
+    ended: bool = False
+    """The connection has ended, or nobody waits any more: no answer comes."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is bytes that are no frame."""
+        return self.request.kind == BROKEN
+
+    @property
+    def time(self) -> int:
+        """When the request was seen, ms since 1970."""
+        return self.request.time // 1000
+
+    @property
+    def direction(self) -> str:
+        """Who asks: ``in`` a client, ``out`` the server."""
+        return "in" if self.request.from_client else "out"
+
+    @property
+    def command(self) -> Command:
+        """The request's header."""
+        return self.request.command or _NOTHING
+
+    @property
+    def code(self) -> int:
+        return self.command.code
+
+    @property
+    def name(self) -> str:
+        """RocketMQ's name of the request."""
+        return "" if self.broken else request_name(self.code)
+
+    @property
+    def opaque(self) -> int:
+        return self.command.opaque
+
+    @property
+    def one_way(self) -> bool:
+        return self.command.is_one_way
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is still to come."""
+        return not (self.broken or self.one_way or self.ended or self.answer is not None)
+
+    @property
+    def held(self) -> bool:
+        """Whether the server keeps, or kept, a pull until something came."""
+        if self.code not in HOLDING:
+            return False
+        return self.waits if self.answer is None else self.answer.kind == LATER
+
+    @property
+    def ms(self) -> float | None:
+        """From the request to its answer; None as long as there is none."""
+        return None if self.answer is None else (self.answer.time - self.request.time) / 1000
+
+    @property
+    def answer_code(self) -> int | None:
+        return None if self.answer is None or self.answer.command is None else self.answer.command.code
+
+    @property
+    def bytes(self) -> int:
+        """Of the request's frame and its answer's."""
+        return len(self.request.data) + (len(self.answer.data) if self.answer is not None else 0)
+
+    def field(self, *names: str) -> str | None:
+        """The first of the request's header fields that is there; letters stand for their long names."""
+        fields = self.long_fields
+        return next((fields[name] for name in names if name in fields), None)
+
+    @cached_property
+    def long_fields(self) -> dict[str, str]:
+        """The request's header fields under their long names."""
+        fields = self.command.fields
+        if self.code not in LETTERED:
+            return fields
+        return {SHORT_NAMES.get(name, name): value for name, value in fields.items()}
+
+    @property
+    def answer_fields(self) -> dict[str, str]:
+        return self.answer.command.fields if self.answer is not None and self.answer.command is not None else {}
+
+    @property
+    def topic(self) -> str:
+        return self.field("topic", "originTopic") or ""
+
+    @property
+    def group(self) -> str:
+        return self.field("consumerGroup", "producerGroup", "group", "groupName") or ""
+
+    @property
+    def queue_id(self) -> int | None:
+        """The queue that is asked for; of a send the one that was written."""
+        written = self.answer_fields.get("queueId") if self.code in SENDS else None
+        return whole(written or self.field("queueId"))
+
+    @property
+    def offset(self) -> int | None:
+        """Queue offset: where a pull reads, what a send wrote, what a group has read."""
+        if self.code in SENDS:
+            return whole(self.answer_fields.get("queueOffset"))
+        told = self.field("queueOffset", "commitOffset")
+        if told is None and self.answer_code == 0:
+            told = self.answer_fields.get("offset")
+        return whole(told)
+
+    @property
+    def written_at(self) -> int | None:
+        """Physical offset of the unit that a send wrote: the end of its answer's ``msgId``."""
+        told = self.answer_fields.get("msgId", "") if self.code in SENDS else ""
+        with contextlib.suppress(ValueError):
+            return int(told.split(",")[0][-16:], 16) if len(told.split(",")[0]) >= 32 else None
+        return None
+
+
+_NOTHING = Command(0)
+
+
+def whole(text: str | None) -> int | None:
+    """A number's text; None for what is none."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+class Exchanges:
+    """Ties answers to requests as frames are seen: :meth:`take` one after the other."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[int, bool, int], Exchange] = OrderedDict()
+        self.connections: dict[int, Greeting] = {}
+        self.taken = 0
+
+    def take(self, seen: Seen) -> Iterator[Exchange]:
+        """The exchanges that begin with it, or are complete with it."""
+        if seen.kind == OPENED:
+            self.connections[seen.connection] = greeting(seen.data)
+        elif seen.kind == CLOSED:
+            yield from self._ended(seen.connection)
+        elif seen.kind == BROKEN:
+            yield self._new(seen)
+        elif seen.command is not None and seen.command.is_answer:
+            key = seen.connection, not seen.from_client, seen.command.opaque
+            found = self._open.pop(key, None)
+            if found is not None:
+                found.answer = seen
+                yield found
+        elif seen.command is not None:
+            made = self._new(seen)
+            if made.waits:
+                self._open[seen.connection, seen.from_client, seen.command.opaque] = made
+            yield made
+            if len(self._open) > MOST_OPEN:
+                _, old = self._open.popitem(last=False)
+                old.ended = True
+                yield old
+
+    def give_up(self) -> Iterator[Exchange]:
+        """Nothing more comes: those without an answer."""
+        for connection in {key[0] for key in self._open}:
+            yield from self._ended(connection)
+
+    def _new(self, seen: Seen) -> Exchange:
+        self.taken += 1
+        told = self.connections.get(seen.connection, _UNKNOWN)
+        return Exchange(self.taken, seen.connection, told.peer, told.server, seen)
+
+    def _ended(self, connection: int) -> Iterator[Exchange]:
+        for key in [key for key in self._open if key[0] == connection]:
+            found = self._open.pop(key)
+            found.ended = True
+            yield found
+
+
+_UNKNOWN = Greeting("", "broker")
+
+
+def request_record(exchange: Exchange) -> dict[str, Any]:
+    """An exchange as the record ``request``: bodies by length and digest."""
+    answer, command = exchange.answer, exchange.command
+    told = answer.command if answer is not None else None
+    code = exchange.answer_code
+    return {
+        "type": "request",
+        "time": exchange.time,
+        "connection": exchange.peer,
+        "server": exchange.server,
+        "direction": exchange.direction,
+        "opaque": exchange.opaque,
+        "code": exchange.code,
+        "name": exchange.name,
+        "oneWay": exchange.one_way,
+        "held": exchange.held,
+        "topic": exchange.topic or None,
+        "queueId": exchange.queue_id,
+        "offset": exchange.offset,
+        "answer": code,
+        "answerName": None if code is None else answer_name(code),
+        "remark": told.remark if told is not None else None,
+        "ms": exchange.ms,
+        "language": command.language,
+        "version": command.version,
+        "fields": command.fields,
+        "answerFields": exchange.answer_fields,
+        "bytes": len(exchange.request.data),
+        "answerBytes": len(answer.data) if answer is not None else 0,
+        "body": None if exchange.broken else digest(exchange.request.body),
+        "answerBody": digest(answer.body) if answer is not None else None,
+        "broken": {"reason": exchange.request.reason, "bytes": base64.b64encode(exchange.request.data).decode()}
+        if exchange.broken
+        else None,
+    }
+
+
+def digest(body: bytes) -> dict[str, Any] | None:
+    """Length and SHA-256 of a body; None where there is none."""
+    return {"length": len(body), "sha256": hashlib.sha256(body).hexdigest()} if body else None
+
+
+@dataclass(slots=True)
+class Talker:
+    """A client as its heartbeats tell it: ``groups`` are what it sends and consumes for."""
+
+    client_id: str = ""
+    language: str = ""
+    version: int = 0
+    producers: tuple[str, ...] = ()
+    consumers: tuple[str, ...] = ()
+
+    def hear(self, exchange: Exchange) -> None:
+        """Take what a request of it tells of it."""
+        command = exchange.command
+        if not self.language:
+            self.language, self.version = command.language, command.version
+        if exchange.code == 34:
+            self.language, self.version = command.language, command.version
+            self._beat(exchange.request.body)
+        elif (group := exchange.group) and exchange.code in SENDS and group not in self.producers:
+            self.producers += (group,)
+        elif group and exchange.code in HOLDING and group not in self.consumers:
+            self.consumers += (group,)
+
+    def _beat(self, body: bytes) -> None:
+        told = parse(body).value
+        if not isinstance(told, dict):
+            return
+        self.client_id = str(told.get("clientID") or self.client_id)
+        self.producers = _groups(told.get("producerDataSet")) or self.producers
+        self.consumers = _groups(told.get("consumerDataSet")) or self.consumers
+
+
+def _groups(told: object) -> tuple[str, ...]:
+    found = told if isinstance(told, list) else []
+    names = [str(one.get("groupName") or "") for one in found if isinstance(one, dict)]
+    return tuple(sorted(name for name in names if name and name != "CLIENT_INNER_PRODUCER"))

@@ -1,0 +1,124 @@
+"""A recording: every frame of a server's connections whole, as a file that can be shown and sent again.
+
+A line that names the format, then one item after another, big-endian: µs since 1970 (8 bytes), connection (4), kind (1;
+:mod:`engine.remoting.exchanges`), bytes of the reason (2), bytes of the data (4), reason, data. Kind 255 ends it: its
+reason is how many items were left out once the file was full. A file that ends in the middle of an item (a process was
+killed) is read up to there.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from engine.errors import CannotRead
+from engine.remoting.exchanges import BROKEN, CAME, LATER, WENT, Exchanges, Seen, command_of, request_record
+from engine.remoting.frame import LARGEST
+
+MAGIC = b"storescope requests 1\n"
+MOST = 256 << 20
+"""Bytes of a recording beyond which nothing more is written into it."""
+_ITEM = struct.Struct(">qIBHI")
+_END = 255
+_FRAMES = frozenset({CAME, WENT, LATER})
+
+
+def packed(items: Iterable[Seen]) -> bytes:
+    """The items as they stand in a recording."""
+    pieces = []
+    for seen in items:
+        reason = seen.reason.encode("utf-8", "replace")[:0xFFFF]
+        pieces += [
+            _ITEM.pack(seen.time, seen.connection, seen.kind, len(reason), len(seen.data)), reason, seen.data
+        ]  # fmt: skip
+    return b"".join(pieces)
+
+
+def unpacked(source: BinaryIO) -> Iterator[Seen]:
+    """The items behind the first line. Raises :class:`CannotRead` where they are none."""
+    while len(head := source.read(_ITEM.size)) == _ITEM.size:
+        at, connection, kind, reasons, size = _ITEM.unpack(head)
+        if size > LARGEST or (kind > BROKEN and kind != _END):
+            raise CannotRead(f"the recording holds no item before byte {source.tell():,}: kind {kind}, {size:,} bytes")
+        told, data = source.read(reasons), source.read(size)
+        if len(told) < reasons or len(data) < size:
+            return
+        reason = told.decode("utf-8", "replace")
+        command = command_of(data) if kind in _FRAMES else None
+        yield Seen(at, connection, kind, data, command, reason)
+
+
+class Recorder:
+    """Writes a recording into a new file; :meth:`take` one item after the other, :meth:`close` at the end. Raises
+    ``OSError``: ``FileExistsError`` where something is there.
+    """
+
+    def __init__(self, path: Path, most: int = MOST) -> None:
+        self._file = path.open("xb")
+        self._file.write(MAGIC)
+        self._room = most - len(MAGIC)
+        self.left_out = 0
+
+    def take(self, seen: Seen) -> None:
+        """One more, as long as there is room."""
+        item = packed([seen])
+        if self.left_out or len(item) > self._room:
+            self.left_out += 1
+            return
+        self._room -= len(item)
+        self._file.write(item)
+
+    def close(self) -> None:
+        """The end: what was left out is noted."""
+        if not self._file.closed:
+            left = str(self.left_out)
+            self._file.write(packed([Seen(time.time_ns() // 1000, 0, _END, b"", None, left)]))
+            self._file.close()
+
+
+class RequestLog:
+    """Appends each exchange to a file as a line of JSON, once it is complete; bodies by length and digest. Raises
+    ``OSError``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
+        self._exchanges = Exchanges()
+
+    def take(self, seen: Seen) -> None:
+        """One more frame."""
+        for exchange in self._exchanges.take(seen):
+            if not exchange.waits:
+                self._file.write(json.dumps(request_record(exchange), ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        """The end: what has no answer yet gets a line without one."""
+        if not self._file.closed:
+            for exchange in self._exchanges.give_up():
+                self._file.write(json.dumps(request_record(exchange), ensure_ascii=False) + "\n")
+            self._file.close()
+
+
+class Recording:
+    """A file of :class:`Recorder`, item by item. ``left_out`` is known behind the last: items for which the file had no
+    room; None where its end is missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out: int | None = None
+
+    def __iter__(self) -> Iterator[Seen]:
+        """Every item. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
+        with self.path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise CannotRead(f"{self.path} is no recording of requests")
+            for seen in unpacked(file):
+                if seen.kind == _END:
+                    self.left_out = int(seen.reason) if seen.reason.isdecimal() else 0
+                else:
+                    yield seen

@@ -1,0 +1,172 @@
+"""A recording's requests sent again, into another broker: in their order, each connection of its own.
+
+A request waits for the answer of the one before it, except behind pulls that were held, and one-way requests. Where a
+request names what only the first store knew (the place of a half message, of a message that is sent back or looked
+for), it is told the place that the message has now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from engine.remoting.codes import Answer
+from engine.remoting.connection import Connection, connect
+from engine.remoting.exchanges import HOLDING, SENDS, Exchange, Exchanges, Seen
+from engine.remoting.frame import Command
+
+PATIENCE = 20.0
+"""Seconds that an answer is waited for: a broker holds a pull for 15."""
+AGAIN, PAUSE = 2.0, 0.05
+"""Seconds for which a pull that found messages then is asked until it finds some, and those between two tries."""
+_NOT_YET = frozenset({Answer.PULL_NOT_FOUND, Answer.PULL_RETRY_IMMEDIATELY, Answer.PULL_OFFSET_MOVED})
+_PLACES = {33: ("offset",), 36: ("offset",), 37: ("commitLogOffset",)}
+"""Requests that name a physical offset, and the fields in which they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
+
+    exchange: Exchange
+    before: int | None
+    now: int | None
+    remark: str = ""
+
+    @property
+    def same(self) -> bool:
+        return self.before == self.now
+
+
+@dataclass
+class Replayed:
+    """What came of it. ``left_out``: what the other side had asked, what went to a name server, what was not wanted."""
+
+    sent: int = 0
+    same: int = 0
+    differs: int = 0
+    one_way: int = 0
+    unanswered: int = 0
+    left_out: int = 0
+    by_name: Counter[str] = field(default_factory=Counter)
+
+
+def exchanges_of(items: Iterable[Seen]) -> list[Exchange]:
+    """A recording's exchanges, in the order of their requests."""
+    table = Exchanges()
+    found: dict[int, Exchange] = {}
+    for seen in items:
+        for exchange in table.take(seen):
+            found[exchange.number] = exchange
+    return list(found.values())
+
+
+class Replay:
+    """Sends ``exchanges`` to the broker at ``address`` (``host:port``); ``told`` hears of each that has its answer."""
+
+    def __init__(
+        self, exchanges: Iterable[Exchange], address: str, told: Callable[[Sent], None] = lambda _sent: None,
+        only: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self._exchanges = exchanges
+        self._host, _, port = address.rpartition(":")
+        self._port = int(port)
+        self._told = told
+        self._only = frozenset(only)
+        self._connections: dict[int, Connection] = {}
+        self._places: dict[int, int] = {}
+        """Physical offsets of messages: where they were, and are now."""
+        self._entries: dict[int, str] = {}
+        """Of half messages, by where they were: the queue offsets that they have now."""
+        self.result = Replayed()
+
+    async def run(self) -> Replayed:
+        """All of it. Raises ``OSError`` where nobody listens."""
+        late: set[asyncio.Task[None]] = set()
+        try:
+            for exchange in self._exchanges:
+                if not self._wanted(exchange):
+                    self.result.left_out += 1
+                    continue
+                connection = await self._connection(exchange.connection)
+                self.result.sent += 1
+                self.result.by_name[exchange.name] += 1
+                command = self._again(exchange)
+                if exchange.one_way:
+                    connection.send(command)
+                    self.result.one_way += 1
+                    await asyncio.sleep(0)
+                elif exchange.held or exchange.answer is None:
+                    late.add(asyncio.create_task(self._ask(connection, exchange, command)))
+                    await asyncio.sleep(0)
+                else:
+                    await self._ask(connection, exchange, command)
+            if late:
+                await asyncio.wait(late)
+        finally:
+            for task in late:
+                task.cancel()
+            for connection in self._connections.values():
+                connection.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await asyncio.gather(*(one.closed.wait() for one in self._connections.values()))
+        return self.result
+
+    def _wanted(self, exchange: Exchange) -> bool:
+        if exchange.broken or exchange.direction == "out" or exchange.server != "broker":
+            return False
+        return not self._only or exchange.name in self._only
+
+    async def _connection(self, number: int) -> Connection:
+        found = self._connections.get(number)
+        if found is None or found.closed.is_set():
+            found = self._connections[number] = await connect(self._host, self._port, _silent)
+        return found
+
+    def _again(self, exchange: Exchange) -> Command:
+        command = replace(exchange.command, fields=dict(exchange.command.fields), body=exchange.request.body)
+        for name in _PLACES.get(exchange.code, ()):
+            before = exchange.command.fields.get(name, "")
+            if before.isdecimal() and int(before) in self._places:
+                command.fields[name] = str(self._places[int(before)])
+                if exchange.code == 37 and (now := self._entries.get(int(before))) is not None:
+                    command.fields["tranStateTableOffset"] = now
+        return command
+
+    async def _ask(self, connection: Connection, exchange: Exchange, command: Command) -> None:
+        before = exchange.answer_code
+        try:
+            answer = await connection.ask(command, PATIENCE)
+            loop, found = asyncio.get_running_loop(), exchange.code in HOLDING and before == 0
+            until = loop.time() + AGAIN
+            while found and answer.code in _NOT_YET and loop.time() < until:
+                await asyncio.sleep(PAUSE)  # what was sent just now is dispatched soon
+                answer = await connection.ask(command, PATIENCE)
+        except (TimeoutError, ConnectionError) as error:
+            self.result.unanswered += 1
+            self._told(Sent(exchange, before, None, str(error) or "no answer came in time"))
+            return
+        sent = Sent(exchange, before, answer.code, answer.remark or "")
+        if before is not None:
+            self.result.same += sent.same
+            self.result.differs += not sent.same
+        self._remember(exchange, answer)
+        self._told(sent)
+
+    def _remember(self, exchange: Exchange, answer: Command) -> None:
+        """Where a message that was sent stood, and where it stands now."""
+        if exchange.code not in SENDS or (was := exchange.written_at) is None:
+            return
+        told = answer.fields.get("msgId", "").split(",")[0]
+        with contextlib.suppress(ValueError):
+            self._places[was] = int(told[-16:], 16)
+        if "queueOffset" in answer.fields:
+            self._entries[was] = answer.fields["queueOffset"]
+
+
+def _silent(_request: Command, _connection: Connection) -> None:
+    """What the broker asks on its own is heard, and not answered."""

@@ -1,0 +1,124 @@
+"""``storescope replay``, and what ``serve --record`` and ``--log-requests`` write for it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import contract_records
+import recorded_requests
+from brokers import run
+from failing_reads import FailingDisk
+from served_stores import FREE, a_send, asked, bytes_of, served
+
+from engine.broker.serving import serving_store
+from engine.cli.main import main
+from engine.mapped.reading import read_through
+from engine.message_store import MessageStore
+from engine.remoting.recording import Recorder
+
+
+def told(*words: object) -> tuple[int, list[dict[str, Any]], str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(out):
+        code = main([*map(str, words), "--json"])
+    records = [json.loads(line) for line in out.getvalue().splitlines()]
+    for record in records:
+        assert record["type"] == "unreadable" or not contract_records.complaints(record), record
+    return code, records, err.getvalue()
+
+
+def recorded(folder: Path) -> Path:
+    recorder = Recorder(folder / "talk.requests")
+    recorded_requests.seen_in_a_talk(folder / "first", recorder.take)
+    recorder.close()
+    return folder / "talk.requests"
+
+
+def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
+    log, recording = tmp_path / "requests.jsonl", tmp_path / "talk.requests"
+    more = ("--log-requests", str(log), "--record", str(recording))
+    with served(tmp_path / "store", *more) as (process, record):
+        asked(record["broker"], a_send(b"first"), a_send(b"second"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert [line["answerName"] for line in lines if line["name"] == "SEND_MESSAGE_V2"] == ["SUCCESS", "SUCCESS"]
+    assert {line["server"] for line in lines} == {"broker", "namesrv"}  # the broker registers with the name server
+    code, records, _ = told("replay", recording, "--store", tmp_path / "again")
+    assert code == 0
+    assert (records[-1]["sent"], records[-1]["same"], records[-1]["differs"]) == (2, 2, 0)
+    with MessageStore(tmp_path / "again") as store:
+        assert store.max_offset_in_queue("Orders", 0) == 2
+
+
+def test_what_is_answered_otherwise_is_a_row_and_the_exit_code(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    code, records, _ = told(
+        "replay", recording, "--store", tmp_path / "again", "--only", "END_TRANSACTION,PULL_MESSAGE"
+    )
+    assert code == 1
+    assert [record["type"] for record in records] == ["replayDifference"] * (len(records) - 1) + ["replayed"]
+    assert {record["name"] for record in records[:-1]} <= {"END_TRANSACTION", "PULL_MESSAGE"}
+    assert records[0]["before"] == "SUCCESS"
+    assert records[-1]["byName"] == {"PULL_MESSAGE": 3, "END_TRANSACTION": 1}
+
+
+def test_a_running_broker_is_sent_to(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+
+    async def sent() -> None:
+        import asyncio
+
+        async with serving_store(tmp_path / "again", port=0) as server:
+            code, records, _ = await asyncio.to_thread(told, "replay", recording, "--to", server.address)
+            assert (code, records[-1]["sent"]) == (0, 11), records
+
+    run(sent)
+
+
+def test_a_store_that_exists_is_asked_for_first(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    before = bytes_of(tmp_path / "first")
+    code, records, said = told("replay", recording, "--store", tmp_path / "first")
+    assert (code, records) == (2, [])
+    assert "--yes" in said
+    assert bytes_of(tmp_path / "first") == before
+    code, records, _ = told("replay", recording, "--store", tmp_path / "first", "--yes")
+    assert (code, records[-1]["sent"]) == (0, 11), records
+
+
+def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    recording = recorded(tmp_path)
+    before = bytes_of(tmp_path / "first")
+    with read_through(FailingDisk(tmp_path / "first" / "commitlog", "open", 0, "EACCES")):
+        code, _, said = told("replay", recording, "--store", tmp_path / "first", "--yes")
+    assert code == 3, said
+    assert bytes_of(tmp_path / "first") == before
+
+
+def test_what_cannot_be_replayed_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("hello")
+    for words, expected in (
+        ((tmp_path / "no", "--store", tmp_path / "s"), "is no recording"),
+        ((tmp_path / "absent", "--store", tmp_path / "s"), "absent"),
+        ((recorded(tmp_path), "--to", "127.0.0.1:1"), "cannot be reached"),
+        ((tmp_path / "no",), "needs --store STORE or --to HOST:PORT"),
+        ((tmp_path / "no", "--store", "s", "--only", "SEND"), "no request is called SEND"),
+    ):
+        code, _, said = told("replay", *words)
+        assert code in {2, 3}
+        assert expected in said
+        assert len(said.strip().splitlines()) == 1
+
+
+def test_a_recording_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("mine")
+    code, _, said = told("serve", tmp_path / "store", *FREE, "--record", tmp_path / "there")
+    assert code == 2
+    assert "is there already" in said
+    assert (tmp_path / "there").read_text() == "mine"

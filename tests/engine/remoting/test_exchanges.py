@@ -1,0 +1,132 @@
+"""Requests with their answers, as a tap on a broker sees them."""
+
+from __future__ import annotations
+
+import pytest
+import recorded_requests
+
+from engine.remoting.exchanges import (
+    BROKEN,
+    CAME,
+    CLOSED,
+    OPENED,
+    WENT,
+    Exchange,
+    Exchanges,
+    Seen,
+    Talker,
+    answer_name,
+    request_name,
+    request_record,
+)
+from engine.remoting.frame import ANSWER, Command, encode
+from engine.remoting.replaying import exchanges_of
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> list[Exchange]:
+    return exchanges_of(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
+
+
+def a_frame(command: Command, kind: int = CAME, time: int = 0, connection: int = 1) -> Seen:
+    return Seen(time, connection, kind, b"".join(encode(command)), command)
+
+
+def named(talked: list[Exchange], name: str) -> list[Exchange]:
+    return [one for one in talked if one.name == name]
+
+
+def test_every_request_is_there_once_with_its_answer(talked: list[Exchange]) -> None:
+    names = [one.name for one in talked if one.direction == "in"]
+    assert names == [
+        "HEART_BEAT", "SEND_MESSAGE", "SEND_MESSAGE", "SEND_MESSAGE", "PULL_MESSAGE", "PULL_MESSAGE", "SEND_MESSAGE",
+        "PULL_MESSAGE", "UPDATE_CONSUMER_OFFSET", "SEND_MESSAGE", "END_TRANSACTION",
+    ]  # fmt: skip
+    assert all(one.answer is not None for one in talked if not one.one_way)
+    assert not any(one.waits for one in talked)
+
+
+def test_a_send_tells_where_it_wrote(talked: list[Exchange]) -> None:
+    first, second, *_ = named(talked, "SEND_MESSAGE")
+    assert (first.topic, first.queue_id, first.offset, first.group) == ("Orders", 0, 0, "senders")
+    assert first.written_at == 0
+    assert second.offset == 1
+    assert second.written_at is not None
+    assert second.written_at > 0
+    assert second.ms is not None
+    assert second.ms >= 0
+
+
+def test_a_held_pull_is_told_from_one_that_was_answered_at_once(talked: list[Exchange]) -> None:
+    at_once, held, refused = named(talked, "PULL_MESSAGE")
+    assert (at_once.held, held.held, refused.held) == (False, True, False)
+    assert (held.offset, held.answer_code) == (3, 0)
+    assert answer_name(refused.answer_code or 0) == "TOPIC_NOT_EXIST"
+
+
+def test_what_the_broker_asks_goes_the_other_way(talked: list[Exchange]) -> None:
+    (told,) = named(talked, "NOTIFY_CONSUMER_IDS_CHANGED")
+    assert (told.direction, told.one_way, told.group) == ("out", True, "readers")
+
+
+def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> None:
+    record = request_record(named(talked, "SEND_MESSAGE")[0])
+    assert record["body"]["length"] == 5
+    assert len(record["body"]["sha256"]) == 64
+    assert (record["type"], record["code"], record["answerName"]) == ("request", 10, "SUCCESS")
+    assert record["fields"]["topic"] == "Orders"
+    assert record["bytes"] > 100
+
+
+def test_letters_of_a_short_send_stand_for_their_fields() -> None:
+    (one,) = Exchanges().take(a_frame(Command(310, {"a": "g", "b": "T", "e": "3"})))
+    assert (one.topic, one.group, one.queue_id) == ("T", "g", 3)
+
+
+def test_answers_find_the_request_of_their_side() -> None:
+    """Both sides count their opaques: the same number means two requests."""
+    table = Exchanges()
+    (ours,) = table.take(a_frame(Command(34, opaque=5)))
+    (theirs,) = table.take(a_frame(Command(39, opaque=5), WENT))
+    answer = Command(0, opaque=5, flag=ANSWER)
+    assert list(table.take(a_frame(answer, CAME, 2000))) == [theirs]
+    assert list(table.take(a_frame(answer, WENT, 3000))) == [ours]
+    assert (theirs.ms, ours.ms) == (2.0, 3.0)
+    assert list(table.take(a_frame(answer, WENT))) == []
+
+
+def test_a_connection_that_ends_leaves_no_one_waiting() -> None:
+    table = Exchanges()
+    list(table.take(Seen(0, 1, OPENED, b"10.0.0.1:5 namesrv")))
+    (asked,) = table.take(a_frame(Command(105, {"topic": "T"}, opaque=1)))
+    assert (asked.peer, asked.server, asked.waits) == ("10.0.0.1:5", "namesrv", True)
+    assert list(table.take(Seen(1, 1, CLOSED))) == [asked]
+    assert (asked.waits, asked.ms, asked.answer_code) == (False, None, None)
+
+
+def test_broken_bytes_are_an_exchange_of_their_own() -> None:
+    (broken,) = Exchanges().take(Seen(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
+    assert (broken.broken, broken.name, broken.waits) == (True, "", False)
+    assert request_record(broken)["broken"]["reason"] == "no frame"
+
+
+def test_a_client_is_who_its_heartbeat_says(talked: list[Exchange]) -> None:
+    talker = Talker()
+    for one in talked:
+        if one.direction == "in":
+            talker.hear(one)
+    assert (talker.client_id, talker.producers, talker.consumers) == ("10.0.0.1@7", ("senders",), ("readers",))
+    assert talker.language == "JAVA"
+
+
+def test_a_heartbeat_that_is_no_json_tells_nothing() -> None:
+    talker = Talker()
+    command = Command(34, body=b"{no", version=399)
+    (one,) = Exchanges().take(a_frame(command))
+    talker.hear(one)
+    assert (talker.client_id, talker.version) == ("", 399)
+
+
+def test_numbers_without_a_name_stand_for_themselves() -> None:
+    assert (request_name(310), request_name(987_654)) == ("SEND_MESSAGE_V2", "987654")
+    assert (answer_name(0), answer_name(4711)) == ("SUCCESS", "4711")

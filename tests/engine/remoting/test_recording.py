@@ -1,0 +1,87 @@
+"""Recordings: what is written is read, whatever is cut off; a bound that says what it left out; the log of requests."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import contract_records
+import pytest
+import recorded_requests
+
+from engine.errors import CannotRead
+from engine.remoting.exchanges import BROKEN, CAME, OPENED, Seen
+from engine.remoting.frame import Command, encode
+from engine.remoting.recording import MAGIC, Recorder, Recording, RequestLog, packed, unpacked
+
+COMMAND = Command(34, opaque=3, language="GO", version=397)
+ITEMS = [
+    Seen(1_700_000_000_000_000, 1, OPENED, b"127.0.0.1:4711 broker"),
+    Seen(1_700_000_000_000_001, 1, CAME, b"".join(encode(COMMAND)), COMMAND),
+    Seen(1_700_000_000_000_002, 1, BROKEN, b"GET", None, "no frame"),
+]
+
+
+def test_items_go_and_come_back() -> None:
+    assert list(unpacked(io.BytesIO(packed(ITEMS)))) == ITEMS
+
+
+def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "talk.requests")
+    for item in ITEMS:
+        recorder.take(item)
+    recorder.close()
+    recorder.close()
+    recording = Recording(tmp_path / "talk.requests")
+    assert (list(recording), recording.left_out) == (ITEMS, 0)
+
+
+def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    whole = MAGIC + packed(ITEMS)
+    for length in range(len(MAGIC), len(whole)):
+        (tmp_path / "cut").write_bytes(whole[:length])
+        recording = Recording(tmp_path / "cut")
+        found = list(recording)
+        assert found == ITEMS[: len(found)]
+        assert recording.left_out is None
+
+
+def test_a_full_recording_says_what_it_left_out(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "full", len(MAGIC) + len(packed(ITEMS[:2])))
+    for item in [*ITEMS, *ITEMS]:
+        recorder.take(item)
+    recorder.close()
+    recording = Recording(tmp_path / "full")
+    assert list(recording) == ITEMS[:2]
+    assert recording.left_out == 4
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "no").write_bytes(b"{}\n")
+    with pytest.raises(CannotRead, match="is no recording"):
+        list(Recording(tmp_path / "no"))
+    (tmp_path / "spoilt").write_bytes(MAGIC + b"\xff" * 100)
+    with pytest.raises(CannotRead, match="holds no item before byte"):
+        list(Recording(tmp_path / "spoilt"))
+
+
+def test_a_recording_begins_a_new_file(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("mine")
+    with pytest.raises(FileExistsError):
+        Recorder(tmp_path / "there")
+
+
+def test_the_log_has_a_line_for_each_exchange(tmp_path: Path) -> None:
+    log = RequestLog(tmp_path / "requests.jsonl")
+    recorded_requests.seen_in_a_talk(tmp_path / "store", log.take)
+    log.take(ITEMS[0])
+    log.take(ITEMS[1])
+    log.close()
+    lines = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text("utf-8").splitlines()]
+    for line in lines:
+        assert not contract_records.complaints(line), line
+    assert [line["name"] for line in lines].count("PULL_MESSAGE") == 3
+    assert [line["held"] for line in lines if line["name"] == "PULL_MESSAGE"] == [False, True, False]
+    last = lines[-1]
+    assert (last["name"], last["answer"], last["ms"], last["language"]) == ("HEART_BEAT", None, None, "GO")
