@@ -117,3 +117,13 @@ class Works:
 
     def cancel(self, number: int) -> None:
         self.cancelled.append(number)
+
+
+def rebalanced() -> list[ClusterState]:
+    """Half a minute in which C2 leaves, its queues have no owner for three readings, and then C1 has them; at last an
+    idle one comes.
+    """
+    whole = [small(second) for second in range(16)]
+    whole += [small(second, owns={C1: A[:2], C3: B}) for second in (16, 17, 18)]
+    whole += [small(second, owns={C1: A, C3: B}) for second in range(19, 40)]
+    return [*whole, *(small(second, owns={C1: A, C3: B, C2: ()}) for second in range(40, 60))]

@@ -6,6 +6,7 @@ short name and colour as long as it is there; one that goes keeps its place for 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from ipaddress import IPv6Address
 from typing import Literal
 
 from engine.cluster.state import ClusterState, Queue
+from viewer.cluster.rebalance import MOST_MOMENTS, Moment, moment_of
 from viewer.cluster.rows import (
     MANY,
     SMALL_CLIENTS,
@@ -27,6 +29,7 @@ from viewer.cluster.rows import (
     TopicRow,
     broker_rows,
     group_rows,
+    of_users,
     producer_rows,
     topic_rows,
 )
@@ -39,10 +42,12 @@ WINDOW = 10_000
 STAYS = 10_000
 """Ms that a client that went keeps its place."""
 MINUTE = 60_000
+KEPT, KEPT_QUEUES = 1_800, 60_000
+"""Readings that can be gone back to, at most, and queues in all of them together: larger clusters keep fewer."""
 EVERY = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds between two readings that can be chosen."""
 ONLY = ("behind", "orphan", "idle", "two")
-Standing = Literal["off", "connecting", "live", "paused", "failed"]
+Standing = Literal["off", "connecting", "live", "paused", "failed", "replay"]
 ChosenKind = Literal["", "names", "broker", "topic", "queue", "group", "client", "producer"]
 
 
@@ -116,7 +121,17 @@ class Chosen:
     queue: Queue | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened: a client joins or left, a broker registers or is gone."""
+
+    at: int
+    what: Literal["joins", "left", "registers", "gone"]
+    who: str
+
+
 NOTHING = Chosen()
+MOST_MARKS = 500
 
 
 class ClusterModel:
@@ -145,8 +160,19 @@ class ClusterModel:
         """The same without the filter."""
         self.minutes: dict[tuple[str, str], deque[tuple[int, float | None]]] = {}
         """A minute of rates, (ms, messages a second): of (group, client), (group, "") and ("", topic)."""
-        self._states: deque[ClusterState] = deque()
+        self.kept: deque[ClusterState] = deque()
+        """Readings that can be gone back to, the newest last."""
+        self.at: int | None = None
+        """The time that is shown (ms); None: the newest."""
+        self.recording = ""
+        """The name of the recording that is shown, where one is."""
+        self.moments: dict[str, deque[Moment]] = {}
+        """Of each group what its timeline is made of."""
         self._badges: dict[str, Badge] = {}
+        self._named: dict[str, Badge] = {}
+        """Each client's badge, the last one of those that went too: a name is nobody else's later."""
+        self.marks: list[Mark] = []
+        """What happened, for the slider."""
         self._left: dict[str, int] = {}
         self._gone_clients: dict[tuple[str, str], tuple[int, ClientRow]] = {}
         self._gone_producers: dict[str, tuple[int, ProducerRow]] = {}
@@ -156,7 +182,7 @@ class ClusterModel:
     def begin(self, addresses: Sequence[str]) -> None:
         """Another cluster is asked from now on; what was known of the last one is forgotten."""
         address = ";".join(addresses)
-        if address != self.address:
+        if address != self.address or self.recording:
             self._forget()
         self.address, self.standing, self.fault = address, "connecting", ""
 
@@ -182,6 +208,11 @@ class ClusterModel:
         """Whether what is shown is not from now."""
         return self.state is not None and self.standing in {"off", "paused", "failed"}
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The time of which readings are kept, ms."""
+        return (self.kept[0].at, self.kept[-1].at) if self.kept else (0, 0)
+
     # ---- what comes --------------------------------------------------------------------------------------------------
 
     def take(self, look: Look) -> list[Question]:
@@ -194,14 +225,65 @@ class ClusterModel:
         if self.fault and not state.brokers:
             self.standing = "failed"
             return new
-        self._states.append(state)
-        while len(self._states) > 2 and state.at - self._states[1].at >= WINDOW:
-            self._states.popleft()
-        self.state = state
+        self._keep(state)
         self._name(state)
-        self._draw()
-        self._remember()
+        if self.at is None:
+            self.state = state
+            self._draw()
+            self._remember()
         return new
+
+    def _keep(self, state: ClusterState) -> None:
+        """For going back, and for the timeline of each group."""
+        self._mark(state)
+        self.kept.append(state)
+        most = max(KEPT_QUEUES // max(len(state.queues), 1), 2 * WINDOW // 1000)
+        while len(self.kept) > min(KEPT, most):
+            self.kept.popleft()
+        by_topic: dict[str, list[Queue]] = {}
+        for queue in of_users(state):
+            by_topic.setdefault(queue.topic, []).append(queue)
+        for name, group in state.groups.items():
+            if group.model == "BROADCASTING":
+                continue
+            held = self.moments.setdefault(name, deque(maxlen=MOST_MOMENTS))
+            queues = [queue for topic in sorted(group.subscriptions) for queue in by_topic.get(topic, ())]
+            made = moment_of(state, name, queues, held[-1] if held else None)
+            if made is not None:
+                held.append(made)
+
+    def _mark(self, state: ClusterState) -> None:
+        """Who came and who left since the reading before, brokers too."""
+        if not self.kept:
+            return
+        before = self.kept[-1]
+        there = {one.client_id for group in state.groups.values() for one in group.clients}
+        then = {one.client_id for group in before.groups.values() for one in group.clients}
+        names = {part.name for part in state.brokers if not part.words}
+        known = {part.name for part in before.brokers if not part.words}
+        found = [("joins", there - then), ("left", then - there), ("registers", names - known), ("gone", known - names)]
+        for what, some in found:
+            self.marks += [Mark(state.at, what, one) for one in sorted(some)]  # type: ignore[arg-type]
+        del self.marks[:-MOST_MARKS]
+
+    def go_to(self, at: int | None) -> None:
+        """Show the reading of that time, the last one before it; None: the newest, and those that come."""
+        if not self.kept:
+            return
+        self.at = None if at is None or at >= self.kept[-1].at else at
+        times = [state.at for state in self.kept]
+        number = len(times) if self.at is None else bisect_right(times, self.at)
+        self.state = self.kept[max(number - 1, 0)]
+        self._draw()
+
+    def load(self, address: str, states: Sequence[ClusterState], name: str) -> None:
+        """Show a recording, from its first reading on; nobody is asked."""
+        self._forget()
+        self.address, self.standing, self.fault, self.recording = address, "replay", "", name
+        for state in states:
+            self._keep(state)
+            self._name(state)
+        self.go_to(states[0].at if states else None)
 
     def _count(self, look: Look) -> list[Question]:
         new = []
@@ -217,10 +299,16 @@ class ClusterModel:
 
     def figures(self) -> Figures:
         """Rates over the last seconds."""
-        if len(self._states) < 2:
+        last = self.state
+        if last is None:
             return Figures()
-        first, last = self._states[0], self._states[-1]
-        return Figures(last.rates(first), last.consumed(first))
+        first = last
+        for state in reversed(self.kept):
+            if state.at < last.at:
+                first = state
+                if last.at - state.at >= WINDOW:
+                    break
+        return Figures(last.rates(first), last.consumed(first)) if first is not last else Figures()
 
     def _name(self, state: ClusterState) -> None:
         """Short names for those who came; who went longer ago loses its own. Where there are many, the eight colours
@@ -251,11 +339,25 @@ class ClusterModel:
     def _give(self, client_id: str, letter: str, peers: Mapping[str, Badge]) -> None:
         """A short name and a colour that none of its peers has: those of its group, in a large cluster."""
         if client_id not in self._badges:
-            self._badges[client_id] = Badge(_free_name(letter, peers), _free_place(peers))
+            before = self._named.get(client_id)
+            places = {badge.place for badge in peers.values()}
+            spare = {badge.place for badge in self._named.values()} if peers is self._badges else places
+            place = next((one for one in range(COLOURS) if one not in places | spare),
+                         next((one for one in range(COLOURS) if one not in places), -1))  # fmt: skip
+            if before is not None and before.place not in places:
+                place = before.place
+            taken = self._named if peers is self._badges else peers
+            name = before.name if before is not None else _free_name(letter, taken)
+            self._badges[client_id] = self._named[client_id] = Badge(name, place)
 
     def badge(self, client_id: str) -> Badge:
-        """The short name of a client."""
-        return self._badges.get(client_id, Badge("?", -1))
+        """The short name and the colour of a client, of one that went too."""
+        return self._badges.get(client_id) or self._named.get(client_id, Badge("?", -1))
+
+    def name_of(self, client_id: str) -> str:
+        """A short name, of a client too that went long ago: the name that it had."""
+        found = self._named.get(client_id)
+        return found.name if found is not None else client_id
 
     # ---- what is in sight --------------------------------------------------------------------------------------------
 
@@ -423,8 +525,3 @@ def _free_name(letter: str, taken: Mapping[str, Badge]) -> str:
     while f"{letter}{number}" in names:
         number += 1
     return f"{letter}{number}"
-
-
-def _free_place(taken: Mapping[str, Badge]) -> int:
-    places = {badge.place for badge in taken.values()}
-    return next((place for place in range(COLOURS) if place not in places), -1)

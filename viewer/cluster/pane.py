@@ -15,7 +15,6 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QFrame,
     QLineEdit,
     QMenu,
@@ -32,6 +31,9 @@ from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_ro
 from viewer.cluster.drawn import same
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.plan import ROW
+from viewer.cluster.rebalance_panel import RebalancePanel
+from viewer.cluster.rebalance_words import rebalance_markdown
+from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
 from viewer.cluster.words import fault_words, markdown, standing_words, thing_place_words
 from viewer.look.assets import tr, words
@@ -117,7 +119,13 @@ class ClusterPane(Pane):
                          self.requests_head, self.requests, self.requests.strip, room=1)  # fmt: skip
         tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
         self.pages = QStackedWidget()
-        for page in (self._empty_page(), self._lines_area, large, tables):
+        self.rebalance = RebalancePanel()
+        self.rebalance.wentTo.connect(self.go_to)
+        self.rebalance.groupChosen.connect(lambda name: self.choose(Chosen("group", name)))
+        self.rebalance.lanes.chose.connect(self.choose)
+        self.rebalance.lanes.followed.connect(self.follow)
+        self.rebalance.lanes.link_of = self.link_of
+        for page in (self._empty_page(), self._lines_area, large, tables, self.rebalance):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chose.connect(self.choose)
@@ -127,7 +135,7 @@ class ClusterPane(Pane):
         body.box.setStretch(0, 1)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(stacked(bar, self._filters(), self.fault, body, room=3))
+        box.addWidget(stacked(bar, self._filters(), self.fault, body, self._time_bar(), room=3))
         self.lead = self.address
 
     def _bar(self) -> QWidget:
@@ -143,9 +151,6 @@ class ClusterPane(Pane):
         self.go = Button(tr("Connect"), "primary")
         self.go.setObjectName("cluster.go")
         self.go.clicked.connect(self.connect_or_end)
-        self.pause = Tool("pause", tr("Pause reading, or go on (Space)"), checkable=True)
-        self.pause.setObjectName("cluster.pause.tool")
-        self.pause.clicked.connect(lambda _on: self.pause_now())
         self.again = Tool("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
@@ -158,15 +163,27 @@ class ClusterPane(Pane):
         self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
         self.copy.clicked.connect(lambda _on: self.ask_markdown())
-        self.tabs = WordTabs("cluster.tabs", (("lines", tr("Lines")), ("tables", tr("Tables"))))
+        self.tabs = WordTabs(
+            "cluster.tabs", (("lines", tr("Lines")), ("tables", tr("Tables")), ("rebalance", tr("Rebalance")))
+        )
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         made = Paper("pane", ("bottom",))
-        line = row(self.address, self.go, self.pause, self.again, self.every, None, self.copy, 8, self.tabs, 8,
+        line = row(self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8,
                    margins=(12, 6, 10, 6))  # fmt: skip
         box = QVBoxLayout(made)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
         return made
+
+    def _time_bar(self) -> QWidget:
+        self.replay = Replay(self)
+        self.replay.went.connect(self.go_to)
+        self.replay.said.connect(self.statusMessage)
+        bar = self.replay.bar
+        bar.pause.clicked.connect(lambda _on: self.pause_now())
+        bar.end.clicked.connect(self.go_live)
+        bar.live.clicked.connect(self.go_live)
+        return bar
 
     def _filters(self) -> QWidget:
         self.filter = Field(tr("Topic, group, client or address"), icon_name="filter", width=300)
@@ -212,6 +229,9 @@ class ClusterPane(Pane):
         self.watch, self.model = watch, watch.model
         for canvas in (self.lines, self.cells, self.map, self.opened):
             canvas.model = watch.model
+        self.rebalance.model = watch.model
+        self.replay.set_watch(watch)
+        watch.said.connect(self.statusMessage)
         watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own
         watch.changed.connect(self._show)
         if self.model.address:
@@ -279,7 +299,15 @@ class ClusterPane(Pane):
             "filter.focus": self.filter.setFocus,
             "cluster.export": self.ask_markdown,
             "cluster.copy": self.copy_markdown,
+            "live.record": self.replay.ask_record,
+            "live.load": self.replay.ask_recording,
+            "live.play": self.replay.play,
+            "live.now": self.go_live,
+            "live.pause": self.pause_now,
         }
+        if self.tabs.key == "rebalance":
+            found |= {"list.next": lambda: self.rebalance.walk(1), "list.previous": lambda: self.rebalance.walk(-1),
+                      "live.fit": self.rebalance.fit}  # fmt: skip
         if self.session is not None and self.tabs.key == "tables":
             found |= table_commands(self, self._table, "cluster.jsonl")
         return found
@@ -369,6 +397,21 @@ class ClusterPane(Pane):
     def _every_chosen(self) -> None:
         if self.watch is not None:
             self.watch.set_every(float(self.every.currentData()))
+
+    # ---- time --------------------------------------------------------------------------------------------------------
+
+    def go_to(self, at: int | None) -> None:
+        """Show an earlier time (ms), or the newest; readings are taken either way."""
+        self.model.go_to(at)
+        self._show()
+
+    def go_live(self) -> None:
+        """Back to now, out of a recording too."""
+        self.replay.stop()
+        if self.model.recording:
+            self.read_again()
+        else:
+            self.rebalance.follow_now()
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------
 
@@ -464,19 +507,21 @@ class ClusterPane(Pane):
 
     def copy_markdown(self) -> None:
         """The picture with its figures, into the clipboard."""
-        QGuiApplication.clipboard().setText(markdown(self.model))
+        QGuiApplication.clipboard().setText(self._markdown())
         self.statusMessage.emit(tr("Copied the cluster as Markdown."))
+
+    def _markdown(self) -> str:
+        """What stands in front: the picture, or the rebalance of a group."""
+        if self.tabs.key == "rebalance" and self.rebalance.line.steps:
+            return rebalance_markdown(self.model, self.rebalance.line)
+        return markdown(self.model)
 
     def ask_markdown(self) -> None:
         """Ask where the picture is to be written, as Markdown."""
         if self.model.state is None:
             self.statusMessage.emit(tr("There is nothing to export yet."))
             return
-        dialog = QFileDialog(self, tr("Export the cluster as Markdown"), str(Path.home() / "cluster.md"))
-        dialog.setObjectName("cluster.export.dialog")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("md")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog = file_dialog(self, tr("Export the cluster as Markdown"), "cluster.export.dialog", "cluster.md")
         dialog.fileSelected.connect(lambda path: self.write_markdown(Path(path)))
         dialog.open()
 
@@ -484,7 +529,7 @@ class ClusterPane(Pane):
         """Write it, off the loop."""
         if self.watch is None:
             return
-        said = markdown(self.model)
+        said = self._markdown()
 
         def write() -> None:
             with whole_text(target) as out:
@@ -505,17 +550,16 @@ class ClusterPane(Pane):
             self.go.setProperty("kind", "" if running else "primary")
             self.go.style().polish(self.go)
             self.go.retheme()
-        self.pause.setEnabled(running or model.standing == "paused")
-        self.pause.setChecked(model.standing == "paused")
         self.again.setEnabled(bool(model.address))
         self.copy.setEnabled(model.state is not None)
-        self.filters.setVisible(model.state is not None)
+        self.filters.setVisible(model.state is not None and self.tabs.key != "rebalance")
         if not self.isVisible() and model.state is not None:
             return
         self._show_fault()
         self._show_pages()
         self._show_pictures()
         self._show_side()
+        self.replay.show_bar()
         said = standing_words(model)
         if model.standing != self._said:
             self._said = model.standing
@@ -560,6 +604,8 @@ class ClusterPane(Pane):
             self.recent.setVisible(not asking)
         elif self.tabs.key == "tables":
             page = 3
+        elif self.tabs.key == "rebalance":
+            page = 4
         else:
             page = 2 if model.whole.large else 1
         if self.pages.currentIndex() != page:
@@ -580,6 +626,8 @@ class ClusterPane(Pane):
         elif page == 3:
             _keep(self.table, line_rows(self.model, self.link_of))
             _keep(self.requests, request_rows(self.model))
+        elif page == 4:
+            self.rebalance.refresh()
 
     def _show_map(self) -> None:
         if self.pages.currentIndex() != 2:
@@ -617,7 +665,7 @@ class ClusterPane(Pane):
 
     def _fit_side(self) -> None:
         there = self.model.state is not None
-        slim = self.width() < px(SLIM) or self.pages.currentIndex() == 2
+        slim = self.width() < px(SLIM) or self.pages.currentIndex() in {2, 4}
         self.folded.setVisible(there and slim)
         self.side.setVisible(there and (not slim or self.folded.isChecked()))
 

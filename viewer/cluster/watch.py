@@ -6,11 +6,14 @@ It outlives panes, languages and stores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, cast
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.cluster.state import ClusterState
 from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
+from viewer.cluster.recording import Recorder, read_recording
 from viewer.runtime.worker import Cancelled
 
 READS = "viewer.cluster.work:watch"
@@ -40,12 +43,13 @@ class Works(Protocol):
 
 class ClusterWatch(QObject):
     """``looked()`` with each reading, ``changed()`` as it stands otherwise, ``asked(Question)`` once for each request
-    that was not made before.
+    that was not made before, ``said(words)`` where a recording cannot be written or read.
     """
 
     looked = Signal()
     changed = Signal()
     asked = Signal(object)
+    said = Signal(str)
 
     def __init__(self, worker: Works, run: Run, parent: QObject | None = None) -> None:
         """``run(work, done, failed)`` does something short off the loop."""
@@ -53,6 +57,8 @@ class ClusterWatch(QObject):
         self.run = run
         self.model = ClusterModel()
         self._worker = worker
+        self.recorder: Recorder | None = None
+        """Writes readings to a file while one is recorded."""
         self._number: int | None = None
         self._turn = 0
 
@@ -126,4 +132,42 @@ class ClusterWatch(QObject):
     def _take(self, look: Look) -> None:
         for question in self.model.take(look):
             self.asked.emit(question)
+        if self.recorder is not None and look.state.brokers:
+            self.recorder.add(look.state)
+            self._write(self.recorder)
         self.looked.emit()
+
+    # ---- recordings --------------------------------------------------------------------------------------------------
+
+    def record(self, path: Path | None) -> None:
+        """Write each reading to a new file from now on, with those that are kept; None: no more."""
+        if self.recorder is not None:
+            self._write(self.recorder)
+        self.recorder = None
+        if path is not None:
+            recorder = self.recorder = Recorder(path, self.model.address)
+            for state in self.model.kept:
+                recorder.add(state)
+            self._write(recorder)
+        self.changed.emit()
+
+    def _write(self, recorder: Recorder) -> None:
+        def failed(error: Exception) -> None:
+            self.said.emit(f"{recorder.path}: {error}")
+            if self.recorder is recorder:
+                self.recorder = None
+            self.changed.emit()
+
+        self.run(recorder.write, lambda _none: None, failed)
+
+    def load(self, path: Path) -> None:
+        """Show the recording in a file; nobody is asked any more."""
+
+        def done(found: object) -> None:
+            address, states = cast("tuple[str, list[ClusterState]]", found)
+            self.record(None)
+            self._stop()
+            self.model.load(address, states, path.name)
+            self.changed.emit()
+
+        self.run(lambda: read_recording(path), done, lambda error: self.said.emit(str(error)))

@@ -354,18 +354,18 @@ def markdown(model: ClusterModel) -> str:
     if state is None:
         return ""
     lines = [f"# {tr('Cluster')} {model.address}", "", f"{full_moment(state.at)} · {standing_words(model)}", ""]
-    lines += _table(
+    lines += markdown_table(
         (tr("Broker"), tr("Role"), tr("Address"), tr("Release"), tr("In /s"), ""),
         ((row.name, tr("master") if part.is_master else tr("slave {n}", n=part.broker_id), part.address, release(part),
           rate(row.came) if part.is_master else "", part.words)
          for row in picture.brokers for part in (row.master, *row.slaves) if part is not None),
     )  # fmt: skip
-    lines += _table(
+    lines += markdown_table(
         (tr("Producer"), tr("Client"), tr("Group"), tr("Language"), tr("Brokers")),
         ((row.badge.name, row.client.client_id, ", ".join(row.groups),
           software(row.client.language, row.client.version), ", ".join(row.brokers)) for row in picture.producers),
     )  # fmt: skip
-    lines += _table(
+    lines += markdown_table(
         (tr("Group"), tr("Model"), tr("Consumer"), tr("Client"), tr("Language"), tr("Owns"), tr("Consumes"),
          tr("Behind")),
         ((group.name, how_it_consumes(group), row.badge.name, row.client.client_id,
@@ -373,7 +373,7 @@ def markdown(model: ClusterModel) -> str:
           UNTOLD if row.owned is None else number(len(row.owned)), rate(row.went), count(row.behind))
          for group in picture.groups for row in group.clients),
     )  # fmt: skip
-    lines += _table(
+    lines += markdown_table(
         (tr("Topic"), tr("Broker"), tr("Queue"), tr("Max offset"), tr("Group"), tr("Next offset"), tr("Behind"),
          tr("Owner"), tr("In /s"), tr("Out /s")),
         (_queue_cells(model, row) for row in queue_lines(picture)),
@@ -401,7 +401,8 @@ def _queue_cells(model: ClusterModel, row: QueueRow) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def markdown_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Lines of a Markdown table, with an empty one behind; none without rows."""
     made = [tuple(_cell(cell) for cell in row) for row in rows]
     if not made:
         return []

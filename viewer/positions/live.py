@@ -28,13 +28,13 @@ from viewer.pane.live_plots import (
     shown_look,
 )
 from viewer.positions.recording import Recorder, read_recording
-from viewer.positions.time_slider import Tick, TimeBar
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
 from viewer.widgets.basics import splitter
 from viewer.widgets.live_frame import LiveFrame
 from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns
+from viewer.widgets.time_slider import Tick, TimeBar
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
@@ -64,7 +64,7 @@ class LivePositions(QObject):
         self.group = LivePlot("positions.group", tr("Group size"))
         self.rate = LivePlot("positions.rate", tr("Put rate"))
         self.below: QSplitter = splitter(False, (self.took, 330), (self.group, 330), (self.rate, 330))
-        self.bar = TimeBar()
+        self.bar = TimeBar("positions")
         self.history = LiveHistory()
         self._replay: LiveHistory | None = None
         self._replayed = ""

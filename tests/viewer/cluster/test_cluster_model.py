@@ -125,3 +125,36 @@ def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
     assert model.state is None
     model.fail("the worker ended")
     assert model.standing == "failed"
+
+
+def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
+    model = made.looked_at(*(made.small(second) for second in range(0, 30, 2)))
+    assert model.span == (made.BEGUN, made.BEGUN + 28_000)
+    model.go_to(made.BEGUN + 13_500)
+    assert model.state is not None
+    assert model.state.at == made.BEGUN + 12_000
+    assert model.whole.topics[0].came == 600.0
+    model.take(Look(made.small(30)))
+    assert model.state.at == made.BEGUN + 12_000, "what comes does not disturb who looks back"
+    model.go_to(None)
+    assert model.state.at == made.BEGUN + 30_000
+    assert len(model.moments["billing"]) == 16
+    assert "audit" not in model.moments
+
+
+def test_a_recording_is_shown_from_its_beginning():
+    model = ClusterModel()
+    model.load(made.NAMES, [made.small(second) for second in range(10)], "r.jsonl")
+    assert (model.standing, model.recording) == ("replay", "r.jsonl")
+    assert model.state is not None
+    assert model.state.at == made.BEGUN
+    model.go_to(made.BEGUN + 5_000)
+    assert model.whole.topics[0].came == 600.0
+    model.begin((made.NAMES,))
+    assert model.state is None
+    assert model.recording == ""
+
+
+def test_a_large_cluster_keeps_fewer_readings():
+    model = made.looked_at(*(made.large(second, 20, 100, 4) for second in range(40)))
+    assert len(model.kept) == 30

@@ -136,3 +136,30 @@ def test_a_narrow_window_folds_the_side_column(pane, works):
     pane.retheme()
     assert pane.lines.height() >= pane.lines.plan.height * 1.2 - 1
     theme.set_zoom(100)
+
+
+def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
+    pane.show_place(Place("cluster", name=made.NAMES))
+    for state in made.rebalanced():
+        works.items(Look(state))
+    QApplication.processEvents()
+    bar = pane.replay.bar
+    assert bar.note.text() == "live"
+    bar.track.moved.emit(made.BEGUN + 10_000)
+    assert pane.model.state.at == made.BEGUN + 10_000
+    assert bar.note.text() == "49.0 s before live"
+    bar.live.click()
+    assert pane.model.at is None
+    pane.tabs.choose("rebalance")
+    pane.choose(Chosen("group", "billing"))
+    pane.commands()["list.previous"]()
+    assert pane.model.at == made.BEGUN + 19_000
+    pane.write_markdown(tmp_path / "r.md")
+    assert (tmp_path / "r.md").read_text("utf-8").startswith("# Rebalance billing")
+    assert pane.watch is not None
+    pane.watch.record(tmp_path / "r.jsonl")
+    assert bar.record.isChecked()
+    pane.watch.load(tmp_path / "r.jsonl")
+    assert bar.note.text() == "recording r.jsonl"
+    pane.go_live()
+    assert works.asked[-1][1][0] == (made.NAMES,)

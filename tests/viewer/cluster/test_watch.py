@@ -80,3 +80,43 @@ def test_what_is_no_address_is_refused_and_what_runs_goes_on(watch, works):
         watch.begin("a:port")
     assert watch.runs
     assert works.cancelled == []
+
+
+def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
+    said = []
+    watch.said.connect(said.append)
+    watch.begin(made.NAMES)
+    works.items(Look(made.small(0)))
+    file = tmp_path / "r.jsonl"
+    watch.record(file)
+    works.items(Look(made.small(1)))
+    assert watch.recorder is not None
+    assert watch.recorder.count == 2
+    watch.record(None)
+    works.items(Look(made.small(2)))
+    watch.load(file)
+    assert not watch.runs
+    assert (watch.model.standing, len(watch.model.kept)) == ("replay", 2)
+    watch.again()
+    assert watch.model.recording == ""
+    assert watch.model.address == made.NAMES
+    assert said == []
+
+
+def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
+    def run(work, done, failed):
+        try:
+            done(work())
+        except (OSError, ValueError) as error:
+            failed(error)
+
+    watch = ClusterWatch(works, run)
+    said = []
+    watch.said.connect(said.append)
+    watch.begin(made.NAMES)
+    works.items(Look(made.small(0)))
+    watch.record(tmp_path / "nowhere" / "r.jsonl")
+    assert watch.recorder is None
+    assert "nowhere" in said[-1]
+    watch.load(tmp_path / "nothing")
+    assert "nothing" in said[-1]

@@ -31,9 +31,9 @@ class TimeTrack(QWidget):
 
     moved = Signal(object)
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "track") -> None:
         super().__init__()
-        self.setObjectName("positions.track")
+        self.setObjectName(name)
         self.setAccessibleName(tr("Time that is shown"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._span, self._at = (0, 0), 0
@@ -110,22 +110,22 @@ class TimeTrack(QWidget):
 
 
 class TimeBar(Paper):
-    """Buttons, the time shown, the slider, and the way back to now."""
+    """Buttons, the time shown, the slider, and the way back to now; the names of its parts begin with the view's."""
 
-    def __init__(self) -> None:
+    def __init__(self, view: str) -> None:
         super().__init__("side", ("top",))
-        self.setObjectName("positions.time")
+        self.setObjectName(f"{view}.time")
         self.setAccessibleName(tr("Recording and time"))
-        self.record = self._tool("record", "positions.record", tr("Record to a file"), checkable=True)
-        self.pause = self._tool("pause", "positions.pause", tr("Pause the picture (Space)"), checkable=True)
-        self.play = self._tool("play", "positions.play", tr("Replay from here"), checkable=True)
-        self.end = self._tool("step", "positions.end", tr("To the end"))
-        self.load = self._tool("open", "positions.load", tr("Open a recording…"))
+        self.record = self._tool("record", f"{view}.record", tr("Record to a file"), checkable=True)
+        self.pause = self._tool("pause", f"{view}.pause", tr("Pause the picture (Space)"), checkable=True)
+        self.play = self._tool("play", f"{view}.play", tr("Replay from here"), checkable=True)
+        self.end = self._tool("step", f"{view}.end", tr("To the end"))
+        self.load = self._tool("open", f"{view}.load", tr("Open a recording…"))
         self.clock = Label("", 13, code=True)
         self.note = Label("", 11, "text3")
-        self.track = TimeTrack()
+        self.track = TimeTrack(f"{view}.track")
         self.live = Button(tr("Live"), "pill", "follow")
-        self.live.setObjectName("positions.live")
+        self.live.setObjectName(f"{view}.live")
         self.held = Label("", 12, "text3", code=True)
         words = QVBoxLayout()
         words.setSpacing(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 
-from viewer.positions.time_slider import Tick, TimeBar, TimeTrack
+from viewer.widgets.time_slider import Tick, TimeBar, TimeTrack
 
 START = 1_795_280_000_000
 
@@ -28,7 +28,7 @@ def test_hand_and_keys_move_it(qtbot) -> None:
 
 
 def test_every_tool_has_a_name(qtbot) -> None:
-    bar = TimeBar()
+    bar = TimeBar("positions")
     qtbot.addWidget(bar)
     for tool in (bar.record, bar.pause, bar.play, bar.end, bar.load):
         assert tool.objectName().startswith("positions.")

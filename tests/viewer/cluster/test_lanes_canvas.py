@@ -1,0 +1,95 @@
+"""Lanes over time: flags lead to steps, the wheel zooms, every state is painted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_clusters as made
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.drawn import client_colour
+from viewer.cluster.lanes_canvas import LanesCanvas
+from viewer.cluster.rebalance import timeline
+from viewer.look.theme import theme
+
+
+@pytest.fixture
+def canvas(shown) -> LanesCanvas:
+    made_canvas = LanesCanvas()
+    model = made_canvas.model = made.looked_at(*made.rebalanced())
+    line = timeline("billing", tuple(model.moments["billing"]))
+    made_canvas.show_line(line, (line.begin, line.end), 1)
+    return shown(made_canvas, width=1000)
+
+
+def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
+    chosen, steps = [], []
+    canvas.chose.connect(chosen.append)
+    canvas.stepChosen.connect(steps.append)
+    (lanes,) = canvas.columns()
+    assert [thing.kind for _, thing in lanes] == ["client"] * 3 + ["queue"] * 6
+    for box, thing in lanes:
+        qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+        assert chosen[-1] == thing
+    for box, number in canvas._flag_boxes():
+        qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+        assert steps[-1] == number
+    assert len(steps) == 3
+
+
+def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
+    asked, zooms = [], []
+    canvas.stepAsked.connect(asked.append)
+    canvas.zoomed.connect(lambda factor, at: zooms.append((factor, at)))
+    for key in (Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_Left):
+        QTest.keyClick(canvas, key)
+    assert asked == [-1, 1, -1]
+    for turn, modifier in ((120, Qt.KeyboardModifier.NoModifier), (-120, Qt.KeyboardModifier.NoModifier),
+                           (120, Qt.KeyboardModifier.ControlModifier)):  # fmt: skip
+        at = QPointF(600, 100)
+        event = QWheelEvent(at, at, QPoint(), QPoint(0, turn), Qt.MouseButton.NoButton, modifier,
+                            Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+        QApplication.sendEvent(canvas, event)
+    assert [factor for factor, _ in zooms] == [0.8, 1.25]
+    assert canvas.line.begin < zooms[0][1] < canvas.line.end
+
+
+def test_a_lane_is_in_its_owners_colour_and_a_gap_is_hatched(canvas):
+    picture = canvas.grab().toImage()
+    box = canvas.box_of(Chosen("queue", queue=made.A[2]))
+    assert box is not None
+    y = round(box.top()) + 12
+
+    def colour_at(second: float):
+        return picture.pixelColor(round(canvas._x(made.BEGUN + second * 1000)), y)
+
+    assert colour_at(8) == client_colour(canvas.model.badge(made.C2.client_id).place)
+    assert colour_at(30) == client_colour(canvas.model.badge(made.C1.client_id).place)
+    assert colour_at(17.4) not in (colour_at(8), colour_at(30))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_state_is_painted(canvas, scheme):
+    theme.set_scheme(scheme)
+    line = canvas.line
+    moments = list(line.moments)
+    two = tuple(("a", "b") for _ in moments[0].queues)
+    odd = [
+        [],
+        [replace(one, told=False, owners=tuple(() for _ in one.queues)) for one in moments[:5]],
+        [replace(one, owners=two, clients=("a", "b")) for one in moments[:5]],
+        [*moments[:3], *moments[30:33]],
+        moments[:1],
+    ]
+    for some in odd:
+        shown = timeline("billing", some)
+        canvas.show_line(shown, (shown.begin, shown.end), 0 if shown.steps else None)
+        assert canvas.grab().width() == 1000
+    canvas.show_line(line, (line.begin - 5_000, line.begin + 2_000), None)
+    assert canvas.grab().width() == 1000
+    theme.set_scheme("light")

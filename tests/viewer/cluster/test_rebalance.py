@@ -1,0 +1,120 @@
+"""Readings made into a timeline: pauses and double owners lie between two bounds, steps merge until they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.cluster.state import Queue
+from viewer.cluster.rebalance import Burst, Moment, Span, Timeline, moment_of, timeline
+
+Q = tuple(Queue("T", "a", number) for number in range(4))
+SECOND = 1_000
+
+
+def moment(second: int, owners: Sequence[str], offsets: Sequence[int] = (), clients: str = "", told: bool = True):
+    """Owners are written "AB" for two, "" for none; clients "ABC"."""
+    there = tuple(clients or sorted({one for mine in owners for one in mine}))
+    return Moment(
+        second * SECOND, there, Q[: len(owners)], tuple(tuple(mine) for mine in owners),
+        np.array(offsets or [100 * second] * len(owners), np.int64), np.full(len(owners), 10**6, np.int64), told,
+    )  # fmt: skip
+
+
+def test_nothing_was_read():
+    assert timeline("g", []).steps == ()
+    assert Timeline().begin == Timeline().end == 0
+
+
+def test_an_allocation_that_stays_is_one_step_and_one_piece_a_queue():
+    line = timeline("g", [moment(second, ("A", "A", "B", "B")) for second in range(10)])
+    assert (line.begin, line.end) == (0, 9_000)
+    assert [(piece.begin, piece.end, piece.owners) for piece in line.pieces[Q[0]]] == [(0, 9_000, ("A",))]
+    assert [(stay.begin, stay.end, stay.queues) for stay in line.lanes["B"]] == [(0, 9_000, Q[2:])]
+    (step,) = line.steps
+    assert (step.number, step.moved, step.idle, step.pauses, step.bursts) == (1, 4, 0, {}, {})
+    times, rates = line.rates["A"]
+    assert times[-1] == 9_000
+    assert rates[-1] == 200.0
+
+
+def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
+    moments = [moment(second, ("A", "A", "B", "B"), clients="AB") for second in range(15)]
+    moments += [moment(second, ("A", "A", "", ""), [100 * second, 100 * second, 1400, 1400], clients="A")
+                for second in (15, 16, 17)]  # fmt: skip
+    moments += [moment(second, ("A", "A", "A", "A"), [100 * second] * 2 + [1400 + 300 * (second - 17)] * 2)
+                for second in range(18, 40)]  # fmt: skip
+    line = timeline("g", moments)
+    assert len(line.steps) == 2
+    step = line.steps[1]
+    assert (step.begin, step.end) == (14_000, 18_000)
+    assert (step.came, step.left, step.moved) == ((), ("B",), 2)
+    assert step.pauses == {Q[2]: Span(2_000, 4_000), Q[3]: Span(2_000, 4_000)}
+    assert step.worst_pause == (Q[2], Span(2_000, 4_000))
+    assert step.bursts[Q[2]] == Burst(100.0, 300.0)
+    assert step.worst_burst is not None
+    assert step.worst_burst[1].factor == 3.0
+    assert step.went_back == 0
+    assert [(piece.owners, piece.begin, piece.end) for piece in line.pieces[Q[2]]] == [
+        (("B",), 0, 15_000), ((), 15_000, 18_000), (("A",), 18_000, 39_000)]  # fmt: skip
+    assert line.lanes["B"][-1].there is False
+
+
+def test_two_owners_and_idle_consumers_are_counted():
+    moments = [moment(second, ("A", "B"), clients="AB") for second in range(5)]
+    moments += [moment(second, ("A", "BC"), clients="ABC") for second in (5, 6)]
+    moments += [moment(second, ("A", "C"), clients="ABC") for second in range(7, 20)]
+    step = timeline("g", moments).steps[1]
+    assert step.doubles == {Q[1]: Span(1_000, 3_000)}
+    assert (step.idle_before, step.idle, step.came) == (0, 1, ("C",))
+    assert step.pauses == {}
+
+
+def test_changes_near_each_other_are_one_step_and_later_ones_another():
+    owners = ["A"] * 5 + ["B"] * 2 + ["C"] * 20 + ["A"] * 5
+    line = timeline("g", [moment(second, (who,), clients="ABC") for second, who in enumerate(owners)])
+    assert [(step.begin, step.end) for step in line.steps] == [(0, 0), (4_000, 7_000), (26_000, 27_000)]
+
+
+def test_a_client_that_did_not_tell_makes_no_pause():
+    moments = [moment(0, ("A",)), moment(1, ("",), clients="A", told=False), moment(2, ("A",))]
+    line = timeline("g", moments)
+    assert line.steps[1].pauses == {}
+    assert [piece.known for piece in line.pieces[Q[0]]] == [True, False, True]
+    assert line.lanes["A"][1].queues is None
+    assert line.lanes["A"][1].there
+
+
+def test_where_nobody_read_nothing_is_said():
+    moments = [moment(second, ("A",)) for second in (0, 1, 2, 30, 31)]
+    line = timeline("g", moments)
+    assert line.breaks == ((2_000, 30_000),)
+    assert [(piece.begin, piece.end) for piece in line.pieces[Q[0]]] == [(0, 2_000), (30_000, 31_000)]
+
+
+def test_offsets_that_fall_are_read_again():
+    moments = [moment(0, ("A",), [100]), moment(1, ("A",), [160]), moment(2, ("B",), [120]), moment(3, ("B",), [150])]
+    line = timeline("g", moments)
+    assert [step.went_back for step in line.steps] == [0, 40]
+
+
+def test_a_queue_that_stays_without_owner_is_paused_to_the_end():
+    moments = [moment(0, ("A",)), moment(1, ("",), clients="B"), moment(9, ("",), clients="B")]
+    step = timeline("g", moments).steps[1]
+    assert step.pauses == {Q[0]: Span(8_000, 9_000)}
+
+
+def test_a_state_gives_a_moment_and_shares_what_is_the_same():
+    import made_clusters as made
+
+    one = moment_of(made.small(0), "billing", (*made.A, *made.B), None)
+    assert one is not None
+    assert one.owners[0] == (made.C1.client_id,)
+    assert one.offsets[0] == 19_999
+    assert one.ends[0] == 20_000
+    assert one.told
+    other = moment_of(made.small(1), "billing", (*made.A, *made.B), one)
+    assert other is not None
+    assert other.owners is one.owners
+    assert moment_of(made.small(0), "nobody", (), None) is None

@@ -1,0 +1,87 @@
+"""The rebalance beside its steps: one goes back to each, and forward to now."""
+
+from __future__ import annotations
+
+import made_clusters as made
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from viewer.cluster.cluster_model import Chosen, Look
+from viewer.cluster.rebalance_panel import AFTER, BEFORE, RebalancePanel
+from viewer.widgets.basics import Label
+
+
+@pytest.fixture
+def panel(shown) -> RebalancePanel:
+    made_panel = RebalancePanel()
+    made_panel.model = made.looked_at(*made.rebalanced())
+    made_panel.model.choose(Chosen("group", "billing"))
+    shown(made_panel, width=1400)
+    made_panel.resize(1400, 800)
+    made_panel.refresh()
+    return made_panel
+
+
+def words(panel: RebalancePanel) -> str:
+    QApplication.processEvents()
+    return " · ".join(label.text() for label in panel._harms.findChildren(Label) if label.isVisible())
+
+
+def test_the_newest_step_stands_while_time_is_followed(panel):
+    assert [panel.group.itemText(number) for number in range(panel.group.count())] == ["billing", "ledger"]
+    assert panel.at.text() == "Step 3 of 3"
+    assert panel.window_ms == (made.BEGUN, made.BEGUN + 59_000)
+    assert "Idle consumers · 0 → 1" in words(panel)
+    assert panel.steps.total_rows() == 3
+
+
+def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
+    went = []
+    panel.wentTo.connect(went.append)
+    panel.walk(-1)
+    assert panel.at.text() == "Step 2 of 3"
+    assert went == [made.BEGUN + 19_000]
+    step = panel.chosen_step
+    assert panel.window_ms == (step.begin - BEFORE, step.begin + BEFORE + AFTER)
+    assert "Pause · 2.0–4.0 s" in words(panel)
+    assert panel.moves.total_rows() == 6
+    panel.walk(-1)
+    panel.walk(-1)
+    assert panel.at.text() == "Step 1 of 3"
+    assert "as it was found" in words(panel)
+    for _ in range(3):
+        panel.walk(1)
+    assert went[-1] is None
+    assert panel.step is None
+
+
+def test_zoom_and_fit(panel):
+    begin, end = panel.window_ms
+    panel._zoom(0.5, begin)
+    assert panel.window_ms == (begin, begin + (end - begin) // 2)
+    panel.fit()
+    assert panel.window_ms == (begin, end)
+
+
+def test_another_group_and_readings_that_come(panel):
+    chosen = []
+    panel.groupChosen.connect(chosen.append)
+    panel.group.setCurrentText("ledger")
+    panel._group_chosen()
+    assert chosen == ["ledger"]
+    panel.model.choose(Chosen("group", "ledger"))
+    panel.refresh()
+    assert panel.line.group == "ledger"
+    assert panel.at.text() == "Step 1 of 1"
+    panel.model.take(Look(made.small(61)))
+    panel.refresh()
+    assert panel.line.end == made.BEGUN + 61_000
+
+
+def test_without_readings_it_says_so(shown):
+    panel = shown(RebalancePanel())
+    panel.refresh()
+    assert panel.head.note.text() == "nothing was read yet"
+    assert panel.steps.note.state is not None
+    panel.walk(1)
+    panel.fit()

@@ -1,0 +1,74 @@
+"""Steps and harms in words: lengths between two bounds, what nobody told as "…", the whole as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_clusters as made
+
+from viewer.cluster.cluster_model import Mark
+from viewer.cluster.rebalance import Burst, Span, Timeline, timeline
+from viewer.cluster.rebalance_words import (
+    harms,
+    length,
+    mark_words,
+    move_rows,
+    rebalance_markdown,
+    step_rows,
+    step_words,
+)
+
+MODEL = made.looked_at(*made.rebalanced())
+LINE = timeline("billing", tuple(MODEL.moments["billing"]))
+
+
+def test_steps_say_who_came_and_who_left():
+    assert [step_words(MODEL, step) for step in LINE.steps] == [
+        "as it was found: C2 C3 C4", "C3 left", "C3 joins, C3 idle",
+    ]  # fmt: skip
+    moved = replace(LINE.steps[1], clients=LINE.steps[1].clients_before)
+    assert step_words(MODEL, moved) == "queues move"
+    rows = step_rows(MODEL, LINE)
+    assert [(row.number, row.moved, row.pause, row.idle) for row in rows] == [
+        (1, 6, "", 0), (2, 2, "2.0–4.0 s", 0), (3, 0, "", 1),
+    ]  # fmt: skip
+    assert [mark_words(MODEL, one) for one in MODEL.marks] == ["C3 left", "C3 joins"]
+    assert mark_words(MODEL, Mark(0, "registers", "broker-b")) == "broker-b registers"
+
+
+def test_harms_have_a_figure_each():
+    pause, twice, burst, idle = harms(LINE.steps[1], 1.0)
+    assert (pause.figure, pause.note, pause.kind) == ("2.0–4.0 s", "broker-a q2 had no owner · 1 queue more", "warn")
+    assert (twice.figure, twice.kind) == ("…", "chat")
+    assert burst.kind == "ok"
+    assert (idle.figure, idle.note, idle.kind) == ("0 → 0", "2 consumers for 6 queues", "ok")
+    none = harms(LINE.steps[2], 1.0)
+    assert (none[0].figure, none[0].kind) == ("0", "ok")
+    assert (none[3].figure, none[3].kind) == ("0 → 1", "warn")
+    bad = replace(LINE.steps[1], doubles={made.A[0]: Span(0, 1_000)}, went_back=40,
+                  bursts={made.A[1]: Burst(100.0, 310.0)})  # fmt: skip
+    _, twice, burst, _ = harms(bad, 1.0)
+    assert (twice.figure, twice.kind) == ("≥ 40", "warn")
+    assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in twice.note
+    assert (burst.figure, burst.note) == ("× 3.1", "broker-a q1: 310 /s after 100 /s")
+    assert length(Span(500, 1_500)) == "0.5–1.5 s"
+
+
+def test_each_queue_says_whose_it_was_and_is():
+    rows = move_rows(MODEL, LINE.steps[1])
+    assert [(row.before, row.after, row.change) for row in rows] == [
+        ("C2", "C2", "stays"), ("C2", "C2", "stays"), ("C3", "C2", "moved"), ("C3", "C2", "moved"),
+        ("C4", "C4", "stays"), ("C4", "C4", "stays"),
+    ]  # fmt: skip
+    assert {row.change for row in move_rows(MODEL, LINE.steps[0])} == {"taken"}
+    gone = replace(LINE.steps[1], after={made.A[0]: ()}, before={made.A[0]: ("x",)})
+    assert move_rows(MODEL, gone)[0].change == "nobody has it"
+
+
+def test_markdown_has_every_step_with_its_harm():
+    text = rebalance_markdown(MODEL, LINE)
+    assert text.startswith("# Rebalance billing\n")
+    assert "| C3 left | 2 | 2.0–4.0 s |" in text
+    assert "- Handed out twice: …, how many, no administrator's request tells" in text
+    assert "| OrderPaid / broker-a / 2 | C3 | C2 | moved |" in text
+    assert rebalance_markdown(MODEL, Timeline()) == ""

@@ -1,0 +1,235 @@
+"""The rebalance of a group: lanes over time, steps that one can go back to, the harm of each, what moved."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from viewer.cluster.cluster_model import ClusterModel
+from viewer.cluster.lanes_canvas import LanesCanvas
+from viewer.cluster.rebalance import Step, Timeline, timeline
+from viewer.cluster.rebalance_words import MoveRow, StepRow, harms, move_rows, step_rows
+from viewer.look.assets import tr, words
+from viewer.look.formats import clock
+from viewer.look.theme import follow, px
+from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool, column, empty, row, splitter, stacked
+from viewer.widgets.columns import RecordKind, number_column, text_column, time_column
+from viewer.widgets.record_state import State
+from viewer.widgets.record_view import RecordView
+
+SIDE = 360
+LIVE, SHORTEST, LONGEST = 120_000, 5_000, 24 * 3_600_000
+"""Ms of the window while it follows, and at least and at most."""
+BEFORE, AFTER = 15_000, 30_000
+"""Ms around a step that is looked at."""
+
+STEPS = RecordKind(
+    "clusterStep",
+    (
+        number_column("number", words("Step"), 44, filterable=False),
+        time_column("begin", words("Time"), 96, filterable=False),
+        text_column("what", words("What"), 130, filterable=False),
+        number_column("moved", words("Moved"), 56, filterable=False),
+        text_column("pause", words("Pause"), 80, mono=True, filterable=False),
+    ),
+    record=lambda one: {"step": one.number, "at": one.begin, "what": one.what, "moved": one.moved, "pause": one.pause,
+                        "burst": one.burst, "idle": one.idle},
+)  # fmt: skip
+MOVES = RecordKind(
+    "clusterMove",
+    (
+        text_column("queue", words("Queue"), 160, elide="middle", filterable=False),
+        text_column("before", words("Before"), 60, filterable=False),
+        text_column("after", words("After"), 60, filterable=False),
+        text_column("change", words("Change"), 70, filterable=False),
+    ),
+)
+
+
+class RebalancePanel(QWidget):
+    """``wentTo(ms)`` as a step is chosen: the whole view shows that time; None for now."""
+
+    wentTo = Signal(object)
+    groupChosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("cluster.rebalance")
+        self.model = ClusterModel()
+        self.line = Timeline()
+        self.step: int | None = None
+        """Number of the chosen step, from 0; None: the newest time is followed."""
+        self._window: tuple[int, int] | None = None
+        self._seen: tuple[object, ...] = ()
+        self.group = QComboBox()
+        self.group.setObjectName("cluster.rebalance.group")
+        self.group.setAccessibleName(tr("Consumer group"))
+        self.group.activated.connect(lambda _at: self._group_chosen())
+        self.before, self.after = Tool("back", tr("Step before ([)")), Tool("forward", tr("Next step (])"))
+        self.before.setObjectName("cluster.step.before")
+        self.after.setObjectName("cluster.step.after")
+        self.before.clicked.connect(lambda _on: self.walk(-1))
+        self.after.clicked.connect(lambda _on: self.walk(1))
+        self.at = Label("", 12, "text2", 600)
+        self.whole = Tool("go-to", tr("All the time that is held"))
+        self.whole.setObjectName("cluster.rebalance.fit")
+        self.whole.clicked.connect(lambda _on: self.fit())
+        self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
+        self.lanes = LanesCanvas()
+        self.lanes.stepAsked.connect(self.walk)
+        self.lanes.stepChosen.connect(self.choose_step)
+        self.lanes.zoomed.connect(self._zoom)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(self.lanes)
+        self._harms = column(gap=10, margins=(14, 10, 14, 10))
+        ground = Paper("pane")
+        box = QVBoxLayout(ground)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(self._harms)
+        self.harm_head = PaneHead(tr("Harm"), tr("of this step, as readings tell it"))
+        self.moves, self.steps = RecordView("cluster.moves", MOVES), RecordView("cluster.steps", STEPS)
+        self.moves.setAccessibleName(tr("Allocation before and after"))
+        self.steps.setAccessibleName(tr("Steps"))
+        self.steps.rowChosen.connect(self._row_chosen)
+        side = stacked(self.harm_head, ground, PaneHead(tr("Allocation"), tr("before and after this step")),
+                       self.moves, PaneHead(tr("Steps"), tr("each one can be gone back to")), self.steps,
+                       room=5)  # fmt: skip
+        side.layout().setStretch(3, 1)  # type: ignore[union-attr]
+        side.setMinimumWidth(px(SIDE - 60))
+        self.side = side
+        whole = splitter(False, (stacked(self.head, area, room=1), 900), (side, SIDE))
+        whole.setObjectName("cluster.rebalance.split")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(whole)
+        follow(self, self._show)
+
+    # ---- what is shown -----------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Make the timeline of the group anew from what the model holds."""
+        names = sorted(self.model.moments)
+        wanted = self.model.leading if self.model.leading in names else self.group.currentText()
+        if [self.group.itemText(number) for number in range(self.group.count())] != names:
+            self.group.clear()
+            self.group.addItems(names)
+        name = wanted if wanted in names else names[0] if names else ""
+        self.group.setCurrentText(name)
+        moments = self.model.moments.get(name, ())
+        seen = (name, len(moments), moments[-1].at if moments else 0)
+        if name != self.line.group:
+            self.step, self._window = None, None
+        if seen != self._seen:
+            self._seen = seen
+            self.line = timeline(name, tuple(moments))
+        self._show()
+
+    @property
+    def window_ms(self) -> tuple[int, int]:
+        """Ms from and to that the lanes show."""
+        if self._window is not None:
+            return self._window
+        return max(self.line.end - LIVE, min(self.line.begin, self.line.end - SHORTEST)), self.line.end
+
+    @property
+    def chosen_step(self) -> Step | None:
+        """The chosen step; while the newest time is followed, the last one."""
+        steps = self.line.steps
+        if not steps:
+            return None
+        return steps[min(self.step, len(steps) - 1)] if self.step is not None else steps[-1]
+
+    def _show(self) -> None:
+        step = self.chosen_step
+        number = step.number - 1 if step is not None else None
+        self.lanes.model = self.model
+        self.lanes.show_line(self.line, self.window_ms, number)
+        begin, end = self.window_ms
+        self.head.set_note(
+            tr("{n:,} seconds from {time} · height = messages a second", n=round((end - begin) / 1000),
+               time=clock(begin)[:8])
+            if self.line.moments else tr("nothing was read yet")
+        )  # fmt: skip
+        self.at.setText(tr("Step {n} of {m}", n=step.number, m=len(self.line.steps)) if step is not None else "")
+        self.before.setEnabled(step is not None and step.number > 1)
+        self.after.setEnabled(step is not None and self.step is not None)
+        self._show_harms(step)
+        self._fill(self.moves, move_rows(self.model, step) if step is not None else [])
+        self._fill(self.steps, step_rows(self.model, self.line))
+        if number is not None and self.steps.total_rows() > number and not self.steps.hasFocus():
+            self.steps.go_to_row(number)
+
+    @staticmethod
+    def _fill(table: RecordView, rows: list[StepRow] | list[MoveRow]) -> None:
+        if getattr(table.source, "rows", None) != rows:
+            table.set_rows(list(rows))
+        table.set_state(None if rows else State("empty", tr("No group has consumed while it was read.")))
+
+    def _show_harms(self, step: Step | None) -> None:
+        found = harms(step, self.model.every) if step is not None and step.number > 1 else []
+        said = tuple((one.name, one.figure, one.note, one.kind) for one in found)
+        if said == getattr(self, "_said", None):
+            return
+        self._said = said
+        empty(self._harms.box)
+        if not found:
+            words_ = tr("The first allocation is as it was found: its harm was before the first reading.")
+            self._harms.box.addWidget(Label(words_, 12, "text3", wrap=True))
+        for number, one in enumerate(found):
+            if number:
+                self._harms.box.addWidget(Hairline())
+            self._harms.box.addWidget(row(Mark(one.kind), Label(one.name, 13, "text", 600), None,
+                                          Label(one.figure, 15, "text", 600, code=True)))  # fmt: skip
+            self._harms.box.addWidget(Label(one.note, 12, "text2", wrap=True))
+
+    # ---- steps and time ----------------------------------------------------------------------------------------------
+
+    def walk(self, by: int) -> None:
+        """Choose the next step or the one before; behind the last one the newest time is followed again."""
+        step = self.chosen_step
+        if step is None:
+            return
+        number = step.number - 1 + by
+        if number >= len(self.line.steps):
+            self.follow_now()
+        elif number >= 0:
+            self.choose_step(number)
+
+    def choose_step(self, number: int) -> None:
+        """Look at a step: the whole view shows the time at which it stood."""
+        self.step = number
+        step = self.line.steps[number]
+        self._window = (step.begin - BEFORE, max(step.end, step.begin + BEFORE) + AFTER)
+        self._show()
+        self.wentTo.emit(step.end)
+
+    def follow_now(self) -> None:
+        """Back to the newest time."""
+        self.step, self._window = None, None
+        self._show()
+        self.wentTo.emit(None)
+
+    def fit(self) -> None:
+        """All the time that is held."""
+        if self.line.moments:
+            self._window = (self.line.begin, max(self.line.end, self.line.begin + SHORTEST))
+            self._show()
+
+    def _zoom(self, factor: float, at: int) -> None:
+        begin, end = self.window_ms
+        wide = min(max((end - begin) * factor, SHORTEST), LONGEST)
+        part = (at - begin) / max(end - begin, 1)
+        self._window = (round(at - wide * part), round(at + wide * (1 - part)))
+        self._show()
+
+    def _row_chosen(self, one: StepRow | None) -> None:
+        if one is not None and self.steps.hasFocus() and one.number - 1 != self.step:
+            self.choose_step(one.number - 1)
+
+    def _group_chosen(self) -> None:
+        self.step, self._window = None, None
+        self.groupChosen.emit(self.group.currentText())

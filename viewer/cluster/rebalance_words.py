@@ -1,0 +1,170 @@
+"""What is said of a rebalance: steps, their harm with its bounds, the whole as Markdown. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.cluster.state import Queue
+from viewer.cluster.cluster_model import ClusterModel, Mark
+from viewer.cluster.rebalance import Span, Step, Timeline
+from viewer.cluster.words import UNTOLD, markdown_table, queue_name
+from viewer.look.assets import tr, words
+from viewer.look.formats import clock, full_moment
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """One harm of a step: its figure, what it means, and how bad that is (warn, ok, or chat for what nobody told)."""
+
+    name: str
+    figure: str
+    note: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step as a row."""
+
+    number: int
+    begin: int
+    what: str
+    moved: int
+    pause: str
+    burst: str
+    idle: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRow:
+    """A queue of a step as a row: whose it was, whose it is."""
+
+    queue: str
+    before: str
+    after: str
+    change: str
+
+
+def length(span: Span) -> str:
+    """``2.0–4.0 s``: at least and at most, as readings tell it."""
+    return f"{span.low / 1000:.1f}–{span.high / 1000:.1f} s"
+
+
+def short(queue: Queue) -> str:
+    """``broker-a q2``."""
+    return f"{queue.broker} q{queue.queue_id}"
+
+
+def names(model: ClusterModel, clients: Sequence[str]) -> str:
+    """Short names, in the order given."""
+    return " ".join(model.name_of(one) for one in clients)
+
+
+def step_words(model: ClusterModel, step: Step) -> str:
+    """What happened: who came, who left, or only that queues moved."""
+    parts = []
+    if step.number == 1:
+        return tr("as it was found: {names}", names=names(model, step.clients) or "–")
+    if step.came:
+        parts.append(tr("{names} joins", names=names(model, step.came)))
+    if step.left:
+        parts.append(tr("{names} left", names=names(model, step.left)))
+    idle = [one for one in step.came if not any(one in mine for mine in step.after.values())]
+    if idle:
+        parts.append(tr("{names} idle", names=names(model, idle)))
+    return ", ".join(parts) or tr("queues move")
+
+
+MARKS = {"joins": words("{name} joins"), "left": words("{name} left"), "registers": words("{name} registers"),
+         "gone": words("{name} is gone")}  # fmt: skip
+
+
+def mark_words(model: ClusterModel, one: Mark) -> str:
+    """A mark of the slider."""
+    return tr(MARKS[one.what], name=model.name_of(one.who))
+
+
+def harms(step: Step, every: float) -> list[Harm]:
+    """The four harms, measured as far as readings tell; ``every`` is the seconds between two of them."""
+    found = []
+    worst = step.worst_pause
+    if worst is None:
+        found.append(Harm(tr("Pause"), "0", tr("no queue was seen without owner; looked every {n} s", n=f"{every:g}"),
+                          "ok"))  # fmt: skip
+    else:
+        queue, span = worst
+        more = len(step.pauses) - 1
+        note = tr("{queue} had no owner", queue=short(queue))
+        if more:
+            note += " · " + tr("{n:,} queues more", n=more)
+        found.append(Harm(tr("Pause"), length(span), note, "warn"))
+    found.append(_twice(step))
+    burst = step.worst_burst
+    if burst is None:
+        found.append(Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok"))
+    else:
+        queue, rates = burst
+        note = tr("{queue}: {after} after {before}", queue=short(queue), after=f"{rates.after:,.0f} /s",
+                  before=f"{rates.before:,.0f} /s")  # fmt: skip
+        found.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
+    said = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.after))
+    found.append(Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", said, "warn" if step.idle else "ok"))
+    return found
+
+
+def _twice(step: Step) -> Harm:
+    notes = []
+    if step.doubles:
+        queue, span = max(step.doubles.items(), key=lambda one: one[1].high)
+        notes.append(tr("{queue} had two owners for {span}", queue=short(queue), span=length(span)))
+    if step.went_back:
+        notes.append(tr("offsets fell by {n:,}: these are read again", n=step.went_back))
+    notes.append(tr("how many, no administrator's request tells"))
+    figure = f"≥ {step.went_back:,}" if step.went_back else UNTOLD
+    return Harm(tr("Handed out twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
+
+
+def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
+    """The steps, the first first."""
+    return [
+        StepRow(
+            step.number, step.begin, step_words(model, step), step.moved,
+            length(step.worst_pause[1]) if step.worst_pause is not None else "",
+            f"× {step.worst_burst[1].factor:.1f}" if step.worst_burst is not None else "", step.idle,
+        )
+        for step in line.steps
+    ]  # fmt: skip
+
+
+def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
+    """Each queue of a step."""
+    rows = []
+    for queue, after in step.after.items():
+        before = step.before.get(queue, ())
+        change = tr("stays") if before == after else tr("moved") if before and after else tr("taken") if after else (
+            tr("nobody has it"))  # fmt: skip
+        rows.append(MoveRow(queue_name(queue), names(model, before) or "–", names(model, after) or "–", change))
+    return rows
+
+
+def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
+    """The timeline of a group with its figures."""
+    if not line.steps:
+        return ""
+    span = f"{full_moment(line.begin)} – {clock(line.end)}"
+    lines = [f"# {tr('Rebalance')} {line.group}", "", f"{model.address} · {span}", ""]
+    lines += markdown_table(
+        (tr("Step"), tr("Time"), tr("What"), tr("Queues moved"), tr("Pause"), tr("Burst"), tr("Idle")),
+        ((str(row.number), clock(row.begin), row.what, str(row.moved), row.pause, row.burst, str(row.idle))
+         for row in step_rows(model, line)),
+    )  # fmt: skip
+    for step in line.steps:
+        lines += [f"## {step.number}. {step_words(model, step)}", ""]
+        lines += [f"- {one.name}: {one.figure}, {one.note}" for one in harms(step, model.every)]
+        lines.append("")
+        lines += markdown_table(
+            (tr("Queue"), tr("Before"), tr("After"), ""),
+            ((row.queue, row.before, row.after, row.change) for row in move_rows(model, step)),
+        )
+    return "\n".join(lines).rstrip() + "\n"
