@@ -25,8 +25,7 @@ KEPT = {
     # Test suites use this; the README shows it.
     "serving_beside",
     # The doors of the clients, for whoever sends and consumes from Python.
-    "PopConsumer.slow_down", "Producer.slow_down", "QueueConsumer.slow_down", "QueueConsumer.reset_to",
-    "LitePullConsumer.seek_to_begin", "LitePullConsumer.seek_to_end",
+    "QueueConsumer.reset_to", "LitePullConsumer.seek_to_begin", "LitePullConsumer.seek_to_end",
     # Python's import asks this.
     "_Code.get_filename",
 }  # fmt: skip

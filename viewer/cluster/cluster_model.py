@@ -14,6 +14,7 @@ from ipaddress import IPv6Address
 from typing import Literal
 
 from engine.cluster.state import ClusterState, Queue
+from viewer.cluster.deliveries import Deliveries
 from viewer.cluster.rebalance import MOST_MOMENTS, Moment, moment_of
 from viewer.cluster.rows import (
     MANY,
@@ -144,6 +145,8 @@ class ClusterModel:
         """Why nothing comes, in the engine's words."""
         self.every = 1.0
         self.text, self.only = "", ""
+        self.allowed: set[str] = set()
+        """Clusters of which somebody said that he may write to them."""
         self._forget()
 
     def _forget(self) -> None:
@@ -171,6 +174,10 @@ class ClusterModel:
         self._badges: dict[str, Badge] = {}
         self._named: dict[str, Badge] = {}
         """Each client's badge, the last one of those that went too: a name is nobody else's later."""
+        self.deliveries = Deliveries()
+        """What consumers of one's own were handed."""
+        self.killed: set[str] = set()
+        """Ids of clients of one's own that were killed."""
         self.marks: list[Mark] = []
         """What happened, for the slider."""
         self._left: dict[str, int] = {}
@@ -207,6 +214,12 @@ class ClusterModel:
     def stale(self) -> bool:
         """Whether what is shown is not from now."""
         return self.state is not None and self.standing in {"off", "paused", "failed"}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether clients may be started against it: it is on this machine, or somebody said that it is his own."""
+        return bool(self.address) and not self.recording and (
+            self.address in self.allowed or all(_is_here(address) for address in self.addresses))  # fmt: skip
 
     @property
     def span(self) -> tuple[int, int]:
@@ -514,6 +527,10 @@ class ClusterModel:
     def find_producer(self, client_id: str) -> ProducerRow | None:
         """The row of a client that sends."""
         return next((row for row in self.whole.producers if row.client.client_id == client_id), None)
+
+
+def _is_here(address: str) -> bool:
+    return address.startswith(("127.", "localhost:", "[::1]:"))
 
 
 def _has(text: str, name: str) -> bool:

@@ -193,7 +193,7 @@ class LanesCanvas(ThingCanvas):
         self._rate(p, client, y, colour, highest)
         for stay in stays:
             if stay.end >= self.window_ms[0] and stay.begin <= self.window_ms[1]:
-                self._stay(p, stay, y, colour)
+                self._stay(p, stay, y, colour, tr("killed, kill −9") if client in model.killed else tr("left"))
 
     def _rate(self, p: QPainter, client: str, y: float, colour: QColor, highest: float) -> None:
         """The height above the band."""
@@ -214,7 +214,7 @@ class LanesCanvas(ThingCanvas):
         p.setBrush(ground)
         p.drawPolygon(QPolygonF([QPointF(points[0].x(), base), *points, QPointF(points[-1].x(), base)]))
 
-    def _stay(self, p: QPainter, stay: Stay, y: float, colour: QColor) -> None:
+    def _stay(self, p: QPainter, stay: Stay, y: float, colour: QColor, gone: str) -> None:
         left, right = self._x(stay.begin), self._x(stay.end)
         box = QRectF(left, y + 36, max(right - left, 1), 10)
         if not stay.there:
@@ -222,7 +222,7 @@ class LanesCanvas(ThingCanvas):
             p.drawLine(QPointF(left, y + 41), QPointF(right, y + 41))
             if stay.begin > self.window_ms[0]:
                 mark(p, "error", QPointF(left, y + 41), 4)
-            self._words(p, tr("left"), left + 8, right, y + 18, "error")
+            self._words(p, gone, left + 8, right, y + 18, "error")
             return
         if stay.queues is None:
             hatch(p, box, "text3", 0.5)
@@ -268,9 +268,26 @@ class LanesCanvas(ThingCanvas):
         p.setFont(figures_font(11))
         p.setPen(C("text3"))
         p.drawText(QRectF(0, y, LABEL - 8, 26), RIGHT, f"{row.ends.max_offset:,}" if row is not None else "")
+        self._twice(p, queue, y)
         for piece in self.line.pieces.get(queue, ()):
             if piece.end >= self.window_ms[0] and piece.begin <= self.window_ms[1]:
                 self._piece(p, piece, y)
+
+    def _twice(self, p: QPainter, queue: Queue, y: float) -> None:
+        """A tick for each message that was handed out again."""
+        begin, end = self.window_ms
+        again = [one for one in self.model.deliveries.twice(self.line.group, begin, end + 1) if one.queue == queue]
+        if not again:
+            return
+        places = sorted({round(self._x(one.at)) for one in again})
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C("warn"))
+        p.drawRects([QRectF(x, y + 20, 1.5, 6) for x in places])
+        p.setFont(words_font(11, 600))
+        p.setPen(C("warn"))
+        said = tr("{n:,} twice", n=len(again))
+        wide = QFontMetrics(p.font()).horizontalAdvance(said) + 4
+        p.drawText(QRectF(min(places[-1] + 6, LABEL + self._wide - wide), y + 17, wide, 15), LEFT, said)
 
     def _piece(self, p: QPainter, piece: Piece, y: float) -> None:
         left, right = self._x(piece.begin), self._x(piece.end)

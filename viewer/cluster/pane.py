@@ -26,10 +26,12 @@ from PySide6.QtWidgets import (
 
 from engine.whole_file import whole_text
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
+from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.drawn import same
 from viewer.cluster.lines_canvas import LinesCanvas
+from viewer.cluster.links import link_of, ways, why_not
 from viewer.cluster.plan import ROW
 from viewer.cluster.rebalance_panel import RebalancePanel
 from viewer.cluster.rebalance_words import rebalance_markdown
@@ -41,7 +43,6 @@ from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane
 from viewer.pane.copying import command_copier, table_commands
-from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.basics import (
     Button,
@@ -135,7 +136,10 @@ class ClusterPane(Pane):
         body.box.setStretch(0, 1)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(stacked(bar, self._filters(), self.fault, body, self._time_bar(), room=3))
+        self.clients = ClientsBar()
+        self.clients.did.connect(lambda name, said, parameters: self.did.emit(name, said, parameters, ""))
+        self.clients.allowed.connect(self._show)
+        box.addWidget(stacked(bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4))
         self.lead = self.address
 
     def _bar(self) -> QWidget:
@@ -231,6 +235,8 @@ class ClusterPane(Pane):
             canvas.model = watch.model
         self.rebalance.model = watch.model
         self.replay.set_watch(watch)
+        self.clients.model, self.clients.own = watch.model, watch.own
+        watch.own.changed.connect(self.clients.refresh)
         watch.said.connect(self.statusMessage)
         watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own
         watch.changed.connect(self._show)
@@ -276,9 +282,13 @@ class ClusterPane(Pane):
         return False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space pauses."""
+        """Space pauses; Ins adds a consumer, Del stops the chosen client, Shift+Del kills it."""
         if event.key() == Qt.Key.Key_Space:
             self.pause_now()
+        elif event.key() == Qt.Key.Key_Insert:
+            self.clients.ask("consumer")
+        elif event.key() == Qt.Key.Key_Delete:
+            self.clients.end(kill=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
         else:
             super().keyPressEvent(event)
 
@@ -441,19 +451,7 @@ class ClusterPane(Pane):
 
     def link_of(self, chosen: Chosen) -> object | None:
         """Where a thing leads to in the open store; None where that has no such topic, or none is open."""
-        session = self.session
-        if session is None or session.survey is None:
-            return None
-        if chosen.kind in {"group", "client"}:
-            return Place("groups", name=chosen.group or chosen.name)
-        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
-        if not any(one.name == topic for one in session.survey.topics):
-            return None
-        row = self.model.find_queue(chosen.queue)
-        if row is None:
-            return places.queue(topic, chosen.queue.queue_id if chosen.queue is not None else None)
-        offset = row.next_offset if row.next_offset is not None and row.next_offset < row.ends.max_offset else None
-        return places.queue(topic, row.queue.queue_id, offset)
+        return link_of(self.session, self.model, chosen)
 
     def follow(self, chosen: Chosen) -> None:
         """Go on to where a thing leads."""
@@ -461,30 +459,7 @@ class ClusterPane(Pane):
         if place is not None:
             self.placeRequested.emit(place)
         else:
-            self.statusMessage.emit(self._why_not(chosen))
-
-    def _why_not(self, chosen: Chosen) -> str:
-        if self.session is None:
-            return tr("No store is open: nothing of the cluster can be looked up in one.")
-        topic = chosen.queue.topic if chosen.queue is not None else chosen.name
-        if chosen.kind in {"queue", "topic"}:
-            return tr("The open store has no topic {topic}.", topic=topic)
-        return tr("This leads nowhere in a store.")
-
-    def _ways(self, chosen: Chosen) -> list[tuple[str, object]]:
-        """Words and places to go on to from the chosen thing."""
-        place = self.link_of(chosen)
-        if chosen.kind in {"", "names", "broker", "producer"}:
-            return []
-        if place is None:
-            return [(self._why_not(chosen), None)]
-        if chosen.kind in {"group", "client"}:
-            return [(tr("Group {name} in this store", name=chosen.group or chosen.name), place)]
-        topic = chosen.queue.topic if chosen.queue is not None else chosen.name
-        found = [(tr("In Queues of this store"), place)]
-        term = f'topic = "{topic}"' + (f" and queueId = {chosen.queue.queue_id}" if chosen.queue is not None else "")
-        found.append((tr("In the log of this store"), places.filtered("only", term)))
-        return found
+            self.statusMessage.emit(why_not(self.session, chosen))
 
     # ---- filter and tabs ---------------------------------------------------------------------------------------------
 
@@ -659,7 +634,9 @@ class ClusterPane(Pane):
         self.opened.show_topic(model, topic)
 
     def _show_side(self) -> None:
-        self.side.show_chosen(self.model, self._ways)
+        self.clients.setVisible(self.model.state is not None and not self.model.recording)
+        self.clients.refresh()
+        self.side.show_chosen(self.model, lambda chosen: ways(self.session, self.model, chosen))
         self.folded.show_chosen(self.model)
         self._fit_side()
 

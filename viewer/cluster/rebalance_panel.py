@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QFrame, QScrollArea, QVBoxLayout, QWidg
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import Step, Timeline, timeline
-from viewer.cluster.rebalance_words import MoveRow, StepRow, harms, move_rows, step_rows
+from viewer.cluster.rebalance_words import ListRow, MoveRow, StepRow, harms, list_rows, move_rows, step_rows, until
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
@@ -42,6 +42,17 @@ MOVES = RecordKind(
         text_column("before", words("Before"), 60, filterable=False),
         text_column("after", words("After"), 60, filterable=False),
         text_column("change", words("Change"), 70, filterable=False),
+    ),
+)
+LISTS = RecordKind(
+    "clusterList",
+    (
+        text_column("client", words("Client"), 60, filterable=False),
+        time_column("at", words("List seen"), 110, filterable=False),
+        text_column("ids", words("Clients in it"), 160, filterable=False),
+        text_column("owns", words("Owns"), 240, mono=True, filterable=False),
+        text_column("change", words("Change"), 240, mono=True, filterable=False),
+        text_column("reason", words("Why"), 160, filterable=False),
     ),
 )
 
@@ -101,7 +112,13 @@ class RebalancePanel(QWidget):
         side.layout().setStretch(3, 1)  # type: ignore[union-attr]
         side.setMinimumWidth(px(SIDE - 60))
         self.side = side
-        whole = splitter(False, (stacked(self.head, area, room=1), 900), (side, SIDE))
+        self.lists_head = PaneHead(tr("What every client saw"), tr("its list of clients, and what it took and gave up"))
+        self.lists = RecordView("cluster.lists", LISTS)
+        self.lists.setAccessibleName(tr("What every client saw"))
+        lists = stacked(self.lists_head, self.lists, room=1)
+        self._lists = lists
+        left = splitter(True, (stacked(self.head, area, room=1), 620), (lists, 190))
+        whole = splitter(False, (left, 900), (side, SIDE))
         whole.setObjectName("cluster.rebalance.split")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -160,17 +177,26 @@ class RebalancePanel(QWidget):
         self._show_harms(step)
         self._fill(self.moves, move_rows(self.model, step) if step is not None else [])
         self._fill(self.steps, step_rows(self.model, self.line))
+        lists = list_rows(self.model, self.line, step) if step is not None else []
+        self._lists.setVisible(bool(lists) or self.model.deliveries.knows(self.line.group))
+        self._fill(self.lists, lists)
         if number is not None and self.steps.total_rows() > number and not self.steps.hasFocus():
             self.steps.go_to_row(number)
 
     @staticmethod
-    def _fill(table: RecordView, rows: list[StepRow] | list[MoveRow]) -> None:
+    def _fill(table: RecordView, rows: list[StepRow] | list[MoveRow] | list[ListRow]) -> None:
         if getattr(table.source, "rows", None) != rows:
             table.set_rows(list(rows))
         table.set_state(None if rows else State("empty", tr("No group has consumed while it was read.")))
 
     def _show_harms(self, step: Step | None) -> None:
-        found = harms(step, self.model.every) if step is not None and step.number > 1 else []
+        model, line = self.model, self.line
+        found = []
+        if step is not None and step.number > 1:
+            found = harms(step, model.every, model.deliveries, line.group, until(line, step))
+        counted = model.deliveries.knows(line.group)
+        self.harm_head.set_note(tr("of this step, counted from deliveries") if counted else
+                                tr("of this step, as readings tell it"))  # fmt: skip
         said = tuple((one.name, one.figure, one.note, one.kind) for one in found)
         if said == getattr(self, "_said", None):
             return

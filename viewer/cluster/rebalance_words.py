@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.cluster.state import Queue
 from viewer.cluster.cluster_model import ClusterModel, Mark
+from viewer.cluster.deliveries import Deliveries
 from viewer.cluster.rebalance import Span, Step, Timeline
 from viewer.cluster.words import UNTOLD, markdown_table, queue_name
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment
+
+LONG_PAUSE = 250
+"""Ms without a delivery that are worth a mark."""
+SINCE, AROUND = 30_000, 2_000
+"""Ms behind the last step that are still its, and ms before a step at which a client may have seen it already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +74,41 @@ def step_words(model: ClusterModel, step: Step) -> str:
         return tr("as it was found: {names}", names=names(model, step.clients) or "–")
     if step.came:
         parts.append(tr("{names} joins", names=names(model, step.came)))
-    if step.left:
-        parts.append(tr("{names} left", names=names(model, step.left)))
+    killed = [one for one in step.left if one in model.killed]
+    left = [one for one in step.left if one not in model.killed]
+    if killed:
+        parts.append(tr("{names} killed", names=names(model, killed)))
+    if left:
+        parts.append(tr("{names} left", names=names(model, left)))
     idle = [one for one in step.came if not any(one in mine for mine in step.after.values())]
     if idle:
         parts.append(tr("{names} idle", names=names(model, idle)))
     return ", ".join(parts) or tr("queues move")
 
 
-MARKS = {"joins": words("{name} joins"), "left": words("{name} left"), "registers": words("{name} registers"),
-         "gone": words("{name} is gone")}  # fmt: skip
+MARKS = {
+    "joins": words("{name} joins"), "left": words("{name} left"), "killed": words("{name} killed"),
+    "registers": words("{name} registers"), "gone": words("{name} is gone"),
+}  # fmt: skip
 
 
 def mark_words(model: ClusterModel, one: Mark) -> str:
     """A mark of the slider."""
-    return tr(MARKS[one.what], name=model.name_of(one.who))
+    killed = one.what == "left" and one.who in model.killed
+    return tr(MARKS["killed" if killed else one.what], name=model.name_of(one.who))
 
 
-def harms(step: Step, every: float) -> list[Harm]:
-    """The four harms, measured as far as readings tell; ``every`` is the seconds between two of them."""
+def until(line: Timeline, step: Step) -> int:
+    """The time (ms) up to which what happens is a step's: that of the next one."""
+    return line.steps[step.number].begin if step.number < len(line.steps) else line.end + SINCE
+
+
+def harms(step: Step, every: float, told: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
+    """The four harms: counted from deliveries up to ``end`` where consumers of one's own were in the group, else as
+    far as readings tell; ``every`` is the seconds between two of them.
+    """
+    if told is not None and told.knows(group):
+        return [*_counted(step, told, group, end), _idle(step)]
     found = []
     worst = step.worst_pause
     if worst is None:
@@ -108,9 +130,68 @@ def harms(step: Step, every: float) -> list[Harm]:
         note = tr("{queue}: {after} after {before}", queue=short(queue), after=f"{rates.after:,.0f} /s",
                   before=f"{rates.before:,.0f} /s")  # fmt: skip
         found.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
-    said = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.after))
-    found.append(Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", said, "warn" if step.idle else "ok"))
+    found.append(_idle(step))
     return found
+
+
+def _idle(step: Step) -> Harm:
+    said = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.after))
+    return Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", said, "warn" if step.idle else "ok")
+
+
+def _counted(step: Step, told: Deliveries, group: str, end: int) -> Iterator[Harm]:
+    """Pause, handed out twice and burst, from what consumers of one's own were handed."""
+    pauses = told.pauses(group, step.begin, step.end, end)
+    worst = max(pauses, key=lambda queue: pauses[queue], default=None)
+    if worst is None:
+        yield Harm(tr("Pause"), UNTOLD, tr("nothing was handed out around it"), "chat")
+    else:
+        others = [taken for queue, taken in pauses.items() if queue != worst]
+        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=max(others, default=0))
+        yield Harm(tr("Pause"), f"{pauses[worst]:,} ms", note, "warn" if pauses[worst] >= LONG_PAUSE else "ok")
+    again = told.twice(group, step.begin, end)
+    note = tr("of {n:,} handed out since, by queue and offset", n=told.handed(group, step.begin, end))
+    if told.dropped:
+        note += " · " + tr("at least so many ({n:,} not told)", n=told.dropped)
+    yield Harm(tr("Handed out twice"), f"{len(again):,}", note, "warn" if again else "ok")
+    bursts = told.bursts(group, step.begin, step.end, end)
+    fast = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
+    if fast is None:
+        yield Harm(tr("Burst"), UNTOLD, tr("too little was handed out before it"), "chat")
+    else:
+        before, after = bursts[fast]
+        note = tr("{queue}: {after} after {before}", queue=short(fast), after=f"{after:,.0f} /s",
+                  before=f"{before:,.0f} /s")  # fmt: skip
+        yield Harm(tr("Burst"), f"× {after / before:.1f}", note, "warn" if after >= 1.5 * before else "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class ListRow:
+    """What a client saw and did at a rebalance, as a row."""
+
+    client: str
+    at: int
+    ids: str
+    owns: str
+    change: str
+    reason: str
+
+
+def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
+    """What every client of one's own saw around a step."""
+    found = model.deliveries.lists(line.group, step.begin - AROUND, max(step.end + AROUND, step.begin + SINCE))
+    return [
+        ListRow(
+            model.name_of(one.client_id), one.at, names(model, one.client_ids), _short(one.owned),
+            " ".join([*(f"+{short(queue)}" for queue in one.taken), *(f"−{short(queue)}" for queue in one.given_up)]),
+            one.reason,
+        )
+        for one in found if one.at < until(line, step)
+    ]  # fmt: skip
+
+
+def _short(queues: Sequence[Queue]) -> str:
+    return ", ".join(short(queue) for queue in queues) or "–"
 
 
 def _twice(step: Step) -> Harm:
@@ -161,7 +242,8 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     )  # fmt: skip
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
-        lines += [f"- {one.name}: {one.figure}, {one.note}" for one in harms(step, model.every)]
+        told = harms(step, model.every, model.deliveries, line.group, until(line, step))
+        lines += [f"- {one.name}: {one.figure}, {one.note}" for one in told if step.number > 1]
         lines.append("")
         lines += markdown_table(
             (tr("Queue"), tr("Before"), tr("After"), ""),

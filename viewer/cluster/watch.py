@@ -12,7 +12,9 @@ from typing import Protocol, cast
 from PySide6.QtCore import QObject, Signal
 
 from engine.cluster.state import ClusterState
+from viewer.cluster.clients_work import Seen
 from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
+from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
 from viewer.runtime.worker import Cancelled
 
@@ -59,6 +61,9 @@ class ClusterWatch(QObject):
         self._worker = worker
         self.recorder: Recorder | None = None
         """Writes readings to a file while one is recorded."""
+        self.own = OwnClients(self)
+        self.own.saw.connect(self._saw)
+        self.own.changed.connect(self._clients_changed)
         self._number: int | None = None
         self._turn = 0
 
@@ -136,6 +141,18 @@ class ClusterWatch(QObject):
             self.recorder.add(look.state)
             self._write(self.recorder)
         self.looked.emit()
+
+    def _saw(self, seen: Seen) -> None:
+        self.model.deliveries.add(seen.handed, seen.shared, seen.dropped)
+
+    def _clients_changed(self) -> None:
+        self.model.killed |= {one.client_id for one in self.own.rows.values() if one.standing == "killed"}
+
+    def close(self) -> None:
+        """The window closes: nobody is asked, clients of one's own end."""
+        self.record(None)
+        self._stop()
+        self.own.close()
 
     # ---- recordings --------------------------------------------------------------------------------------------------
 

@@ -248,6 +248,8 @@ class Workspace:
         self._layouts.keep()
         self._layouts.write()
         self.keep_last()
+        if self.cluster is not None:
+            self.cluster.close()
 
     def keep_last(self) -> None:
         """Keep what stands in the window for the next start."""

@@ -7,15 +7,18 @@ from dataclasses import replace
 import made_clusters as made
 
 from viewer.cluster.cluster_model import Mark
+from viewer.cluster.deliveries import Handed, Shared
 from viewer.cluster.rebalance import Burst, Span, Timeline, timeline
 from viewer.cluster.rebalance_words import (
     harms,
     length,
+    list_rows,
     mark_words,
     move_rows,
     rebalance_markdown,
     step_rows,
     step_words,
+    until,
 )
 
 MODEL = made.looked_at(*made.rebalanced())
@@ -28,6 +31,10 @@ def test_steps_say_who_came_and_who_left():
     ]  # fmt: skip
     moved = replace(LINE.steps[1], clients=LINE.steps[1].clients_before)
     assert step_words(MODEL, moved) == "queues move"
+    gone = made.looked_at(*made.rebalanced())
+    gone.killed.add(made.C2.client_id)
+    assert step_words(gone, LINE.steps[1]) == "C3 killed"
+    assert mark_words(gone, gone.marks[0]) == "C3 killed"
     rows = step_rows(MODEL, LINE)
     assert [(row.number, row.moved, row.pause, row.idle) for row in rows] == [
         (1, 6, "", 0), (2, 2, "2.0–4.0 s", 0), (3, 0, "", 1),
@@ -72,3 +79,33 @@ def test_markdown_has_every_step_with_its_harm():
     assert "- Handed out twice: …, how many, no administrator's request tells" in text
     assert "| OrderPaid / broker-a / 2 | C3 | C2 | moved |" in text
     assert rebalance_markdown(MODEL, Timeline()) == ""
+
+
+def test_with_consumers_of_ones_own_harms_are_counted():
+    model = made.looked_at(*made.rebalanced())
+    step = LINE.steps[1]
+    begin = step.begin + 400
+    queue = made.A[2]
+
+    def handed(first: int, end: int, every: int, client: str, offset: int) -> list[Handed]:
+        return [Handed(at, client, "billing", queue, offset + n) for n, at in enumerate(range(first, end, every))]
+
+    c2, c1 = made.C2.client_id, made.C1.client_id
+    model.deliveries.add(handed(begin - 14_000, begin, 100, c2, 0))
+    model.deliveries.add(
+        handed(begin + 612, begin + 8_000, 30, c1, 130),
+        [Shared(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
+    )
+    end = until(LINE, step)
+    assert end == LINE.steps[2].begin
+    pause, twice, burst, idle = harms(step, 1.0, model.deliveries, "billing", end)
+    assert (pause.figure, pause.kind) == ("712 ms", "warn")
+    assert (twice.figure, twice.kind) == ("10", "warn")
+    assert twice.note.startswith("of 251 handed out since")
+    assert burst.figure.startswith("× 3.")
+    assert idle.figure == "0 → 0"
+    (row,) = list_rows(model, LINE, step)
+    assert (row.client, row.ids, row.change) == ("C2", "C2", "+broker-a q2")
+    assert "- Pause: 712 ms" in rebalance_markdown(model, LINE)
+    empty = harms(step, 1.0, model.deliveries, "billing", step.begin)
+    assert empty[1].figure == "0"

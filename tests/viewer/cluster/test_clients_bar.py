@@ -1,0 +1,94 @@
+"""Clients of one's own are offered on this machine, and elsewhere once somebody said that the cluster is his."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_clusters as made
+import pytest
+
+from viewer.cluster.clients_bar import SLOW, ClientsBar
+from viewer.cluster.clients_work import Told
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.own_clients import OwnClients
+
+
+@pytest.fixture
+def bar(shown, monkeypatch) -> ClientsBar:
+    made_bar = ClientsBar()
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *command: asked.append(command))
+    made_bar.model, made_bar.own = made.looked_at(made.small()), OwnClients(made_bar)
+    made_bar.asked = asked  # type: ignore[attr-defined]
+    shown(made_bar, width=1200)
+    made_bar.refresh()
+    return made_bar
+
+
+def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
+    done = []
+    bar.did.connect(lambda name, _words, parameters: done.append((name, parameters)))
+    bar.model.address = "10.0.0.1:9876"
+    bar.refresh()
+    assert bar.lock.text() == "Read-only"
+    assert not bar.producer.isVisible()
+    bar.ask("producer")
+    assert not bar.form.isVisible()
+    bar.add()
+    assert bar.own.rows == {}
+    bar.mine.click()
+    assert bar.producer.isVisible()
+    assert not bar.mine.isVisible()
+    assert done == [("cluster.mine", {"address": "10.0.0.1:9876"})]
+
+
+def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
+    bar.model.choose(Chosen("group", "billing"))
+    bar.consumer.click()
+    assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("billing", "OrderPaid", "0")
+    bar.amount.setText("x")
+    bar.add()
+    assert bar.fault.text() == "Expected a group, a topic and a number."
+    bar.amount.setText("25")
+    bar.add()
+    assert not bar.form.isVisible()
+    assert bar.own.rows[1].spec.delay == 0.025
+    bar.producer.click()
+    assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("senders", "OrderPaid", "100")
+    bar.amount.setText("0")
+    bar.add()
+    assert bar.fault.text()
+    bar.amount.setText("50")
+    bar.add()
+    assert bar.own.rows[2].spec.rate == 50
+    bar.model.choose(Chosen("queue", queue=made.S[0]))
+    bar.ask("producer")
+    assert bar.topic.text() == "StockReserved"
+
+
+def test_the_chosen_one_is_slowed_paused_stopped_and_killed(bar):
+    bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
+    bar.own._take(Told(1, "running", made.C1.client_id))
+    bar.model.choose(Chosen("client", made.C2.client_id, "billing"))
+    bar.refresh()
+    assert not bar.kill.isVisible()
+    assert bar.words.text() == "this client is not one of yours"
+    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.refresh()
+    assert bar.name.text() == "C2"
+    assert bar.words.text() == "1 client, your own"
+    bar.slow.click()
+    assert bar.own.rows[1].delay == SLOW
+    bar.slow.click()
+    bar.pause.click()
+    assert bar.own.rows[1].paused
+    bar.stop.click()
+    bar.kill.click()
+    assert [command[0] for command in bar.asked] == ["add", "slow", "slow", "pause", "stop", "kill"]
+    bar.own.rows[1] = replace(bar.own.rows[1], words="no answer")
+    bar.refresh()
+    assert bar.words.text() == "consumer billing: no answer"
+    bar.model.choose(Chosen())
+    for deed in (bar.slow_now, bar.pause_now, lambda: bar.end(kill=True)):
+        deed()
+    assert len(bar.asked) == 6

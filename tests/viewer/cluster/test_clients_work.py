@@ -1,0 +1,122 @@
+"""Clients of one's own in their process: they send and consume at our broker, are slowed, paused, stopped, killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from engine.broker.serving import Addresses, serving_beside
+from engine.client.events import Delivered, EventStream, Rebalanced, Sent, Started
+from engine.client.routes import MessageQueue
+from engine.cluster.state import Queue
+from viewer.cluster.clients_work import ClientSpec, Seen, Told, seen_of, serve
+
+SECONDS = 30
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Addresses]:
+    with serving_beside(tmp_path) as addresses:
+        yield addresses
+
+
+class Process:
+    """The process's main in a thread; what it says is gathered."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        self._thread = threading.Thread(target=run, args=(theirs,))
+        self._thread.start()
+        self.told: list[Told] = []
+        self.handed = 0
+        self.sent = 0
+        self.shared = 0
+
+    def until(self, true, what: str) -> None:
+        end = time.monotonic() + SECONDS
+        while not true():
+            assert time.monotonic() < end, f"waited in vain until {what}: {self.told}"
+            if self.pipe.poll(0.1):
+                value = self.pipe.recv()
+                if isinstance(value, Told):
+                    self.told.append(value)
+                else:
+                    assert isinstance(value, Seen)
+                    self.handed += len(value.handed)
+                    self.shared += len(value.shared)
+                    self.sent += sum(value.sent.values())
+
+    def standing(self, number: int) -> str:
+        return next((one.standing for one in reversed(self.told) if one.number == number), "")
+
+    def end(self) -> None:
+        self.pipe.send(("end",))
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+        self.pipe.close()
+
+
+def run(pipe: Connection) -> None:
+    """As :func:`serve`, in a thread, which has no signals."""
+    import asyncio
+
+    from viewer.cluster.clients_work import Clients
+
+    asyncio.run(Clients(pipe).serve())
+
+
+def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
+    assert serve.__doc__
+    process = Process()
+    names = (served.namesrv,)
+    process.pipe.send(("add", ClientSpec(1, "producer", names, "senders", "Orders", rate=200)))
+    process.until(lambda: process.standing(1) == "running", "it runs")
+    process.until(lambda: process.sent > 5, "it sends")
+    process.pipe.send(("add", ClientSpec(2, "consumer", names, "readers", "Orders")))
+    process.until(lambda: process.handed > 5, "it consumes")
+    assert process.shared > 0
+    for command in (("slow", 2, 0.01), ("pause", 2), ("resume", 2), ("pause", 1), ("resume", 1), ("slow", 9, 1.0)):
+        process.pipe.send(command)
+    process.pipe.send(("add", ClientSpec(3, "consumer", names, "readers", "Orders", delay=0.001)))
+    process.until(lambda: process.standing(3) == "running", "another one")
+    process.pipe.send(("kill", 2))
+    process.until(lambda: process.standing(2) == "killed", "it is killed")
+    process.pipe.send(("stop", 1))
+    process.until(lambda: process.standing(1) == "stopped", "it says goodbye")
+    assert len({one.client_id for one in process.told if one.client_id}) == 3
+    process.end()
+
+
+def test_where_nobody_listens_it_says_so() -> None:
+    process = Process()
+    process.pipe.send(("add", ClientSpec(1, "producer", ("127.0.0.1:1",), "senders", "Orders")))
+    process.until(lambda: process.standing(1) == "failed", "it failed")
+    assert process.told[-1].words
+    process.pipe.send(("add", ClientSpec(2, "consumer", ("127.0.0.1:1",), "no group!", "Orders")))
+    process.until(lambda: process.standing(2) == "failed", "that is no group")
+    process.end()
+
+
+def test_events_become_one_report():
+    queue = MessageQueue("T", "a", 0)
+    stream = EventStream()
+    ring = stream.ring(10)
+    for event in (
+        Started(1, "c", "g"), Sent(2, "p", "s", queue, 0, "id", "k", "SEND_OK", 1, 3, 10, 1.0),
+        Delivered(3, "c", "g", queue, 7, "id", "k", 0, 1),
+        Rebalanced(4, "c", "g", "T", (queue,), ("c",), (queue,), (queue,), ()),
+    ):  # fmt: skip
+        stream.emit(event)
+    seen = seen_of(ring.take(), 2)
+    assert seen is not None
+    assert (seen.sent, seen.dropped) == ({"p": 3}, 2)
+    assert seen.handed[0].queue == Queue("T", "a", 0)
+    assert seen.handed[0].offset == 7
+    assert seen.shared[0].taken == (Queue("T", "a", 0),)
+    assert seen_of([]) is None

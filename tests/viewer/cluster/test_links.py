@@ -1,0 +1,42 @@
+"""Queues, offsets and groups of a cluster as places of the open store."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import made_clusters as made
+
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.links import link_of, topic_of, ways, why_not
+from viewer.runtime import places
+from viewer.runtime.places import Place
+
+MODEL = made.looked_at(made.small(0), made.small(5))
+STORE = SimpleNamespace(survey=SimpleNamespace(topics=[SimpleNamespace(name="OrderPaid")]))
+QUEUE = Chosen("queue", group="billing", queue=made.B[1])
+
+
+def test_a_queue_leads_to_the_entry_that_is_read_next():
+    assert link_of(STORE, MODEL, QUEUE) == places.queue("OrderPaid", 1, 16_000)  # type: ignore[arg-type]
+    gone = Chosen("queue", queue=made.B[1]._replace(queue_id=9))
+    assert link_of(STORE, MODEL, gone) == places.queue("OrderPaid", 9)  # type: ignore[arg-type]
+    assert link_of(STORE, MODEL, Chosen("topic", "OrderPaid")) == places.queue("OrderPaid")  # type: ignore[arg-type]
+    assert link_of(STORE, MODEL, Chosen("client", "c", "billing")) == Place("groups", name="billing")  # type: ignore[arg-type]
+
+
+def test_what_the_store_has_not_leads_nowhere_and_says_why():
+    other = Chosen("queue", queue=made.S[0])
+    assert link_of(STORE, MODEL, other) is None  # type: ignore[arg-type]
+    assert why_not(STORE, other) == "The open store has no topic StockReserved."  # type: ignore[arg-type]
+    assert link_of(None, MODEL, QUEUE) is None
+    assert why_not(None, QUEUE).startswith("No store is open")
+    assert why_not(STORE, Chosen("broker", "broker-a")) == "This leads nowhere in a store."  # type: ignore[arg-type]
+    assert topic_of(Chosen("group", "billing")) == ""
+
+
+def test_ways_on_are_words_with_places():
+    found = ways(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
+    assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
+    assert ways(STORE, MODEL, Chosen("group", "billing"))[0][0] == "Group billing in this store"  # type: ignore[arg-type]
+    assert ways(STORE, MODEL, Chosen()) == []  # type: ignore[arg-type]
+    assert ways(None, MODEL, QUEUE)[0][1] is None

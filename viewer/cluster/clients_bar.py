@@ -1,0 +1,209 @@
+"""What one does with clients of one's own: add a producer or a consumer, slow, pause, stop, kill the chosen one.
+
+On a cluster of which nobody said that it is his own nothing is offered: it is read-only.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout
+
+from viewer.cluster.cluster_model import Chosen, ClusterModel
+from viewer.cluster.own_clients import OwnClients, OwnRow
+from viewer.look.assets import tr
+from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
+
+SLOW = 0.025
+"""Seconds a message that "slow" means."""
+USUAL = {"producer": ("senders", "100"), "consumer": ("readers", "0")}
+"""Group, and messages a second of a producer or ms a message of a consumer."""
+
+
+class ClientsBar(Paper):
+    """``did(command, words, parameters)`` for the operation log; ``allowed()`` once the cluster is said to be one's
+    own.
+    """
+
+    did = Signal(str, str, object)
+    allowed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__("pane", ("bottom",))
+        self.setObjectName("cluster.clients")
+        self.setAccessibleName(tr("Clients of your own"))
+        self.model = ClusterModel()
+        self.own: OwnClients | None = None
+        self._kind = "consumer"
+        self.lock = Label("", 12, "ok", 600)
+        self.mine = Button(tr("It is my own: let me add clients"))
+        self.mine.setObjectName("cluster.mine")
+        self.mine.clicked.connect(self._allow)
+        self.producer = self._tool("plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own"))
+        self.consumer = self._tool("plus", "cluster.add.consumer", tr("Consumer"), tr("Add a consumer of your own"))
+        self.producer.clicked.connect(lambda _on: self.ask("producer"))
+        self.consumer.clicked.connect(lambda _on: self.ask("consumer"))
+        self.name = Label("", 12, "accent", 600)
+        self.slow = self._tool("slow", "cluster.slow", tr("Slow 25 ms"), tr("Each message takes 25 ms longer"))
+        self.slow.setCheckable(True)
+        self.pause = self._tool("pause", "cluster.client.pause", tr("Pause"), tr("Pause this client, or let it go on"))
+        self.pause.setCheckable(True)
+        self.stop = self._tool("stop", "cluster.stop", tr("Stop"), tr("It says goodbye and ends (Del)"))
+        self.kill = Button(tr("Kill −9"), "danger", "kill")
+        self.kill.setObjectName("cluster.kill")
+        self.kill.setToolTip(tr("It ends without a word, as a process that is killed (Shift+Del)"))
+        self.slow.clicked.connect(lambda _on: self.slow_now())
+        self.pause.clicked.connect(lambda _on: self.pause_now())
+        self.stop.clicked.connect(lambda _on: self.end(kill=False))
+        self.kill.clicked.connect(lambda _on: self.end(kill=True))
+        self.words = Label("", 12, "text3")
+        line = row(self.lock, self.mine, self.producer, self.consumer, 8, self.name, self.slow, self.pause, self.stop,
+                   self.kill, self.words, None, margins=(12, 5, 12, 5))  # fmt: skip
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 1)
+        box.setSpacing(0)
+        box.addWidget(line)
+        self.form = self._form()
+        box.addWidget(self.form)
+        self.refresh()
+
+    @staticmethod
+    def _tool(icon: str, name: str, text: str, tip: str) -> Tool:
+        made = Tool(icon, tip, text)
+        made.setObjectName(name)
+        return made
+
+    def _form(self) -> Boxed:
+        self.group, self.topic, self.amount = (
+            Field(tr("Group"), code=True, width=170), Field(tr("Topic"), code=True, width=170),
+            Field(tr("Number"), code=True, width=80),
+        )  # fmt: skip
+        for field, name in ((self.group, "group"), (self.topic, "topic"), (self.amount, "amount")):
+            field.setObjectName(f"cluster.new.{name}")
+            field.returnPressed.connect(self.add)
+        self.what, self.unit = Label("", 13, "text", 600), Label("", 12, "text3")
+        self.fault = Label("", 12, "error")
+        add, close = Button(tr("Add"), "primary"), Button(tr("Close"), "flat")
+        add.setObjectName("cluster.new.add")
+        close.setObjectName("cluster.new.close")
+        add.clicked.connect(self.add)
+        form = row(self.what, self.group, self.topic, self.amount, self.unit, add, close, self.fault, None,
+                        margins=(12, 4, 12, 8))  # fmt: skip
+        close.clicked.connect(form.hide)
+        form.hide()
+        return form
+
+    # ---- showing -----------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """As model and clients have it now."""
+        own = self.model.is_own
+        self.lock.setText("" if own else tr("Read-only"))
+        self.lock.setVisible(not own)
+        self.mine.setVisible(not own)
+        for part in (self.producer, self.consumer):
+            part.setVisible(own)
+        if not own:
+            self.form.hide()
+        chosen = self.chosen
+        self.name.setText(self.model.name_of(chosen.client_id) if chosen is not None else "")
+        for tool in (self.slow, self.pause, self.stop, self.kill):
+            tool.setVisible(own and chosen is not None)
+        if chosen is not None:
+            self.slow.setChecked(chosen.delay > 0)
+            self.pause.setChecked(chosen.paused)
+        self.words.setText(self._said(own=own))
+
+    def _said(self, *, own: bool) -> str:
+        if not own:
+            return tr("only asked, by administrators' requests")
+        failed = [one for one in (self.own.rows.values() if self.own is not None else ()) if one.words]
+        if failed:
+            return f"{failed[-1].spec.kind} {failed[-1].spec.group}: {failed[-1].words}"
+        if self.chosen is None and self.model.chosen.kind in {"client", "producer"}:
+            return tr("this client is not one of yours")
+        running = self.own.running if self.own is not None else 0
+        return tr("{n:,} clients, your own", n=running) if running else ""
+
+    @property
+    def chosen(self) -> OwnRow | None:
+        """The chosen client, where it is one of one's own."""
+        chosen: Chosen = self.model.chosen
+        if self.own is None or chosen.kind not in {"client", "producer"}:
+            return None
+        return self.own.find(chosen.name)
+
+    # ---- deeds -------------------------------------------------------------------------------------------------------
+
+    def _allow(self) -> None:
+        self.model.allowed.add(self.model.address)
+        self.did.emit("cluster.mine", tr("Clients may be added to this cluster"), {"address": self.model.address})
+        self.refresh()
+        self.allowed.emit()
+
+    def ask(self, kind: str) -> None:
+        """Ask for group and topic of a new client; what is chosen gives both."""
+        if not self.model.is_own:
+            return
+        self._kind = kind
+        group, amount = USUAL[kind]
+        model, chosen = self.model, self.model.chosen
+        topics = [one.name for one in model.whole.topics]
+        leading = model.find_group(model.leading)
+        topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
+        if leading is not None and kind == "consumer":
+            group = leading.name
+            topic = topic or next(iter(leading.group.subscriptions), "")
+        self.what.setText(tr("New producer") if kind == "producer" else tr("New consumer"))
+        self.unit.setText(tr("messages a second") if kind == "producer" else tr("ms a message"))
+        self.group.setText(group)
+        self.topic.setText(topic or (topics[0] if topics else "Orders"))
+        self.amount.setText(amount)
+        self.fault.setText("")
+        self.form.show()
+        self.topic.setFocus()
+
+    def add(self) -> None:
+        """Add what the form asks for."""
+        group, topic, amount = self.group.text().strip(), self.topic.text().strip(), self._amount()
+        if not group or not topic or amount is None:
+            self.fault.setText(tr("Expected a group, a topic and a number."))
+            return
+        if self.own is None or not self.model.is_own:
+            return
+        self.own.add(self._kind, self.model.addresses, group, topic, amount)
+        said = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
+        self.did.emit("cluster.add", said, {"group": group, "topic": topic, "amount": f"{amount:g}"})
+        self.form.hide()
+
+    def _amount(self) -> float | None:
+        try:
+            found = float(self.amount.text())
+        except ValueError:
+            return None
+        return found if 0 <= found <= 1e6 and (found or self._kind == "consumer") else None
+
+    def slow_now(self) -> None:
+        """Slow the chosen client down, or let it go as fast as it can."""
+        chosen = self.chosen
+        if chosen is not None and self.own is not None:
+            self.own.slow(chosen.spec.number, 0.0 if chosen.delay else SLOW)
+            self._noted("cluster.slow", tr("Slow a client of your own"), chosen)
+
+    def pause_now(self) -> None:
+        """Pause the chosen client, or let it go on."""
+        chosen = self.chosen
+        if chosen is not None and self.own is not None:
+            self.own.pause(chosen.spec.number)
+            self._noted("cluster.client.pause", tr("Pause a client of your own"), chosen)
+
+    def end(self, *, kill: bool) -> None:
+        """Stop or kill the chosen client."""
+        chosen = self.chosen
+        if chosen is None or self.own is None:
+            return
+        (self.own.kill if kill else self.own.stop)(chosen.spec.number)
+        said = tr("Kill a client of your own") if kill else tr("Stop a client of your own")
+        self._noted("cluster.kill" if kill else "cluster.stop", said, chosen)
+
+    def _noted(self, command: str, said: str, chosen: OwnRow) -> None:
+        self.did.emit(command, said, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group})

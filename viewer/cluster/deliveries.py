@@ -1,0 +1,171 @@
+"""What consumers of one's own were handed, message by message: pauses, duplicates and bursts counted, not told. No Qt.
+
+A message is the same one by its queue and offset. Only what our own clients saw is here: where strangers share the
+group, counts are at least so much.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from engine.cluster.state import Queue
+from engine.rules.system_names import RETRY
+
+MOST = 400_000
+"""Deliveries of a queue that are kept; older ones go."""
+MOST_SHARED = 2_000
+RATE_OVER = 2_000
+"""Ms over which a rate is counted."""
+AROUND = 60_000
+"""Ms behind a step in which a burst is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A message was handed to a listener."""
+
+    at: int
+    client_id: str
+    group: str
+    queue: Queue
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A client shared a topic out anew: the list of clients that it saw, and what it took and gave up for it."""
+
+    at: int
+    client_id: str
+    group: str
+    topic: str
+    client_ids: tuple[str, ...]
+    owned: tuple[Queue, ...]
+    taken: tuple[Queue, ...]
+    given_up: tuple[Queue, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """A message that was handed out again."""
+
+    at: int
+    queue: Queue
+    offset: int
+    first: str
+    again: str
+
+
+class _QueueLog:
+    """The deliveries of one queue to one group."""
+
+    __slots__ = ("offsets", "seen", "times", "twice")
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.offsets: list[int] = []
+        self.seen: dict[int, str] = {}
+        self.twice: list[Twice] = []
+
+
+class Deliveries:
+    """All of them, by group."""
+
+    def __init__(self) -> None:
+        self._logs: dict[tuple[str, Queue], _QueueLog] = {}
+        self.shared: deque[Shared] = deque(maxlen=MOST_SHARED)
+        self.dropped = 0
+        """Events that were too many to be told: counts are at least so much."""
+
+    def add(self, handed: Iterable[Handed], shared: Iterable[Shared] = (), dropped: int = 0) -> None:
+        """What was seen since the last time, in order."""
+        self.dropped += dropped
+        self.shared.extend(shared)
+        for one in handed:
+            log = self._logs.get((one.group, one.queue))
+            if log is None:
+                log = self._logs[one.group, one.queue] = _QueueLog()
+            first = log.seen.get(one.offset)
+            if first is None:
+                log.seen[one.offset] = one.client_id
+            else:
+                log.twice.append(Twice(one.at, one.queue, one.offset, first, one.client_id))
+            log.times.append(one.at)
+            log.offsets.append(one.offset)
+            if len(log.times) > MOST:
+                for offset in log.offsets[: MOST // 10]:
+                    log.seen.pop(offset, None)
+                del log.times[: MOST // 10], log.offsets[: MOST // 10]
+
+    def knows(self, group: str) -> bool:
+        """Whether anything was handed out to a client of ours in that group."""
+        return any(name == group for name, _ in self._logs)
+
+    def _of(self, group: str) -> Iterator[tuple[Queue, _QueueLog]]:
+        return ((queue, log) for (name, queue), log in self._logs.items() if name == group)
+
+    def twice(self, group: str, begin: int, end: int) -> list[Twice]:
+        """What was handed out again from ``begin`` on, before ``end`` (ms)."""
+        return [one for _, log in self._of(group) for one in log.twice if begin <= one.at < end]
+
+    def handed(self, group: str, begin: int, end: int) -> int:
+        """Messages handed out in that time."""
+        return sum(bisect.bisect_left(log.times, end) - bisect.bisect_left(log.times, begin)
+                   for _, log in self._of(group))  # fmt: skip
+
+    def pauses(self, group: str, begin: int, end: int, until: int) -> dict[Queue, int]:
+        """Of each queue the longest time (ms) without a delivery that touches the stretch from ``begin`` to ``end``,
+        looked for up to ``until``; queues that were not handed out on both sides are left out.
+        """
+        found = {}
+        for queue, log in self._of(group):
+            low = max(bisect.bisect_right(log.times, begin) - 1, 0)
+            longest = 0
+            for number in range(low, len(log.times) - 1):
+                one, other = log.times[number], log.times[number + 1]
+                if one > end or one > until:
+                    break
+                if other >= begin:
+                    longest = max(longest, other - one)
+            if longest and log.times[0] <= begin:
+                found[queue] = longest
+        return found
+
+    def bursts(self, group: str, begin: int, end: int, until: int) -> dict[Queue, tuple[float, float]]:
+        """Of each queue messages a second before a step, and at most after it."""
+        found = {}
+        for queue, log in self._of(group):
+            first = bisect.bisect_left(log.times, begin - 5 * RATE_OVER)
+            before = bisect.bisect_left(log.times, begin) - first
+            since = max(begin - 5 * RATE_OVER, log.times[0] if log.times else begin)
+            if before < 2 or begin - since < RATE_OVER:
+                continue
+            usual = before / (begin - since) * 1000
+            most = 0.0
+            low = bisect.bisect_left(log.times, end)
+            high = bisect.bisect_right(log.times, min(until, end + AROUND))
+            for number in range(low, high):
+                then = bisect.bisect_left(log.times, log.times[number] - RATE_OVER, lo=low)
+                most = max(most, (number - then + 1) / RATE_OVER * 1000)
+            if most:
+                found[queue] = (usual, most)
+        return found
+
+    def lists(self, group: str, begin: int, end: int) -> list[Shared]:
+        """What clients saw and did in that time: where the list was another than before, or queues were taken or given
+        up. The topic of messages that come again is left out.
+        """
+        last: dict[tuple[str, str], tuple[str, ...]] = {}
+        found = []
+        for one in self.shared:
+            if one.group != group or one.topic.startswith(RETRY):
+                continue
+            other = last.get((one.client_id, one.topic)) != one.client_ids
+            last[one.client_id, one.topic] = one.client_ids
+            if begin <= one.at < end and (one.taken or one.given_up or other):
+                found.append(one)
+        return found

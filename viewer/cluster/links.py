@@ -1,0 +1,64 @@
+"""Where things of a cluster lead to in the open store: queues, offsets, groups. No widget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from viewer.cluster.cluster_model import Chosen, ClusterModel
+from viewer.look.assets import tr
+from viewer.runtime import places
+from viewer.runtime.places import Place
+
+if TYPE_CHECKING:
+    from viewer.runtime.store_session import StoreSession
+
+
+def link_of(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> Place | None:
+    """The place of a thing; None where the store has no such topic, or none is open. A queue leads to the entry that
+    its group reads next, where that is there.
+    """
+    if session is None or session.survey is None:
+        return None
+    if chosen.kind in {"group", "client"}:
+        return Place("groups", name=chosen.group or chosen.name)
+    topic = topic_of(chosen)
+    if not any(one.name == topic for one in session.survey.topics):
+        return None
+    row = model.find_queue(chosen.queue)
+    if row is None:
+        return places.queue(topic, chosen.queue.queue_id if chosen.queue is not None else None)
+    offset = row.next_offset if row.next_offset is not None and row.next_offset < row.ends.max_offset else None
+    return places.queue(topic, row.queue.queue_id, offset)
+
+
+def topic_of(chosen: Chosen) -> str:
+    """The topic that is chosen, or that of the chosen queue."""
+    if chosen.queue is not None:
+        return chosen.queue.topic
+    return chosen.name if chosen.kind == "topic" else ""
+
+
+def why_not(session: StoreSession | None, chosen: Chosen) -> str:
+    """Why a thing leads nowhere."""
+    if session is None:
+        return tr("No store is open: nothing of the cluster can be looked up in one.")
+    if chosen.kind in {"queue", "topic"}:
+        return tr("The open store has no topic {topic}.", topic=topic_of(chosen))
+    return tr("This leads nowhere in a store.")
+
+
+def ways(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> list[tuple[str, object]]:
+    """Words and places to go on to from a thing; a sentence without a place where there is none."""
+    if chosen.kind in {"", "names", "broker", "producer"}:
+        return []
+    place = link_of(session, model, chosen)
+    if place is None:
+        return [(why_not(session, chosen), None)]
+    if chosen.kind in {"group", "client"}:
+        return [(tr("Group {name} in this store", name=chosen.group or chosen.name), place)]
+    term = f'topic = "{topic_of(chosen)}"'
+    if chosen.queue is not None:
+        term += f" and queueId = {chosen.queue.queue_id}"
+    return [
+        (tr("In Queues of this store"), place), (tr("In the log of this store"), places.filtered("only", term)),
+    ]  # fmt: skip

@@ -1,0 +1,165 @@
+"""The window's end of one's own clients: a process that hosts them, started with the first, gone with the window."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from PySide6.QtCore import QObject, Signal
+
+from viewer.cluster.clients_work import ClientSpec, Seen, Told, serve
+from viewer.runtime.loop_calls import open_mailbox, post
+from viewer.runtime.worker import quiet_main
+
+PATIENCE = 3.0
+"""Seconds that clients have for saying goodbye when the window closes."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRow:
+    """One of them as the window knows it."""
+
+    spec: ClientSpec
+    standing: str = "starting"
+    client_id: str = ""
+    words: str = ""
+    paused: bool = False
+    delay: float = 0.0
+    sent: int = 0
+
+    @property
+    def runs(self) -> bool:
+        return self.standing in {"starting", "running"}
+
+
+class OwnClients(QObject):
+    """``changed()`` as one begins, ends or says something, ``saw(Seen)`` with what they did."""
+
+    changed = Signal()
+    saw = Signal(object)
+
+    def __init__(self, parent: QObject | None = None, post_: Callable[..., None] = post) -> None:
+        super().__init__(parent)
+        open_mailbox()
+        self.rows: dict[int, OwnRow] = {}
+        self._post = post_
+        self._number = 0
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+
+    @property
+    def running(self) -> int:
+        """How many run."""
+        return sum(row.runs for row in self.rows.values())
+
+    def find(self, client_id: str) -> OwnRow | None:
+        """The one that brokers know by this id, where it is one of ours and runs."""
+        return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
+
+    def add(self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float) -> OwnRow:
+        """A producer of ``amount`` messages a second, or a consumer that takes ``amount`` ms for each."""
+        self._number += 1
+        spec = ClientSpec(
+            self._number, kind, addresses, group, topic,
+            rate=amount if kind == "producer" else 0.0, delay=amount / 1000 if kind == "consumer" else 0.0,
+        )  # fmt: skip
+        row = self.rows[spec.number] = OwnRow(spec, delay=spec.delay)
+        self._ask("add", spec)
+        self.changed.emit()
+        return row
+
+    def slow(self, number: int, seconds: float) -> None:
+        """Each message takes so much longer."""
+        self._change(number, delay=seconds)
+        self._ask("slow", number, seconds)
+
+    def pause(self, number: int) -> None:
+        """Pause it, or let it go on."""
+        row = self.rows.get(number)
+        if row is not None and row.runs:
+            self._change(number, paused=not row.paused)
+            self._ask("resume" if row.paused else "pause", number)
+
+    def stop(self, number: int) -> None:
+        """It says goodbye and ends."""
+        self._ask("stop", number)
+
+    def kill(self, number: int) -> None:
+        """It ends without a word, as a process that is killed."""
+        self._ask("kill", number)
+
+    def close(self) -> None:
+        """All of them say goodbye; the process ends."""
+        process, pipe = self._process, self._pipe
+        self._process = self._pipe = None
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.send(("end",))
+        if process is not None:
+            process.join(PATIENCE)
+            if process.is_alive():
+                process.terminate()
+                process.join(1)
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, *command: object) -> None:
+        if self._process is None or not self._process.is_alive():
+            self._start()
+        if self._pipe is not None:
+            with contextlib.suppress(OSError):
+                self._pipe.send(command)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        self._pipe = ours
+        self._process = context.Process(target=serve, args=(theirs,), name="storescope-clients", daemon=True)
+        with quiet_main():
+            self._process.start()
+        theirs.close()
+        threading.Thread(target=self._listen, args=(ours,), name="clients-pipe", daemon=True).start()
+
+    def _listen(self, pipe: Connection) -> None:
+        """In a thread of its own."""
+        while True:
+            try:
+                value = pipe.recv()
+            except (EOFError, OSError):
+                self._post(self._ended, pipe)
+                return
+            self._post(self._take, value)
+
+    def _take(self, value: Told | Seen) -> None:
+        if isinstance(value, Told):
+            self._change(value.number, standing=value.standing, client_id=value.client_id, words=value.words)
+            return
+        for client_id, count in value.sent.items():
+            row = self.find(client_id)
+            if row is not None:
+                self.rows[row.spec.number] = replace(row, sent=row.sent + count)
+        self.saw.emit(value)
+
+    def _ended(self, pipe: Connection) -> None:
+        """The process is gone: so are its clients."""
+        if self._pipe is not pipe:
+            return
+        self._process = self._pipe = None
+        for number, row in self.rows.items():
+            if row.runs:
+                self.rows[number] = replace(row, standing="killed", words="their process ended")
+        self.changed.emit()
+
+    def _change(self, number: int, **values: object) -> None:
+        row = self.rows.get(number)
+        if row is not None:
+            self.rows[number] = replace(row, **values)  # type: ignore[arg-type]
+            self.changed.emit()
