@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from joined_clients import Joined, joined
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QToolButton, QWidget
 from walker import Run, Walker
 
 from engine.broker.serving import Addresses, serving_beside
@@ -242,5 +242,95 @@ def test_the_cluster_stays_through_languages_and_stores(
         await walker.act("store.close")
         assert walker.window.pages.currentIndex() == 1
         await walker.go(f"cluster:{served.namesrv}")
+
+    run(walk())
+
+
+def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
+    run: Run, walker: Walker, served: Addresses, tmp_path: Path
+) -> None:
+    """Two producers' worth of messages, two consumers; one is killed: a step, its harm counted, recorded, replayed."""
+
+    async def added(pane: ClusterPane, kind: str, **fields: str) -> int:
+        walker.find(QToolButton, f"cluster.add.{kind}").click()
+        for name, text in fields.items():
+            walker.find(QLineEdit, f"cluster.new.{name}").setText(text)
+        walker.find(QPushButton, "cluster.new.add").click()
+        assert pane.watch is not None
+        own, number = pane.watch.own, max(pane.watch.own.rows)
+        await walker.until(lambda: own.rows[number].standing == "running", f"the {kind} runs", 90)
+        return number
+
+    async def walk() -> None:
+        pane = await connected(walker, served.namesrv)
+        assert pane.watch is not None
+        own, model = pane.watch.own, pane.model
+        await added(pane, "producer", group="senders", topic="Orders", amount="100")
+        first = await added(pane, "consumer", group="readers", topic="Orders", amount="0")
+        second = await added(pane, "consumer", group="readers", topic="Orders", amount="0")
+        names = [own.rows[number].client_id for number in (first, second)]
+
+        def shared() -> bool:
+            group = model.find_group("readers")
+            return group is not None and sorted(
+                len(one.owned or ()) for one in group.clients if not one.left) == [2, 2]  # fmt: skip
+
+        await walker.until(shared, "they share four queues", 90)
+        await walker.until(lambda: model.deliveries.handed("readers", 0, 1 << 62) > 200, "messages come", 90)
+        pane.choose(Chosen("client", names[1], "readers"))
+        await walker.until(lambda: len(model.moments["readers"]) > 3, "it was read some times")
+        walker.find(QPushButton, "cluster.kill").click()
+        await walker.until(lambda: own.rows[second].standing == "killed", "it is killed")
+        pane.tabs.choose("rebalance")
+        pane.choose(Chosen("group", "readers"))
+        panel = pane.rebalance
+
+        def moved() -> bool:
+            return any(names[1] in step.left and step.moved for step in panel.line.steps)
+
+        await walker.until(moved, "its queues have moved", 90)
+        step = next(one for one in panel.line.steps if names[1] in one.left)
+        assert set(step.after.values()) == {(names[0],)}
+        panel.choose_step(step.number - 1)
+        assert model.at is not None or model.state is not None
+        what = {row["Step"]: row["What"] for row in walker.rows("cluster.steps")}
+        assert what[str(step.number)] == f"{model.name_of(names[1])} killed"
+        assert {row["Change"] for row in walker.rows("cluster.moves")} == {"stays", "moved"}
+        seen = walker.rows("cluster.lists")
+        assert any("+broker-a" in row["Change"] for row in seen)
+        assert pane.rebalance.harm_head.note.text() == "of this step, counted from deliveries"
+        target = tmp_path / "rebalance.md"
+        pane.write_markdown(target)
+        await walker.until(lambda: str(target) in walker.said, "it is written")
+        assert "- Handed out twice: " in target.read_text("utf-8")
+        recording = tmp_path / "r.jsonl"
+        pane.watch.record(recording)
+        await walker.until(lambda: recording.exists() and recording.stat().st_size > 0, "readings are written")
+        pane.watch.load(recording)
+        await walker.until(lambda: bool(model.recording), "the recording is shown")
+        await walker.rest()
+        assert any(names[1] in one.left for one in panel.line.steps), "the same step is in the recording"
+        assert not walker.find(QWidget, "cluster.clients").isVisible()
+        pane.tabs.choose("lines")
+        own.close()
+
+    run(walk())
+
+
+def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
+    run: Run, walker: Walker, served: Addresses
+) -> None:
+    async def walk() -> None:
+        pane = await connected(walker, served.namesrv)
+        pane.model.address = "10.9.8.7:9876"
+        pane.clients.refresh()
+        mine = walker.find(QPushButton, "cluster.mine")
+        assert mine.isVisible()
+        assert not walker.find(QToolButton, "cluster.add.consumer").isVisible()
+        mine.click()
+        assert walker.find(QToolButton, "cluster.add.consumer").isVisible()
+        done = [one.id for one in walker.window.changes.operations.list]
+        assert "cluster.mine" in done
+        pane.model.address = served.namesrv
 
     run(walk())
