@@ -1,10 +1,12 @@
 """The pictures of the README and of the help pages, made by the program itself; they land in ``resources/pictures``.
 
 ``storescope view STORE --drive packaging/pictures.py --size 1440x900 --theme light``, where ``STORE`` is the sample
-``orders``; the sample ``orders-damaged`` is opened by the script.
+``orders``; the sample ``orders-damaged`` is opened by the script, which also serves a broker with clients for the
+pictures of a cluster.
 """
 
 import asyncio
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QLineEdit
 
+from engine.broker.serving import serving_beside
 from engine.inspection.samples import sample
+from viewer.cluster.cluster_model import Chosen
 
 WHOLE = {"log": "log:8193", "trace": "trace:StockReserved/AaAa", "groups": "groups"}
 DAMAGED = {"findings": "findings:CL03", "where": "where:SO-000749", "positions": "positions"}
@@ -28,16 +32,64 @@ async def drive(window):
         await asyncio.sleep(0.1)
     for place in DAMAGED.items():
         await picture(window, *place)
+    with tempfile.TemporaryDirectory() as folder, serving_beside(Path(folder) / "store") as addresses:
+        await cluster(window, addresses.namesrv)
 
 
-async def picture(window, name, place):
-    """Save the window at ``place`` as ``name``."""
+async def cluster(window, names):
+    """Clients of its own at a broker of its own; one of the consumers is slow, and killed for the second picture."""
+    await go(window, f"cluster:{names}")
+    pane = window.panes["cluster"]
+    model, own = pane.model, pane.watch.own
+    orders = [own.add("producer", (names,), "order-service", "OrderPaid", rate).spec.number for rate in (150, 90)]
+    stock = own.add("producer", (names,), "stock-service", "StockReserved", 80).spec.number
+    await until(lambda: all(own.rows[number].sent for number in (*orders, stock)))
+    billing = [own.add("consumer", (names,), "billing", "OrderPaid", 0).spec.number for _ in range(3)]
+    ledger = [own.add("consumer", (names,), "ledger", "StockReserved", 0).spec.number for _ in range(2)]
+    await until(lambda: all(own.rows[number].standing == "running" for number in (*billing, *ledger)))
+    slow = own.rows[billing[2]]
+    own.slow(slow.spec.number, 2.0)
+    await until(lambda: (client := model.find_client("billing", slow.client_id)) and (client.behind or 0) > 900, 300)
+    pane.choose(Chosen("client", slow.client_id, "billing"))
+    await save(window, "cluster")
+    pane.clients.end(kill=True)
+    pane.tabs.choose("rebalance")
+    pane.choose(Chosen("group", "billing"))
+    await until(lambda: any(step.left and step.moved for step in pane.rebalance.line.steps))
+    await asyncio.sleep(20)
+    pane.rebalance.choose_step(next(step.number for step in pane.rebalance.line.steps if step.left) - 1)
+    await save(window, "rebalance")
+    pane.watch.end()
+    own.close()
+
+
+async def until(true, seconds=90):
+    """Wait for something that happens by itself."""
+    for _ in range(seconds * 20):
+        if true():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+async def go(window, place):
+    """Go to ``place`` as a person would."""
     window.findChild(QAction, "go.to").trigger()
     box = window.findChild(QLineEdit, "goto.field")
     box.setText(place)
     box.returnPressed.emit()
     await asyncio.sleep(1.0)
+
+
+async def picture(window, name, place):
+    """Save the window at ``place`` as ``name``."""
+    await go(window, place)
     assert await window.settled(60, quiet=True)
+    await save(window, name)
+
+
+async def save(window, name):
+    """Save what stands in the window as ``name``."""
     window.setFocus()
     await asyncio.sleep(0.7)
     folder = Path(__file__).parent.parent / "resources" / "pictures"

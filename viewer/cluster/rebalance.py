@@ -7,6 +7,7 @@ was handed out twice) is None, never 0.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -204,10 +205,12 @@ def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
     clients = tuple(dict.fromkeys(one for clients in _each([one.clients for one in moments]) for one in clients))
     breaks = tuple(_breaks(moments))
     offsets = _table(moments, queues)
+    segments = _segments(moments, breaks)
+    at = np.array([one.at for one in moments], np.int64)
     return Timeline(
-        group, tuple(moments), queues, clients, {one: tuple(_stays(moments, one, breaks)) for one in clients},
-        {queue: tuple(_pieces(moments, queue, breaks)) for queue in queues}, tuple(_steps(moments, queues, offsets)),
-        breaks, _rates(moments, queues, clients, offsets),
+        group, tuple(moments), queues, clients, {one: tuple(_stays(segments, one)) for one in clients},
+        {queue: tuple(_pieces(segments, queue)) for queue in queues}, tuple(_steps(moments, queues, offsets, at)),
+        breaks, _rates(at, segments, queues, clients, offsets),
     )  # fmt: skip
 
 
@@ -241,53 +244,73 @@ def _table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
     return table
 
 
-def _runs(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Moment]]:
-    """(from, to, moment) of each reading: it holds until the next one, over a break it does not."""
-    ends = dict(breaks)
-    for number, one in enumerate(moments):
-        after = moments[number + 1].at if number + 1 < len(moments) else one.at
-        yield one.at, one.at if one.at in ends else after, one
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """Readings after each other at which owners and clients were the same: numbers of the first and behind the last."""
+
+    begin: int
+    end: int
+    first: int
+    behind: int
+    moment: Moment
 
 
-def _pieces(moments: Sequence[Moment], queue: Queue, breaks: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+def _segments(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> list[_Segment]:
+    """All of them, in order. A reading holds until the next one; over a break it does not."""
+    ends = {begin for begin, _ in breaks}
+    bounds = [0]
+    for number in range(1, len(moments)):
+        one, before = moments[number], moments[number - 1]
+        if before.at in ends or one.told != before.told or not _same(before, one):
+            bounds.append(number)
+    found = []
+    for first, behind in itertools.pairwise([*bounds, len(moments)]):
+        last = moments[behind - 1]
+        end = last.at if behind == len(moments) or last.at in ends else moments[behind].at
+        found.append(_Segment(moments[first].at, end, first, behind, moments[first]))
+    return found
+
+
+def _pieces(segments: Sequence[_Segment], queue: Queue) -> Iterator[Piece]:
     held: Piece | None = None
-    for begin, end, one in _runs(moments, breaks):
+    for part in segments:
+        one = part.moment
         at = one.queues.index(queue) if queue in one.queues else None
         owners, known = (one.owners[at], one.told) if at is not None else ((), False)
         known = known or bool(owners)
-        if held is not None and held.end == begin and held.owners == owners and held.known == known:
-            held = replace(held, end=end)
+        if held is not None and held.end == part.begin and held.owners == owners and held.known == known:
+            held = replace(held, end=part.end)
             continue
         if held is not None:
             yield held
-        held = Piece(begin, end, owners, known)
+        held = Piece(part.begin, part.end, owners, known)
     if held is not None:
         yield held
 
 
-def _stays(moments: Sequence[Moment], client: str, breaks: Sequence[tuple[int, int]]) -> Iterator[Stay]:
+def _stays(segments: Sequence[_Segment], client: str) -> Iterator[Stay]:
     held: Stay | None = None
-    for begin, end, one in _runs(moments, breaks):
+    for part in segments:
+        one = part.moment
         there = client in one.clients
         mine = tuple(queue for queue, owners in zip(one.queues, one.owners, strict=True) if client in owners)
         queues = mine if there and (mine or one.told) else None
         if held is None and not there:
             continue
-        if held is not None and held.end == begin and held.queues == queues and held.there == there:
-            held = replace(held, end=end)
+        if held is not None and held.end == part.begin and held.queues == queues and held.there == there:
+            held = replace(held, end=part.end)
             continue
         if held is not None:
             yield held
-        held = Stay(begin, end, queues, there)
+        held = Stay(part.begin, part.end, queues, there)
     if held is not None:
         yield held
 
 
 def _rates(
-    moments: Sequence[Moment], queues: tuple[Queue, ...], clients: tuple[str, ...], offsets: Ints
+    at: Ints, segments: Sequence[_Segment], queues: tuple[Queue, ...], clients: tuple[str, ...], offsets: Ints
 ) -> dict[str, tuple[Ints, NDArray[np.float64]]]:
     """Of each client what the queues that it owned went on by, over the seconds before."""
-    at = np.array([one.at for one in moments], np.int64)
     if len(at) < 2:
         return {}
     first = np.searchsorted(at, at - RATE_OVER)
@@ -295,20 +318,21 @@ def _rates(
     known = (offsets >= 0) & (offsets[first] >= 0)
     seconds = np.maximum(at - at[first], 1)[:, None] / 1000
     speed = np.where(known, np.maximum(offsets - offsets[first], 0) / seconds, 0.0)
-    owned = {one: np.zeros(offsets.shape, np.bool_) for one in clients}
+    found = {one: np.zeros(len(at), np.float64) for one in clients}
     places = {queue: number for number, queue in enumerate(queues)}
-    for number, one in enumerate(moments):
-        for queue, owners in zip(one.queues, one.owners, strict=True):
+    for part in segments:
+        rows = slice(part.first, part.behind)
+        for queue, owners in zip(part.moment.queues, part.moment.owners, strict=True):
             for owner in owners:
-                if owner in owned:
-                    owned[owner][number, places[queue]] = True
-    return {one: (at, (speed * owned[one]).sum(1)) for one in clients}
+                if owner in found:
+                    found[owner][rows] += speed[rows, places[queue]]
+    return {one: (at, rates) for one, rates in found.items()}
 
 
 # ---- steps and their harm --------------------------------------------------------------------------------------------
 
 
-def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints) -> Iterator[Step]:
+def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, at: Ints) -> Iterator[Step]:
     bounds = list(_changes(moments))
     for number, (first, last) in enumerate(bounds):
         until = bounds[number + 1][0] - 1 if number + 1 < len(bounds) else len(moments) - 1
@@ -321,7 +345,7 @@ def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints) 
             before.clients if before is not None else (), now.clients,
             dict(_spans(moments, first, last, queues, lambda owners, told: told and not owners)) if first else {},
             dict(_spans(moments, first, last, queues, lambda owners, _told: len(owners) > 1)) if first else {},
-            dict(_bursts(moments, queues, offsets, first - 1, last, until)) if first else {},
+            dict(_bursts(at, queues, offsets, first - 1, last, until)) if first else {},
             _went_back(offsets, max(first - 1, 0), until),
         )  # fmt: skip
 
@@ -351,7 +375,12 @@ def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
 
 
 def _same(one: Moment, other: Moment) -> bool:
-    return one.owners == other.owners and one.clients == other.clients and one.queues == other.queues
+    """Quickly where they share their parts, as readings after each other do."""
+    return (
+        (one.owners is other.owners or one.owners == other.owners)
+        and (one.clients is other.clients or one.clients == other.clients)
+        and (one.queues is other.queues or one.queues == other.queues)
+    )
 
 
 def _spans(
@@ -380,26 +409,20 @@ def _spans(
 
 
 def _bursts(
-    moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, before: int, last: int, until: int
+    at: Ints, queues: tuple[Queue, ...], offsets: Ints, before: int, last: int, until: int
 ) -> Iterator[tuple[Queue, Burst]]:
-    at = np.array([one.at for one in moments], np.int64)
     begin = int(np.searchsorted(at, at[before] - RATE_OVER))
     end = min(int(np.searchsorted(at, at[last] + AFTER, "right")) - 1, until)
     if at[before] - at[begin] < RATE_OVER // 2 or at[end] - at[last] < RATE_OVER // 2:
         return
-    for number, queue in enumerate(queues):
-        column = offsets[:, number]
-        if column[begin] < 0 or column[before] <= column[begin]:
-            continue
-        usual = float(column[before] - column[begin]) / (at[before] - at[begin]) * 1000
-        most = 0.0
-        for later in range(last, end + 1):
-            then = int(np.searchsorted(at, at[later] - RATE_OVER // 2))
-            if then < last or at[later] - at[then] < RATE_OVER // 2 - 1000:
-                continue
-            most = max(most, float(column[later] - column[then]) / (at[later] - at[then]) * 1000)
-        if most > usual:
-            yield queue, Burst(usual, most)
+    later = np.arange(last, end + 1)
+    then = np.maximum(np.searchsorted(at, at[later] - RATE_OVER // 2), last)
+    wide = at[later] - at[then]
+    later, then = later[wide >= RATE_OVER // 2 - 1000], then[wide >= RATE_OVER // 2 - 1000]
+    usual = (offsets[before] - offsets[begin]) / (at[before] - at[begin]) * 1000
+    most = ((offsets[later] - offsets[then]) / (at[later] - at[then])[:, None] * 1000).max(0, initial=0.0)
+    for number in np.nonzero((offsets[begin] >= 0) & (usual > 0) & (most > usual))[0].tolist():
+        yield queues[number], Burst(float(usual[number]), float(most[number]))
 
 
 def _went_back(offsets: Ints, first: int, last: int) -> int:
