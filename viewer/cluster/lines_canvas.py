@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QResizeEvent
 
 from viewer.cluster.cluster_model import Chosen
 from viewer.cluster.drawn import (
@@ -349,13 +349,14 @@ class LinesCanvas(ThingCanvas):
         p.setFont(words_font(13, 600))
         p.setPen(C("text3" if row.left else "text"))
         name = software(row.client.language, row.client.version)
-        p.drawText(QRectF(x + 46, y + 8, CARD - 54, 20), LEFT, elided(p, name, CARD - 110))
         late = (row.behind or 0) >= LATE
         idle = row.owned == () and not row.left
-        if late or idle:
-            word = tr("behind") if late else tr("idle")
+        word = tr("behind") if late else tr("idle") if idle else ""
+        wide = QFontMetrics(words_font(12, 600)).horizontalAdvance(word)
+        room = CARD - 54 - (wide + 20 if word else 0)
+        p.drawText(QRectF(x + 46, y + 8, room, 20), LEFT, elided(p, name, room, Qt.TextElideMode.ElideRight))
+        if word:
             p.setFont(words_font(12, 600))
-            wide = p.fontMetrics().horizontalAdvance(word)
             mark(p, "warn" if late else "note", QPointF(x + CARD - 18 - wide, y + 18), 4.2)
             p.setPen(C("warn" if late else "note"))
             p.drawText(QRectF(x, y + 8, CARD - 10, 20), RIGHT, word)

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
 
 PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
          ("two", words("Two owners")))  # fmt: skip
-SLIM = 1300
-"""Px of the view below which the side column is folded."""
+SLIM = 1520
+"""Px of the view below which the side column is folded: the lines have no room beside it."""
 
 
 class ClusterPane(Pane):

@@ -39,8 +39,8 @@ MOVES = RecordKind(
     "clusterMove",
     (
         text_column("queue", words("Queue"), 160, elide="middle", filterable=False),
-        text_column("before", words("Before"), 60, filterable=False),
-        text_column("after", words("After"), 60, filterable=False),
+        text_column("before", words("Before it"), 70, filterable=False),
+        text_column("after", words("After it"), 70, filterable=False),
         text_column("change", words("Change"), 70, filterable=False),
     ),
 )
@@ -96,7 +96,7 @@ class RebalancePanel(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self.lanes)
-        self._harms = column(gap=10, margins=(14, 10, 14, 10))
+        self._harms = column(gap=5, margins=(14, 6, 14, 6))
         ground = Paper("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)

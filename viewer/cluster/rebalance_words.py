@@ -246,7 +246,7 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
         lines += [f"- {one.name}: {one.figure}, {one.note}" for one in told if step.number > 1]
         lines.append("")
         lines += markdown_table(
-            (tr("Queue"), tr("Before"), tr("After"), ""),
+            (tr("Queue"), tr("Before it"), tr("After it"), ""),
             ((row.queue, row.before, row.after, row.change) for row in move_rows(model, step)),
         )
     return "\n".join(lines).rstrip() + "\n"

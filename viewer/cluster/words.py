@@ -79,6 +79,7 @@ def standing_words(model: ClusterModel) -> str:
         return tr("No cluster is looked at.")
     senders = len(picture.producers)
     words = [
+        model.address,
         tr("{topics:,} topics, {queues:,} queues on {brokers:,} brokers", topics=len(picture.topics),
            queues=picture.queues, brokers=len(picture.brokers)),
         tr("{clients:,} consumers in {groups:,} groups", clients=picture.clients, groups=len(picture.groups)),

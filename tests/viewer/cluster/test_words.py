@@ -33,7 +33,7 @@ def test_rates_are_said_as_they_are_known():
 
 def test_how_it_stands_is_one_sentence():
     said = standing_words(MODEL)
-    assert said.startswith("2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers")
+    assert said.startswith("127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers")
     assert "billing is 9,004 behind" in said
     assert "3 requests in the last look" in said
     empty = ClusterModel()
