@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPen
@@ -24,6 +25,7 @@ CENTRE = Qt.AlignmentFlag.AlignCenter
 Box = tuple[QRectF, Chosen]
 
 
+@lru_cache(maxsize=32)
 def words_font(size: int = 12, weight: int = 400) -> QFont:
     """The font of words in a picture that is scaled as a whole."""
     font = ui(size, weight)
@@ -31,6 +33,7 @@ def words_font(size: int = 12, weight: int = 400) -> QFont:
     return font
 
 
+@lru_cache(maxsize=32)
 def figures_font(size: int = 12, weight: int = 400) -> QFont:
     """The same for what stands in a cluster."""
     font = mono(size, weight)
@@ -76,7 +79,14 @@ def draw_bands(p: QPainter, bands: Bands, strong: str, top: float, bottom: float
 
 def elided(p: QPainter, text: str, width: float, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> str:
     """As much of a name as there is room for, in the painter's font."""
-    return QFontMetrics(p.font()).elidedText(text, mode, int(width))
+    return _elided(text, p.font().toString(), mode, int(width)) if len(text) * 4 > width else text
+
+
+@lru_cache(maxsize=4096)
+def _elided(text: str, font: str, mode: Qt.TextElideMode, width: int) -> str:
+    made = QFont()
+    made.fromString(font)
+    return QFontMetrics(made).elidedText(text, mode, width)
 
 
 class ThingCanvas(Canvas):

@@ -636,7 +636,6 @@ class ClusterPane(Pane):
     def _show_side(self) -> None:
         self.clients.setVisible(self.model.state is not None and not self.model.recording)
         self.clients.refresh()
-        self.side.show_chosen(self.model, lambda chosen: ways(self.session, self.model, chosen))
         self.folded.show_chosen(self.model)
         self._fit_side()
 
@@ -645,6 +644,8 @@ class ClusterPane(Pane):
         slim = self.width() < px(SLIM) or self.pages.currentIndex() in {2, 4}
         self.folded.setVisible(there and slim)
         self.side.setVisible(there and (not slim or self.folded.isChecked()))
+        if not self.side.isHidden():
+            self.side.show_chosen(self.model, lambda chosen: ways(self.session, self.model, chosen))
 
 
 def _scrolled(canvas: QWidget) -> QScrollArea:
