@@ -90,7 +90,7 @@ _OTHER_STORE_KEYS = """
     enableAsyncReput enableAutoInSyncReplicas enableBatchPush enableBuildConsumeQueueConcurrently
     enableCleanExpiredOffset enableLogConsumeQueueRepeatedlyBuildWhenRecover enableRocksDBLog
     enableRunningFlagsInFlush enableScheduleMessageStats haFlowControlEnable haMaxTimeSlaveNotCatchup
-    haSlaveFallbehindMax logicQueueForceSwapMapInterval logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum
+    logicQueueForceSwapMapInterval logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum
     mappedFileSwapEnable maxAsyncPutMessageRequests maxBatchDeleteFilesNum maxChecksumRange maxConsumeQueueScan
     maxHaTransferByteInSecond maxLmqConsumeQueueNum maxOffsetMapSize maxRecoveryCommitlogFiles maxSlaveResendLength
     maxTopicLength memTableFlushIntervalMs preferredLeaderId pullBatchMaxMessageCount putMessageTimeout

@@ -241,6 +241,9 @@ class MessageStoreConfig:
     ha_housekeeping_interval: int = _int("haHousekeepingInterval", 20_000, "ms", "silence before a close")
     ha_transfer_batch_size: int = _int("haTransferBatchSize", 32_768, "bytes", "largest transfer", 1)
     ha_max_gap_not_in_sync: int = _int("haMaxGapNotInSync", 268_435_456, "bytes", "behind, yet in sync")
+    ha_slave_fallbehind_max: int = _int(
+        "haSlaveFallbehindMax", 268_435_456, "bytes", "behind, and yet waited for (before 5.x)"
+    )
     ha_master_address: str = _text("haMasterAddress", "", "address that a slave copies from")
 
     # Light, compacted and DLedger stores

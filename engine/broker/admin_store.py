@@ -80,7 +80,7 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
             "addr": one.peer, "diff": end - one.acknowledged, "inSync": end - one.acknowledged < most,
             "slaveAckOffset": one.acknowledged, "transferFromWhere": one.sent, "transferredByteInSecond": 0,
         }
-        for one in broker.slaves()
+        for one in broker.followers()
     ]  # fmt: skip
     nobody = dict.fromkeys(
         ("lastReadTimestamp", "lastWriteTimestamp", "masterFlushOffset", "maxOffset", "transferredByteInSecond"), 0

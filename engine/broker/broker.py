@@ -21,6 +21,7 @@ from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.resets import Resets
+from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import BrokerStats
 from engine.broker.topics import READ, Topics
 from engine.message_store import MessageStore
@@ -71,6 +72,7 @@ class Broker:
         self.clients = Clients()
         self.held = HeldPulls()
         self.sends = PendingSends()
+        self.slaves = SlaveWaits(store.config, store.like, lambda: store.parts.files.wrote_offset)
         self.locks = QueueLocks(now)
         self.ops = OpMessages()
         self.resets = Resets()
@@ -100,7 +102,7 @@ class Broker:
         """``ip:port`` as routes name it, once it accepts."""
         self.ha_address = ""
         """``ip:port`` where slaves follow the log; empty: nowhere."""
-        self.slaves: Callable[[], Sequence[Follower]] = tuple
+        self.followers: Callable[[], Sequence[Follower]] = tuple
         """Who follows the log now."""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""

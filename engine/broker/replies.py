@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.send import answer_of, check
+from engine.broker.send import answer_of, check, waits_for_slaves, when_slaves_have_it
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
 from engine.remoting.codes import SHORT_NAMES, Answer
@@ -51,6 +51,10 @@ async def _reply(broker: Broker, request: Command, fields: Header, message: Mess
     if config.store_replies:
         result = broker.store.put_message(message)
         broker.dispatched()
+        if waits_for_slaves(broker, message, result):
+            had = asyncio.Event()
+            when_slaves_have_it(broker, result, had.set)
+            await had.wait()
         if result.ok:
             answer.fields.update(answer_of(broker, request, result, message.queue_id, told).fields)
     if not request.is_one_way:
@@ -62,7 +66,7 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
     found = dict(message.properties or {})
     client_id = found.get(REPLY_TO_CLIENT)
     if client_id is None:
-        return f"{REPLY_TO_CLIENT} is null, can not reply message"
+        return f"reply message properties[{REPLY_TO_CLIENT}] is null"
     waiting = broker.clients.producer(client_id)
     if waiting is None:
         return f"push reply message fail, channel of <{client_id}> not found."

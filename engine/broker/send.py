@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
+from functools import partial
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
@@ -60,6 +62,8 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     fields = header if request.code == 10 else _long(header)
     topic, queue_id = check(broker, fields, connection)
     found = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
+    if properties.UNIQUE_KEY not in found and broker.store.like != "4.9":
+        found[properties.UNIQUE_KEY] = unique_id(broker.now())
     if not request.body:
         raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(fields["reconsumeTimes"] or 0)
@@ -140,8 +144,6 @@ def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, s
     config = broker.config
     found[CLUSTER] = config.cluster
     if broker.store.like != "4.9":
-        if properties.UNIQUE_KEY not in found:
-            found[properties.UNIQUE_KEY] = unique_id(broker.now())
         found[MSG_REGION] = config.region_id
         found[TRACE_ON] = "true" if config.trace_on else "false"
         found.pop(POP_CHECK_POINT, None)
@@ -156,7 +158,8 @@ def _stored_text(broker: Broker, found: dict[str, str]) -> bytes:
 
 
 def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
-    key = {} if broker.store.like == "4.9" else {"transactionId": found.get(properties.UNIQUE_KEY, "")}
+    unique = None if broker.store.like == "4.9" else found.get(properties.UNIQUE_KEY)
+    key = {} if unique is None else {"transactionId": unique}
     return {
         **key,
         MSG_REGION: broker.config.region_id,
@@ -171,19 +174,44 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
     if topic.name.startswith(RETRY):
         raise Refused(Answer.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic.name}")
     shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
-    result = broker.store.put_encoded_batch(
-        Message(
-            topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),
-            sys_flag=int(fields["sysFlag"]),
-            born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
-            reconsume_times=int(fields["reconsumeTimes"] or 0),
-        )
+    batch = Message(
+        topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),
+        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
+        reconsume_times=int(fields["reconsumeTimes"] or 0),
     )  # fmt: skip
+    result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
     told = _told(broker, shared)
     if topic.batch and properties.UNIQUE_KEY in shared:
         told["batchUniqId"] = shared[properties.UNIQUE_KEY]  # its members are one unit, and have no ids of their own
-    return answer_of(broker, request, result, queue_id, told)
+    if not waits_for_slaves(broker, batch, result):
+        return answer_of(broker, request, result, queue_id, told)
+    when_slaves_have_it(
+        broker, result, lambda: _send(connection, request, answer_of(broker, request, result, queue_id, told))
+    )
+    return None
+
+
+def waits_for_slaves(broker: Broker, message: Message, result: PutMessageResult) -> bool:
+    """Whether the sender of a message that is stored is answered only when slaves have it."""
+    return broker.slaves.are_asked_for and result.status in KEPT and result.append is not None and message.waits
+
+
+def when_slaves_have_it(broker: Broker, result: PutMessageResult, then: Callable[[], None]) -> None:
+    """``then`` once slaves have the message, or do not have it in time: ``result`` says it (protocol 4.11)."""
+    assert result.append is not None
+
+    def told(status: PutMessageStatus) -> None:
+        if status is not _Status.PUT_OK:
+            result.status = status
+        then()
+
+    broker.slaves.wait(result.append.end_offset, told)
+
+
+def _send(connection: Connection, request: Command, answer: Command | None) -> None:
+    if answer is not None and not request.is_one_way:
+        connection.send(answer)
 
 
 def put_later(broker: Broker, what: Pending) -> None:
@@ -233,15 +261,25 @@ def put_later_again(broker: Broker) -> None:
 def _answer_all(broker: Broker, waiting: list[Pending], results: PutMessageResults) -> None:
     by_connection: dict[Connection, list[Command]] = {}
     for one, result in zip(waiting, results, strict=True):
-        if one.answer is not None:
-            told = one.answer(result)
-        else:
-            told = answer_of(broker, one.request, result, one.queue_id, one.told, one.message.properties)
+        if waits_for_slaves(broker, one.message, result):
+            when_slaves_have_it(broker, result, partial(_answer_late, broker, one, result))
+            continue
+        told = _answer_to(broker, one, result)
         if told is not None and not one.request.is_one_way:
             by_connection.setdefault(one.connection, []).append(told)
     for connection, answers in by_connection.items():
         connection.send_many(answers)
     broker.dispatched()
+
+
+def _answer_to(broker: Broker, one: Pending, result: PutMessageResult) -> Command | None:
+    if one.answer is not None:
+        return one.answer(result)
+    return answer_of(broker, one.request, result, one.queue_id, one.told, one.message.properties)
+
+
+def _answer_late(broker: Broker, one: Pending, result: PutMessageResult) -> None:
+    _send(one.connection, one.request, _answer_to(broker, one, result))
 
 
 def answer_of(

@@ -100,6 +100,7 @@ class ListeningBroker:
             timer.cancel()
         self.broker.pops.end()
         self.broker.notices.end()
+        self.broker.slaves.end()
         await self._registration.end()
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=5.0)

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -39,7 +40,18 @@ class HaServer:
         self._bound = bound
         self._server: asyncio.Server | None = None
         self._links: set[asyncio.Task[None]] = set()
+        self._wanted = asyncio.Event()
         self.slaves: list[Slave] = []
+        self.changed: Callable[[], None] = lambda: None
+        """Called where a slave has come, gone, or said how far it is."""
+
+    def hurry(self) -> None:
+        """Somebody waits for the slaves: what is new is sent now."""
+        self._wanted.set()
+
+    def acknowledged(self) -> list[int]:
+        """How far each slave says it is."""
+        return [one.acknowledged for one in self.slaves]
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, sock=self._bound)
@@ -68,6 +80,7 @@ class HaServer:
         host, port = writer.get_extra_info("peername")[:2]
         slave = Slave(f"{host}:{port}")
         self.slaves.append(slave)
+        self.changed()
         hearing: asyncio.Task[None] | None = None
         try:
             async with asyncio.timeout(_SILENCE):
@@ -76,6 +89,7 @@ class HaServer:
             if wanted == 0:
                 last = self._store.parts.files.last
                 slave.sent = 0 if last is None else last.start_offset
+            self.changed()
             hearing = asyncio.ensure_future(self._hear(reader, slave))
             await self._send(writer, slave, hearing)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
@@ -88,11 +102,13 @@ class HaServer:
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
             self.slaves.remove(slave)
+            self.changed()
 
     async def _hear(self, reader: asyncio.StreamReader, slave: Slave) -> None:
         while True:
             async with asyncio.timeout(_SILENCE):
                 slave.acknowledged = read_report(await reader.readexactly(REPORT_SIZE))
+            self.changed()
 
     async def _send(self, writer: asyncio.StreamWriter, slave: Slave, hearing: asyncio.Task[None]) -> None:
         """Bytes as they come, never over a file's end; a word every five seconds where there are none."""
@@ -101,7 +117,10 @@ class HaServer:
         while not hearing.done():
             data = files.read(slave.sent, most)
             if not data and time.monotonic() - spoken < _HEARTBEAT:
-                await asyncio.sleep(_LOOK)
+                self._wanted.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK):
+                        await self._wanted.wait()
                 continue
             writer.write(transfer_header(slave.sent, len(data)))
             if data:

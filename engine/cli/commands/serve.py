@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.broker.access import Access
+from engine.broker.broker import Broker
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
@@ -152,7 +153,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
             ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config)))
-            following = await opened.enter_async_context(HaServer(store, ha))
+            source = await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(
                 ListeningBroker(
                     store,
@@ -166,7 +167,8 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     tap=tap,
                 )
             )
-            served.broker.slaves = lambda: following.slaves
+            served.broker.followers = lambda: source.slaves
+            follow_slaves(served.broker, source)
             figures = None
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address
@@ -188,6 +190,12 @@ def _kept_requests(args: argparse.Namespace, opened: contextlib.ExitStack | cont
     for one in kept:
         opened.callback(one.close)
     return [one.take for one in kept]
+
+
+def follow_slaves(broker: Broker, source: HaServer) -> None:
+    """Sends wait for the slaves of ``source``, where the broker's role asks for it."""
+    broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
+    source.changed = broker.slaves.look
 
 
 def _vip_port(host: str, bound: socket.socket, opened: contextlib.AsyncExitStack) -> socket.socket | None:

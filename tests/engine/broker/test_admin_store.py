@@ -83,7 +83,7 @@ def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
             await client.send("Orders", b"one")
             broker = client.server.broker
             end = broker.store.positions().wrote
-            broker.slaves = lambda: [SimpleNamespace(peer="127.0.0.1:9", sent=end, acknowledged=end - 10)]
+            broker.followers = lambda: [SimpleNamespace(peer="127.0.0.1:9", sent=end, acknowledged=end - 10)]
             found = json.loads((await client.ask(907)).body)
             (slave,) = found["haConnectionInfo"]
             assert slave == {

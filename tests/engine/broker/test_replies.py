@@ -47,6 +47,6 @@ def test_who_is_not_there_cannot_be_told(tmp_path: Path) -> None:
             answer = await reply(client, "REPLY_TO_CLIENT\x01gone@1\x02")
             assert (answer.code, answer.remark) == (1, "push reply message fail, channel of <gone@1> not found.")
             answer = await reply(client, "KEYS\x01k\x02")
-            assert (answer.code, answer.remark) == (1, "REPLY_TO_CLIENT is null, can not reply message")
+            assert (answer.code, answer.remark) == (1, "reply message properties[REPLY_TO_CLIENT] is null")
 
     run(told)

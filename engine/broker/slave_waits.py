@@ -1,0 +1,118 @@
+"""Answers that wait for slaves under ``brokerRole=SYNC_MASTER`` (protocol 4.11; spec 8.2, 15). The message is stored,
+whatever they end with.
+
+Since 5.x a put waits until ``inSyncReplicas`` stores have it, this one among them: with 1, which is the default, nobody
+waits. Before, it always waits for one slave, and not at all where none is linked or the nearest is far behind.
+Java: ``HAService``, ``GroupTransferService``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.config import MessageStoreConfig
+from engine.rules.unit_check import Release
+from engine.store.put.message import PutMessageStatus
+
+_OK, _TIMEOUT = PutMessageStatus.PUT_OK, PutMessageStatus.FLUSH_SLAVE_TIMEOUT
+
+
+@dataclass(slots=True)
+class _Waiting:
+    end: int
+    deadline: float
+    told: Callable[[PutMessageStatus], None] | None
+
+
+class SlaveWaits:
+    """What waits for slaves, in the order in which it does. ``wrote`` gives the log's end; offsets are of the log."""
+
+    def __init__(self, config: MessageStoreConfig, like: Release, wrote: Callable[[], int]) -> None:
+        self._always = like == "4.9"
+        self._needed = 1 if self._always else config.in_sync_replicas - 1
+        self._patience = config.slave_timeout / 1000
+        self._far = config.ha_slave_fallbehind_max
+        self._wrote = wrote
+        self._by_end: list[tuple[int, int, _Waiting]] = []
+        self._by_time: deque[_Waiting] = deque()
+        self._numbers = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._pushed = 0
+        self.are_asked_for = config.broker_role == "SYNC_MASTER" and self._needed > 0
+        """Whether a put waits for slaves at all."""
+        self.acknowledged: Callable[[], Sequence[int]] = tuple
+        """How far each linked slave says it is."""
+        self.hurry: Callable[[], None] = lambda: None
+        """Called where somebody begins to wait: the log is to be sent now."""
+
+    def wait(self, end: int, told: Callable[[PutMessageStatus], None]) -> None:
+        """``told`` is called once, now or later, with what becomes of a put whose last byte stands before ``end``:
+        PUT_OK, FLUSH_SLAVE_TIMEOUT after ``slaveTimeout``, SLAVE_NOT_AVAILABLE (before 5.x).
+        """
+        if self._always and not self._one_is_near():
+            told(PutMessageStatus.SLAVE_NOT_AVAILABLE)
+            return
+        if self._reached() >= end:
+            told(_OK)
+            return
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(end, loop.time() + self._patience, told)
+        heapq.heappush(self._by_end, (end, next(self._numbers), waiting))
+        self._by_time.append(waiting)
+        if self._timer is None:
+            self._timer = loop.call_at(waiting.deadline, self._late)
+        self.hurry()
+
+    def look(self) -> None:
+        """Slaves have come, gone, or said how far they are."""
+        if not self.are_asked_for:
+            return
+        reached = self._reached()
+        while self._by_end and self._by_end[0][0] <= reached:
+            self._tell(heapq.heappop(self._by_end)[2], _OK)
+
+    def end(self) -> None:
+        """Nobody is waited for any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for waiting in self._by_time:
+            self._tell(waiting, _TIMEOUT)
+        self._by_time.clear()
+        self._by_end.clear()
+
+    def _one_is_near(self) -> bool:
+        self._note()
+        return bool(self.acknowledged()) and self._wrote() - self._pushed < self._far
+
+    def _note(self) -> None:
+        """The furthest that any slave ever was: one that goes takes nothing back."""
+        self._pushed = max(self._pushed, *self.acknowledged(), 0)
+
+    def _reached(self) -> int:
+        """The offset up to which as many slaves as are needed have the log; −1 without them."""
+        if self._always:
+            self._note()
+            return self._pushed
+        furthest = sorted(self.acknowledged(), reverse=True)
+        return furthest[self._needed - 1] if len(furthest) >= self._needed else -1
+
+    def _late(self) -> None:
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        while self._by_time and (self._by_time[0].told is None or self._by_time[0].deadline <= loop.time()):
+            self._tell(self._by_time.popleft(), _TIMEOUT)
+        while self._by_end and self._by_end[0][2].told is None:
+            heapq.heappop(self._by_end)
+        if self._by_time:
+            self._timer = loop.call_at(self._by_time[0].deadline, self._late)
+
+    def _tell(self, waiting: _Waiting, status: PutMessageStatus) -> None:
+        told, waiting.told = waiting.told, None
+        if told is not None:
+            told(status)

@@ -1,0 +1,169 @@
+"""A SYNC_MASTER: what real ones of 5.3.3 and 4.9.7 answered while a slave came, said nothing and went, and ours today;
+then real slaves behind ours, killed and back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import lzma
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import real_cluster
+from brokers import run
+from sync_masters import PATIENT, SETTINGS, Sender, record
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
+from engine.cli.commands.serve import follow_slaves
+from engine.config import parse_properties
+from engine.message_store import MessageStore
+from engine.remoting.connection import bind, connect, port_of
+from engine.replication.source import HaServer
+
+RECORDS = Path(__file__).resolve().parent / "records"
+KINDS = [("5.3.3", 1), ("5.3.3", 2), ("5.3.3", 3), ("4.9.7", 1)]
+LIKE: dict[str, Literal["4.9", "5.3"]] = {"5.3.3": "5.3", "4.9.7": "4.9"}
+PATIENCE = 60.0
+
+
+def settings(in_sync: int) -> dict[str, str]:
+    return {**SETTINGS, "inSyncReplicas": str(in_sync)}
+
+
+def kept(release: str, in_sync: int) -> list[dict[str, Any]]:
+    text = lzma.decompress((RECORDS / f"{release}-sync-master-{in_sync}.jsonl.xz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@contextlib.asynccontextmanager
+async def ours(path: Path, release: str, in_sync: int) -> AsyncIterator[tuple[str, int, int]]:
+    """Our broker with an HA port beside it: host, port, HA port."""
+    text = "".join(f"{name}={value}\n" for name, value in settings(in_sync).items())
+    config, unknown = parse_properties(text)
+    assert not unknown
+    host = "127.0.0.1"
+    with bind(host, 0) as own, bind(host, 0) as ha, MessageStore(path, config, like=LIKE[release]) as store:
+        async with HaServer(store, ha) as source, ListeningBroker(store, BrokerConfig(), at=own) as server:
+            follow_slaves(server.broker, source)
+            yield host, port_of(own), port_of(ha)
+
+
+def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
+    """All at once: they wait most of the time."""
+
+    async def one(release: str, in_sync: int) -> list[dict[str, Any]]:
+        async with ours(tmp_path / f"{release}-{in_sync}", release, in_sync) as where:
+            return await record(*where)
+
+    async def told() -> None:
+        for kind, lines in zip(KINDS, await asyncio.gather(*(one(*kind) for kind in KINDS)), strict=True):
+            for ours_said, theirs in zip(lines, kept(*kind), strict=True):
+                assert ours_said == theirs, kind
+
+    run(told)
+
+
+@pytest.mark.peer
+@pytest.mark.timeout(300)
+def test_a_real_sync_master_answers_as_it_is_kept(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    kinds = KINDS if request.config.getoption("--clients-full") else KINDS[3:]
+    for release, in_sync in kinds:
+        port = real_cluster.free_port()
+        options: list[object] = ["--namesrv-port", real_cluster.free_port(), "--port", port, "--small"]
+        for name, value in {**settings(in_sync), **PATIENT}.items():
+            options += ["--set", f"{name}={value}"]
+        with real_cluster.real(tmp_path / f"{release}-{in_sync}", *options, release=release):
+            assert asyncio.run(record("127.0.0.1", port, port + 1)) == kept(release, in_sync)
+
+
+def configured(folder: Path) -> Path:
+    folder.mkdir()
+    lines = {**settings(2), "mappedFileSizeCommitLog": "1048576"}
+    conf = folder / "broker.conf"
+    conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    return conf
+
+
+@contextlib.asynccontextmanager
+async def served(folder: Path, release: str) -> AsyncIterator[dict[str, Any]]:
+    """``storescope serve`` as SYNC_MASTER; what it says of itself."""
+    conf = configured(folder)
+    words = ["serve", folder / "store", "--port", 0, "--namesrv-port", 0, "--json", "--config", conf]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "engine.cli", *map(str, words), "--like", LIKE[release],
+        stdout=asyncio.subprocess.PIPE, env=os.environ,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = json.loads(await process.stdout.readline())
+        yield {**said, "store": str(folder / "store")}
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+@contextlib.asynccontextmanager
+async def real_master(folder: Path, release: str) -> AsyncIterator[dict[str, Any]]:
+    options: list[object] = ["--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small"]
+    for name, value in {**settings(2), **PATIENT}.items():
+        options += ["--set", f"{name}={value}"]
+    with real_cluster.real(folder, *options, release=release) as said:
+        yield said
+
+
+def the_end(store: str) -> tuple[str, bytes]:
+    last = max((Path(store) / "commitlog").iterdir())
+    return last.name, last.read_bytes()
+
+
+@pytest.mark.peer
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("release", "master"),
+    [
+        ("5.3.3", served), ("4.9.7", served),
+        pytest.param("5.3.3", real_master, marks=pytest.mark.clients_full),
+        pytest.param("4.9.7", real_master, marks=pytest.mark.clients_full),
+    ],
+)  # fmt: skip
+def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str, master: Any) -> None:
+    """Both masters are asked the same: an answer without a slave, with one, with a killed one, with it again."""
+    alone = 12 if release == "5.3.3" else 11
+
+    async def told() -> None:
+        async with master(tmp_path / "master", release) as said:
+            host, _, port = said["broker"].rpartition(":")
+            sender = Sender(await connect(host, int(port)))
+            assert (await sender.ask("send")).code == alone
+            own = real_cluster.free_port()
+            options = ("--namesrv", said["namesrv"], "--port", own, "--slave-of", said["brokerName"], "--small")
+            for _ in range(2):
+                with real_cluster.real(tmp_path / "slave", *options, release=release) as slave:
+                    until = time.monotonic() + PATIENCE
+                    while (await sender.ask("send")).code != 0:
+                        assert time.monotonic() < until, "the slave does not follow"
+                        await asyncio.sleep(0.3)
+                    for number in itertools.islice(itertools.count(), 200):
+                        answer = await sender.ask("send", b"%d" % number * 2000)
+                        assert (answer.code, answer.remark) == (0, None)
+                    assert the_end(slave["store"]) == the_end(said["store"])
+                    os.kill(slave["pid"], signal.SIGKILL)
+                await asyncio.sleep(0.5)
+                assert (await sender.ask("send")).code == alone
+                assert (await sender.ask("wait not", properties="WAIT\x01false\x02")).code == 0
+            sender.connection.close()
+
+    asyncio.run(told())

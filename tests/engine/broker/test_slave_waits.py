@@ -1,0 +1,130 @@
+"""Who waits for slaves, for whom, and what it is told; the loop goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from brokers import Asking, run
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
+from engine.broker.slave_waits import SlaveWaits
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.remoting.connection import bind
+
+CONFIG = MessageStoreConfig(broker_role="SYNC_MASTER", in_sync_replicas=2, slave_timeout=20_000)
+
+
+class Watched:
+    """Waits over slaves that say what a test says."""
+
+    def __init__(self, config: MessageStoreConfig, like: str = "5.3") -> None:
+        self.slaves: list[int] = []
+        self.wrote = 0
+        self.told: list[tuple[int, str]] = []
+        self.hurried = 0
+        self.waits = SlaveWaits(config, like, lambda: self.wrote)  # type: ignore[arg-type]
+        self.waits.acknowledged = lambda: self.slaves
+        self.waits.hurry = self._hurry
+
+    def _hurry(self) -> None:
+        self.hurried += 1
+
+    def wait(self, *ends: int) -> None:
+        for end in ends:
+            self.wrote = max(self.wrote, end)
+            self.waits.wait(end, lambda status, end=end: self.told.append((end, status.value)))
+
+    def say(self, *slaves: int) -> list[tuple[int, str]]:
+        self.slaves = list(slaves)
+        self.waits.look()
+        told, self.told = self.told, []
+        return told
+
+
+def test_only_a_sync_master_waits_and_since_5_only_for_more_than_itself() -> None:
+    def asked(like: str, **fields: object) -> bool:
+        return SlaveWaits(replace(CONFIG, **fields), like, lambda: 0).are_asked_for  # type: ignore[arg-type]
+
+    assert asked("5.3")
+    assert not asked("5.3", in_sync_replicas=1)
+    assert asked("4.9", in_sync_replicas=1)
+    assert not asked("5.3", broker_role="ASYNC_MASTER")
+    assert not asked("4.9", broker_role="SLAVE")
+
+
+def test_each_is_told_once_as_many_slaves_as_are_needed_have_it() -> None:
+    async def told() -> None:
+        one, two = Watched(CONFIG), Watched(replace(CONFIG, in_sync_replicas=3))
+        for watched in (one, two):
+            watched.wait(100, 200, 300)
+        assert one.hurried == 3
+        assert one.say() == one.say(99) == []
+        assert one.say(200, 50) == [(100, "PUT_OK"), (200, "PUT_OK")]
+        assert two.say(300) == []
+        assert two.say(300, 150) == [(100, "PUT_OK")]
+        one.wait(200)
+        assert one.told == [(200, "PUT_OK")]
+        for watched in (one, two):
+            watched.waits.end()
+        assert two.told == [(200, "FLUSH_SLAVE_TIMEOUT"), (300, "FLUSH_SLAVE_TIMEOUT")]
+
+    run(told)
+
+
+def test_whoever_waits_too_long_is_told_and_the_others_go_on() -> None:
+    async def told() -> None:
+        watched = Watched(replace(CONFIG, slave_timeout=50))
+        watched.wait(100)
+        while not watched.told:
+            await asyncio.sleep(0.01)
+        assert watched.told == [(100, "FLUSH_SLAVE_TIMEOUT")]
+        watched.told.clear()
+        watched.slaves = [100]
+        watched.wait(90, 200)
+        assert watched.say(200) == [(90, "PUT_OK"), (200, "PUT_OK")]
+        watched.waits.end()
+
+    run(told)
+
+
+def test_before_5_nobody_waits_without_a_slave_or_for_one_far_behind() -> None:
+    async def told() -> None:
+        watched = Watched(replace(CONFIG, ha_slave_fallbehind_max=1000), "4.9")
+        watched.wait(100)
+        assert watched.told == [(100, "SLAVE_NOT_AVAILABLE")]
+        watched.told.clear()
+        watched.slaves = [0]
+        watched.wait(200)
+        assert watched.told == []
+        assert watched.say(200) == [(200, "PUT_OK")]
+        watched.wait(1200)
+        assert watched.told == [(1200, "SLAVE_NOT_AVAILABLE")]
+        watched.told.clear()
+        watched.slaves = [0]  # another: what the first had is not forgotten
+        watched.wait(150)
+        watched.wrote = 1199
+        watched.waits.end()
+
+    run(told)
+
+
+def test_a_send_that_waits_keeps_nobody_from_being_answered(tmp_path: Path) -> None:
+    async def told() -> None:
+        with bind("127.0.0.1", 0) as own, MessageStore(tmp_path, CONFIG) as store:
+            async with ListeningBroker(store, BrokerConfig(), at=own) as server:
+                client = Asking(server)
+                await client.open()
+                slow = asyncio.ensure_future(client.send("Orders", b"x"))
+                assert (await client.send("Orders", b"y", properties="WAIT\x01false\x02")).code == 0
+                assert (await client.ask(30, topic="Orders", queueId=0)).code == 0
+                assert not slow.done()
+                server.broker.slaves.acknowledged = lambda: [store.positions().wrote]
+                server.broker.slaves.look()
+                assert (await slow).code == 0
+                client.close()
+
+    run(told)
