@@ -88,7 +88,7 @@ def test_a_real_sync_master_answers_as_it_is_kept(tmp_path: Path, request: pytes
 
 def configured(folder: Path) -> Path:
     folder.mkdir()
-    lines = {**settings(2), "mappedFileSizeCommitLog": "1048576"}
+    lines = {**settings(2), "mappedFileSizeCommitLog": "1048576", "brokerClusterName": "PeerCluster"}
     conf = folder / "broker.conf"
     conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     return conf

@@ -51,10 +51,10 @@ class Asking:
         }  # fmt: skip
         return await self.ask(10, body, **{**fields, **more})
 
-    async def batch(self, topic: str, members: bytes) -> Command:
+    async def batch(self, topic: str, members: bytes, properties: str = "") -> Command:
         """SEND_BATCH_MESSAGE to queue 0."""
         return await self.ask(
-            320, members, a="senders", b=topic, c="TBW102", d=4, e=0, f=0, g=1_700_000_000_000, h=0, i="", j=0,
+            320, members, a="senders", b=topic, c="TBW102", d=4, e=0, f=0, g=1_700_000_000_000, h=0, i=properties, j=0,
             k=False, m=True,
         )  # fmt: skip
 

@@ -82,10 +82,12 @@ def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path
         async with asking(tmp_path) as client:
             client.server.broker.store.tables.create_topic("Batches", 1, attributes={"queue.type": "BatchCQ"})
             members = encode_batch([Message("Batches", b"one"), Message("Batches", b"two")])
-            answer = await client.batch("Batches", members)
+            answer = await client.batch("Batches", members, "UNIQ_KEY\x01U1\x02")
             assert answer.code == 0
             (unit,) = units(client, "Batches")
-            assert answer.fields["batchUniqId"] == unit.unique_key
-            assert "batchUniqId" not in (await client.batch("Plain", members)).fields
+            assert answer.fields["batchUniqId"] == answer.fields["transactionId"] == unit.unique_key == "U1"
+            assert "batchUniqId" not in (await client.batch("Plain", members, "UNIQ_KEY\x01U2\x02")).fields
+            await client.batch("Batches", members)
+            assert [one.unique_key for one in units(client, "Batches")[1:]] == [None, None]
 
     run(told)
