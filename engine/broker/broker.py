@@ -104,12 +104,20 @@ class Broker:
         """``ip:port`` where slaves follow the log; empty: nowhere."""
         self.followers: Callable[[], Sequence[Follower]] = tuple
         """Who follows the log now."""
+        self.master_address = ""
+        """``ip:port`` of a slave's master, and of its HA port, as name servers tell; empty while none did."""
+        self.master_ha_address = ""
         self.dispatched: Callable[[], None] = lambda: None
         """Called behind a put: held pulls may have their messages now."""
         self.route_of: Callable[[str], Awaitable[dict[str, int] | None]] = self._own_route
         """Of a topic the brokers that have it, with the number of queues that can be read; None where it is unknown."""
         self.tasks: set[asyncio.Task[None]] = set()
         """What goes on for answers that come later."""
+
+    @property
+    def is_slave(self) -> bool:
+        """Whether the store follows a master: it takes no message, and nothing is delivered here by itself."""
+        return self.store.config.broker_role == "SLAVE"
 
     def tell_members(self, group: ConsumerGroup) -> None:
         """NOTIFY_CONSUMER_IDS_CHANGED to every member: who consumes, or what, has changed (protocol 3.8)."""

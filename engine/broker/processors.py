@@ -26,7 +26,7 @@ from engine.broker import (
     transactions,
 )
 from engine.broker.broker import Broker, Processor
-from engine.remoting.codes import BROKER, POP_FAMILY, by_code
+from engine.remoting.codes import BROKER, POP_FAMILY, Answer, Refused, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
@@ -39,6 +39,13 @@ ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, an
 _REQUESTS = by_code(BROKER)
 _SINCE_5 = frozenset(one.code for one in POP_FAMILY)
 
+_SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
+_DECLARES = frozenset({17, 200, 207, 215})
+_DECIDES, _RESETS = 37, 222
+_BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
+_UNSAID = "not set any response code"
+_AT_THE_MASTER = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
+
 
 def answer(broker: Broker, request: Command, connection: Connection) -> Command | None:
     """The answer to ``request``; None where it comes later, or never. Raises :class:`engine.remoting.codes.Refused`."""
@@ -47,4 +54,21 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     processor = ANSWERS.get(request.code)
     if processor is None or (request.code in _SINCE_5 and broker.store.like == "4.9"):
         return not_supported(request)
+    if broker.is_slave:
+        _refuse_on_slave(broker, request.code)
     return processor(broker, request, _REQUESTS[request.code].read(request), connection)
+
+
+def _refuse_on_slave(broker: Broker, code: int) -> None:
+    """Raises :class:`Refused` for what a slave answers before it looks at the request. Puts of 4.9 are not in it: its
+    store refuses them; nor are topics and groups of 5.x, which it declares, and forgets when it copies its master's.
+    """
+    since_5 = broker.store.like != "4.9"
+    if code == _DECIDES:
+        raise Refused(Answer.SLAVE_NOT_AVAILABLE, _UNSAID)
+    if since_5 and (code in _SENDS or (code in _PULLS and not broker.config.slave_read)):
+        raise Refused(Answer.SYSTEM_BUSY, _BUSY)
+    if since_5 and code == _RESETS:
+        raise Refused(Answer.SYSTEM_ERROR, "Can not reset offset in slave broker")
+    if not since_5 and code in _DECLARES:
+        raise Refused(Answer.SYSTEM_ERROR, _AT_THE_MASTER)

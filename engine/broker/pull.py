@@ -8,7 +8,6 @@ from __future__ import annotations
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
-from engine.broker.stats import Flow
 from engine.broker.topics import READ, RETRY
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
@@ -42,14 +41,15 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     wanted = _filter(broker, header, subscription)
     flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
     queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
-    if flags & COMMIT_OFFSET and broker.resets.offset(group, topic, queue_id) is None:
+    commits = flags & COMMIT_OFFSET and not (broker.is_slave and broker.store.like == "4.9")
+    if commits and broker.resets.offset(group, topic, queue_id) is None:
         broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
 
     def get(at: int) -> Command:
         reset = broker.resets.take(group, topic, queue_id)
         if reset is not None:
             return _moved(broker, request, (topic, queue_id), reset)
-        return _answer(request, get_messages(broker, header, at, wanted), at, broker.stats.got[group, topic])
+        return _answer(broker, request, get_messages(broker, header, at, wanted), at, (group, topic))
 
     answer = get(offset)
     if answer.code != Answer.PULL_NOT_FOUND or not flags & SUSPEND:
@@ -152,20 +152,36 @@ def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFil
     return found
 
 
-def _answer(request: Command, found: GetMessageResult, offset: int, flow: Flow) -> Command:
+def _answer(broker: Broker, request: Command, found: GetMessageResult, offset: int, who: tuple[str, str]) -> Command:
+    """``who`` are the group and the topic."""
     with found:
         code = CODES.get(found.status)
         if code is None:
             assert found.status in _NOTHING_THERE
             code = Answer.PULL_OFFSET_MOVED if offset != 0 else Answer.PULL_NOT_FOUND
+        suggested, body = _suggested(broker, who[0], slowly=found.suggest_pulling_from_slave), b""
+        if code == Answer.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
+            code = Answer.PULL_RETRY_IMMEDIATELY
+        if code == Answer.SUCCESS:
+            body = b"".join(found.messages)
+            broker.stats.got[who].add(len(found.messages), len(body))
         fields = {
-            "suggestWhichBrokerId": "0", "nextBeginOffset": str(found.next_begin_offset),
+            "suggestWhichBrokerId": str(suggested), "nextBeginOffset": str(found.next_begin_offset),
             "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset),
         }  # fmt: skip
-        body = b"".join(found.messages) if code == Answer.SUCCESS else b""
-        if body:
-            flow.add(len(found.messages), len(body))
         return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
+
+
+def _suggested(broker: Broker, group: str, *, slowly: bool) -> int:
+    """The id of the broker that the group should pull from next: 0, the master, unless ``slaveReadEnable``; the other
+    one that its row names where it reads far behind the log's end.
+    """
+    if not broker.config.slave_read:
+        return 0
+    row = broker.store.tables.group_row(group) or {}
+    if slowly:
+        return int(row.get("whichBrokerWhenConsumeSlowly", 1))
+    return int(row.get("brokerId", 0))
 
 
 def _moved(broker: Broker, request: Command, queue: tuple[str, int], offset: int) -> Command:

@@ -123,6 +123,13 @@ class Registration:
             self._cannot(address, answer.remark or f"code {answer.code}")
         else:
             self.refused.pop(address, None)
+            self._note_master(answer)
+
+    def _note_master(self, answer: Command) -> None:
+        """A slave learns where its master is; while the name server knows none, what it said before holds."""
+        if self._broker.is_slave:
+            self._broker.master_address = answer.fields.get("masterAddr") or self._broker.master_address
+            self._broker.master_ha_address = answer.fields.get("haServerAddr") or self._broker.master_ha_address
 
     async def _connection(self, address: str) -> Connection:
         connection = self._connections.get(address)

@@ -38,13 +38,12 @@ _TIMER_ILLEGAL = (
     "time should be bigger than the current time"
 )
 _NOT_AVAILABLE = (
-    "service not available now. It may be caused by one of the following reasons: the broker's disk is full, "
-    "messages are put to the slave, message store has been shut down, etc."
+    "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
+    "[CL: {:5.2f} CQ: {:5.2f} INDEX: {:5.2f}], messages are put to the slave, message store has been shut down, etc."
 )
 _Status = PutMessageStatus
 REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
     _Status.CREATE_MAPPED_FILE_FAILED: (Answer.SYSTEM_ERROR, "create mapped file failed, server is busy or broken."),
-    _Status.SERVICE_NOT_AVAILABLE: (Answer.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE),
     _Status.OS_PAGE_CACHE_BUSY: (Answer.SYSTEM_BUSY, "[PC_SYNCHRONIZED]broker busy, start flow control for a while"),
     _Status.IN_SYNC_REPLICAS_NOT_ENOUGH: (Answer.SYSTEM_ERROR, "in-sync replicas not enough"),
     _Status.WHEEL_TIMER_FLOW_CONTROL: (Answer.SYSTEM_ERROR, "timer message is under flow control"),
@@ -299,6 +298,8 @@ def answer_of(
             refused = Answer.MESSAGE_ILLEGAL, _ILLEGAL.format(config.max_message_size)
         if result.status is _Status.WHEEL_TIMER_MSG_ILLEGAL:
             refused = Answer.MESSAGE_ILLEGAL, _TIMER_ILLEGAL.format(config.timer_max_delay_sec * 1000)
+        if result.status is _Status.SERVICE_NOT_AVAILABLE:
+            refused = Answer.SERVICE_NOT_AVAILABLE, _NOT_AVAILABLE.format(*_disk_usage(broker))
         answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
         fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
@@ -310,6 +311,14 @@ def answer_of(
     if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:
         fields["recallHandle"] = handle
     return answer_to(request, code, fields=fields)
+
+
+def _disk_usage(broker: Broker) -> tuple[float, float, float]:
+    """Of log, queues and index."""
+    parts = broker.store.parts
+    folders = parts.paths.commitlog, parts.queue_folder, parts.paths.index
+    log, queues, index = (parts.disk.usage(folder) for folder in folders)
+    return log, queues, index
 
 
 ANSWERS: dict[int, Processor] = {10: send_message, 310: send_message, 320: send_batch}

@@ -17,7 +17,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
-from engine.broker.services import SERVICES, Service
+from engine.broker.services import Service, services_of
 from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection, Limits, Server, Tap, port_of
@@ -85,7 +85,7 @@ class ListeningBroker:
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
         broker.store.when_dispatched(self._dispatched_elsewhere)
         await self._registration.step()
-        for service in SERVICES:
+        for service in services_of(broker):
             self._services.append(asyncio.create_task(self._rounds(service)))
         self._services.append(asyncio.create_task(self._registration.run()))
         self._loading.__enter__()
@@ -107,7 +107,7 @@ class ListeningBroker:
         self.broker.store.when_dispatched(None)
         self.broker.store.tables.complete()
         await self._server.close()
-        for ending in SERVICES:
+        for ending in services_of(self.broker):
             if ending.end is not None:
                 ending.end(self.broker)
         if self.broker.sends.putter is not None:

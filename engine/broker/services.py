@@ -25,6 +25,8 @@ class Service:
     step: Callable[[Broker], None]
     end: Callable[[Broker], None] | None = None
     """What is left to do when the broker ends."""
+    on_slave: bool = False
+    """Whether a slave does it, too: it puts no message, and its master decides."""
 
 
 def _wake_all(broker: Broker) -> None:
@@ -69,19 +71,24 @@ def _expire(broker: Broker) -> None:
         connection.close()
 
 
+def services_of(broker: Broker) -> list[Service]:
+    """What this broker does by itself: a slave less than a master."""
+    return [service for service in SERVICES if service.on_slave or not broker.is_slave]
+
+
 SERVICES = (
     # a hold ends up to five seconds late (protocol 4.5)
-    Service("held pulls", lambda _: 5.0, _wake_all),
+    Service("held pulls", lambda _: 5.0, _wake_all, on_slave=True),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
     Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),
     Service("popped messages", lambda broker: broker.config.revive_interval_ms / 1000, revive),
     Service("orderly pops kept", lambda _: 10.0, _keep_orders, lambda broker: _keep_orders(broker, ended=True)),
-    Service("accounts", lambda _: 5.0, _look_at_accounts),
+    Service("accounts", lambda _: 5.0, _look_at_accounts, on_slave=True),
     Service("filters kept", lambda _: 10.0, _keep_filters, lambda broker: _keep_filters(broker, ended=True)),
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
-    Service("silent clients", lambda _: 10.0, _expire),
+    Service("silent clients", lambda _: 10.0, _expire, on_slave=True),
 )

@@ -15,7 +15,8 @@ from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 _PAUSE = 5.0
 _SILENCE = 20.0
 """Seconds without a word after which either side takes the other for gone."""
-_FLUSH_EVERY = 0.1
+_FLUSH_EVERY = 0.01
+"""Seconds at least from one flush to the next: a master may wait for it."""
 _OVERLAP = 1 << 16
 _READ = 1 << 20
 _log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Follower:
         self._at = host, port
         self._start = start
         self.progress = Progress()
+        self._came = asyncio.Event()
         self.told: Callable[[str], None] = _log.info
         """Told of links that begin and end, a line each."""
 
@@ -143,6 +145,7 @@ class Follower:
         if whole:
             self.progress.received += len(whole)
             self._store.append_replicated(begin, whole, cutter.stored)
+            self._came.set()
 
     def _compare(self, transfer: Transfer, known: int) -> None:
         data = transfer.data[: known - transfer.offset]
@@ -156,12 +159,15 @@ class Follower:
 
     async def _flush(self, writer: asyncio.StreamWriter) -> None:
         """What came is flushed, and then the master is told; every five seconds in any case."""
-        told, silent = -1, 0.0
+        told = -1
         while True:
-            await asyncio.sleep(_FLUSH_EVERY)
-            silent += _FLUSH_EVERY
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE):
+                    await self._came.wait()
+            self._came.clear()
             if self._store.parts.files.wrote_offset > self.progress.flushed:
                 self.progress.flushed = await asyncio.to_thread(self._store.flush)
-            if self.progress.flushed > told or silent >= _PAUSE:
-                told, silent = self.progress.flushed, 0.0
+            if self.progress.flushed > told or not self._came.is_set():
+                told = self.progress.flushed
                 writer.write(report(told))
+            await asyncio.sleep(_FLUSH_EVERY)

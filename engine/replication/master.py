@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 from engine.codec import config_tables as codec
+from engine.codec.config_tables import ConsumerOffset, TopicConfig
 from engine.codec.json_dialect import parse
 from engine.properties_file import parse as parse_properties
 from engine.remoting.connection import Connection, connect, not_supported
@@ -39,30 +41,67 @@ async def ask_master(host: str, port: int) -> Master | None:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class MasterTables:
+    """Rows of a broker's tables, as its answers have them."""
+
+    topics: list[TopicConfig]
+    groups: dict[str, dict[str, Any]]
+    offsets: list[ConsumerOffset]
+    delays: dict[int, int]
+
+
 async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
-    """Declare the broker's topics and groups, and set its offsets, in a store's own tables, as a slave does (protocol
-    4.7); whether the broker gave them. Raises ``OSError`` where the tables cannot be written.
+    """Declare the broker's topics and groups, and set its offsets, in a store's own tables; whether the broker gave
+    them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written.
     """
+    found = await _tables_of(host, port)
+    if found is None:
+        return False
+    _take(found, tables)
+    tables.complete()
+    tables.save()
+    return True
+
+
+async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
+    """:meth:`copy_tables`, and what the broker does not declare is declared no more, as a slave does (protocol 4.7)."""
+    found = await _tables_of(host, port)
+    if found is None or not found.topics:
+        return False
+    tables.delete_topics(tables.topics().keys() - {one.name for one in found.topics})
+    for group in tables.groups().keys() - found.groups.keys():
+        tables.delete_group(group)
+    _take(found, tables)
+    tables.save()
+    return True
+
+
+async def _tables_of(host: str, port: int) -> MasterTables | None:
     try:
         bodies = await _ask(host, port, *TABLES)
         topics, offsets, delays, groups = (parse(body).value for body in bodies)
     except (OSError, TimeoutError, ValueError):
-        return False
-    declared, known = tables.topics(), tables.groups()
-    tables.declare_topics(one for one in codec.topics(topics).rows if declared.get(one.name) != one)
+        return None
     rows = groups.get("subscriptionGroupTable", {}) if isinstance(groups, dict) else {}
-    for group in codec.subscription_groups(groups).rows:
-        if known.get(group.name) != group:
-            tables.create_group(group.name, more=dict(rows[group.name]))
-    for row in codec.consumer_offsets(offsets).rows:
-        if row.mode == "cluster":
-            for queue_id, offset in row.offsets.items():
-                tables.commit_consumer_offset(row.group, row.topic, queue_id, offset)
-    for level, offset in codec.delay_offsets(delays)[0].items():
-        tables.set_delay_offset(level, offset)
-    tables.complete()
-    tables.save()
-    return True
+    named = {one.name: dict(rows[one.name]) for one in codec.subscription_groups(groups).rows}
+    read = codec.consumer_offsets(offsets).rows
+    return MasterTables(list(codec.topics(topics).rows), named, list(read), dict(codec.delay_offsets(delays)[0]))
+
+
+def _take(found: MasterTables, tables: ConfigTables) -> None:
+    declared = tables.topics()
+    tables.declare_topics(one for one in found.topics if declared.get(one.name) != one)
+    for name, row in found.groups.items():
+        held = tables.group_row(name)
+        if held is None or any(held.get(key) != value for key, value in row.items()):
+            tables.create_group(name, more=row)
+    for offset in found.offsets:
+        if offset.mode == "cluster":
+            for queue_id, at in offset.offsets.items():
+                tables.commit_consumer_offset(offset.group, offset.topic, queue_id, at)
+    for level, at in found.delays.items():
+        tables.set_delay_offset(level, at)
 
 
 async def _ask(host: str, port: int, *codes: int) -> list[bytes]:

@@ -107,12 +107,11 @@ def _flush_what_was_found(parts: StoreParts, services: StoreServices, start: int
 
 
 def heed_flags(parts: StoreParts) -> None:
-    """Refuse puts while a flag says so; a slave refuses them always."""
+    """Refuse puts while a flag says so; a slave takes only what its master has."""
     refused, log, flags = PutMessageStatus.SERVICE_NOT_AVAILABLE, parts.commit_log, parts.flags
     if parts.config.broker_role == "SLAVE" and not parts.config.duplication_enable:
-        log.refuse(refused)
-    else:
-        flags.on_change = lambda: log.refuse(None if flags.writeable else refused)
+        log.follow()
+    flags.on_change = lambda: log.refuse(None if flags.writeable else refused)
 
 
 def end(parts: StoreParts, services: StoreServices, abort: AbortFile | None) -> None:

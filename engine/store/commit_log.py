@@ -63,18 +63,20 @@ _log = logging.getLogger(__name__)
 
 class Appending:
     """The append lock held for one append, from the question whether there may be one to its end. Raises
-    :class:`NotWriteable`; the lock is free then.
+    :class:`NotWriteable`; the lock is free then. ``ask`` is that question.
     """
 
-    __slots__ = ("_log",)
+    __slots__ = ("_ask", "_log")
 
-    def __init__(self, log: CommitLog) -> None:
+    def __init__(self, log: CommitLog, ask: Callable[[], None]) -> None:
         self._log = log
+        self._ask = ask
 
     def __enter__(self) -> int:
         log = self._log
         log.lock.acquire()
         try:
+            self._ask()
             return log.begin_append()
         except BaseException:
             log.locked_since = 0
@@ -114,8 +116,10 @@ class CommitLog:
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
         self._acquire, self._release = self.lock.acquire, self.lock.release
-        self.appending = Appending(self)
+        self.appending = Appending(self, self.ask)
         """``with log.appending as now``: the append lock, and the store time (ms) of what is appended under it."""
+        self.copying = Appending(self, self.ask_copy)
+        """The same for what comes from a master's log: a slave takes that, and nothing else."""
         self.locked_since = 0
         """When the append lock was taken (ms), 0 while nobody holds it."""
         self.last_time = 0
@@ -123,6 +127,8 @@ class CommitLog:
         first file by these times, and would leave out what it finds too new.
         """
         self.refuses: PutMessageStatus | None = None
+        self._refuses_copies: PutMessageStatus | None = None
+        self._follows = False
         self.closed = False
         self._deciding = threading.Lock()  # who says what is refused
         self.store_host = store_host
@@ -175,17 +181,28 @@ class CommitLog:
         """Answer every put with ``status`` from now on, None: take them again. A closed log stays closed."""
         with self._deciding:
             if not self.closed:
-                self.refuses = status
+                self._refuses_copies = status
+                self.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE if self._follows else status
+
+    def follow(self) -> None:
+        """Take nothing from now on but what a master's log has."""
+        self._follows = True
+        self.refuse(self._refuses_copies)
 
     def close(self) -> None:
         """Take nothing any more; whoever is appending is through when this returns."""
         with self.lock, self._deciding:
             self.closed = True
-            self.refuses = PutMessageStatus.SERVICE_NOT_AVAILABLE
+            self.refuses = self._refuses_copies = PutMessageStatus.SERVICE_NOT_AVAILABLE
 
     def ask(self) -> None:
         """Raise :class:`NotWriteable` where the log takes nothing: to be asked under the append lock."""
         if self.refuses is not None:
+            raise self.refusal()
+
+    def ask_copy(self) -> None:
+        """:meth:`ask` for what comes from a master's log."""
+        if self._refuses_copies is not None:
             raise self.refusal()
 
     def refusal(self) -> NotWriteable:
@@ -352,7 +369,6 @@ class CommitLog:
 
     def begin_append(self) -> int:
         """The store time (ms) of what is appended now; the append lock must be held: see :attr:`appending`."""
-        self.ask()
         now = self.locked_since = self.clock()
         if self.before_first is not None:
             self._begin()

@@ -215,7 +215,7 @@ APPENDS: dict[str, Call] = {
 }
 PASSIVE = {
     "ask", "close", "failed", "forget_topic", "refusal", "refuse", "set_max_message_size",
-    "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
+    "ask_copy", "follow", "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
 }  # fmt: skip
 
 

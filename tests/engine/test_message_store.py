@@ -19,7 +19,7 @@ import engine.message_store
 from engine.codec.encode import Message
 from engine.codec.gather import gather
 from engine.config import MessageStoreConfig, from_mapping
-from engine.errors import StoreError, StoreLocked, UsageError
+from engine.errors import NotWriteable, StoreError, StoreLocked, UsageError
 from engine.message_store import MessageStore
 from engine.store.put.message import RULED, PutMessageStatus
 
@@ -188,6 +188,24 @@ def test_kinds_of_stores_that_are_not_written(tmp_path: Path, key: str) -> None:
 def test_a_slave_takes_no_puts(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config(brokerRole="SLAVE")) as store:
         assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+
+
+def test_a_slave_takes_what_its_master_has_until_a_flag_says_no(tmp_path: Path) -> None:
+    with MessageStore(tmp_path / "master", config()) as master:
+        append = master.put_message(message(1)).append
+        assert append is not None
+        unit = master.parts.files.read(0, append.size)
+    with MessageStore(tmp_path / "slave", config(brokerRole="SLAVE")) as store:
+        assert store.append_replicated(0, unit, 1) == len(unit)
+        with pytest.raises(NotWriteable):
+            store.append_raw(unit)
+        store.flags.raise_flag(1 << 4, "the disk is full")
+        with pytest.raises(NotWriteable):
+            store.append_replicated(len(unit), unit, 1)
+        assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+        store.flags.clear(1 << 4)
+        assert store.put_message(message(1)).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+        assert store.append_replicated(len(unit), unit, 1) == 2 * len(unit)
 
 
 def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:

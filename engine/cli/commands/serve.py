@@ -21,6 +21,7 @@ from engine.cli.options import common, number
 from engine.cli.output import Output
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record, tls_of
 from engine.cli.serving import port as a_port
+from engine.cli.slave_role import follow_until, with_role
 from engine.cli.writing import WriteTarget, find_target
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if unknown:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
     tls = tls_of(args, out)
+    broker = with_role(broker, given.broker_role if given else "", str(args.config))
     broker = _opened(args, broker, out)
     access = _access(args, broker, out)
     target = find_target(args.store, given, args.like)
@@ -174,7 +176,10 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                 figures = opened.enter_context(_metrics_server(served, args)).address
             _say_serving(out, served, own, named, str(args.store), figures)
             said.set()
-            await ended.wait()
+            if served.broker.is_slave:
+                await follow_until(ended, served.broker, out.say)
+            else:
+                await ended.wait()
 
 
 def _kept_requests(args: argparse.Namespace, opened: contextlib.ExitStack | contextlib.AsyncExitStack) -> list[Take]:

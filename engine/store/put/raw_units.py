@@ -62,7 +62,7 @@ def append_replicated(log: PutLog, offset: int, data: bytes | memoryview, stored
     Raises :class:`StoreError` where ``offset`` is not the log's end or bytes go over a file's end,
     :class:`engine.errors.NotWriteable`, ``OSError``.
     """
-    with log.appending:
+    with log.copying:
         empty = log.files.last is None
         at = 0
         while at < len(data):

@@ -1,0 +1,95 @@
+"""What ``serve`` does beside serving where the broker is a slave: follow the master's log, copy its tables (protocol 7,
+4.7). Java: ``DefaultHAClient``, ``SlaveSynchronize``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.broker.broker import Broker
+from engine.broker.config import BrokerConfig
+from engine.errors import UsageError
+from engine.replication.follower import Follower
+from engine.replication.master import mirror_tables
+
+_LOOK = 0.5
+TABLES: dict[str, tuple[float, float]] = {"5.3": (10.0, 60.0), "4.9": (3.0, 10.0)}
+"""Seconds to the first copy of the master's tables, and from each to the next."""
+
+
+def with_role(config: BrokerConfig, role: str, file: str) -> BrokerConfig:
+    """The broker's configuration as its role has it: a master has the id 0. Raises :class:`UsageError` for a slave
+    without an id of its own.
+    """
+    if role != "SLAVE":
+        return replace(config, broker_id=0)
+    if config.broker_id <= 0:
+        raise UsageError(f"brokerRole=SLAVE: expected a brokerId above 0, found {config.broker_id}", file=file)
+    return config
+
+
+async def follow_until(ended: asyncio.Event, broker: Broker, told: Callable[[str], None]) -> None:
+    """:func:`follow_master` until ``ended`` is set, or it raises."""
+    following, ending = asyncio.ensure_future(follow_master(broker, told)), asyncio.ensure_future(ended.wait())
+    try:
+        await asyncio.wait({following, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+    finally:
+        ending.cancel()
+        following.cancel()
+        await asyncio.gather(following, ending, return_exceptions=True)
+
+
+async def follow_master(broker: Broker, told: Callable[[str], None]) -> None:
+    """Until cancelled, or until what the master sends cannot be a copy: raises what :meth:`Follower.run` raises. The
+    master is ``haMasterAddress``, or whom the name servers name; where that changes, the other is followed.
+    """
+    copying = asyncio.ensure_future(_copy_tables_in_turn(broker))
+    try:
+        while True:
+            address = _ha_address(broker)
+            if not address:
+                await asyncio.sleep(_LOOK)
+                continue
+            await _follow_one(broker, address, told)
+            told(f"the master is at {_ha_address(broker)} now")
+    finally:
+        copying.cancel()
+        await asyncio.gather(copying, return_exceptions=True)
+
+
+def _ha_address(broker: Broker) -> str:
+    return broker.store.config.ha_master_address or broker.master_ha_address
+
+
+async def _follow_one(broker: Broker, address: str, told: Callable[[str], None]) -> None:
+    """Follow one master for as long as it is the master."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise UsageError(f"haMasterAddress: expected host:port, found {address!r}")
+    follower = Follower(broker.store, host, int(port))
+    follower.told = told
+    running = asyncio.ensure_future(follower.run())
+    try:
+        while not running.done() and _ha_address(broker) == address:
+            await asyncio.wait({running}, timeout=_LOOK)
+        if running.done():
+            running.result()
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await running
+
+
+async def _copy_tables_in_turn(broker: Broker) -> None:
+    first, pause = TABLES[broker.store.like]
+    await asyncio.sleep(first)
+    while True:
+        if broker.master_address:
+            host, _, port = broker.master_address.rpartition(":")
+            await mirror_tables(host, int(port), broker.store.tables)
+        await asyncio.sleep(pause)

@@ -1,0 +1,132 @@
+"""Our broker as a slave of a real master: the same bytes, its tables, what it answers, and Java consumers that read
+from it when the master is gone; RocketMQ's own broker opens its store afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import real_cluster
+from java_members import JavaMember
+
+from engine.codec.config_tables import topics
+from engine.codec.json_dialect import parse
+from engine.remoting.connection import connect
+from engine.remoting.frame import Command
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+PATIENCE = 90.0
+SEND = {
+    "producerGroup": "senders", "topic": "Orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
+    "queueId": "0", "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "",
+    "reconsumeTimes": "0", "unitMode": "false", "batch": "false",
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[dict[str, Any]]:
+    """``storescope serve`` as a slave of ``broker-a``; it ends with 0."""
+    folder.mkdir(exist_ok=True)
+    lines = {
+        "brokerRole": "SLAVE", "brokerId": 1, "brokerClusterName": "PeerCluster", "slaveReadEnable": "true",
+        "mappedFileSizeCommitLog": 1 << 20, "mappedFileSizeConsumeQueue": 6000, "maxHashSlotNum": 100,
+        "maxIndexNum": 400, **more,
+    }  # fmt: skip
+    conf = folder / "broker.conf"
+    conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    words = ["serve", folder / "store", "--config", conf, "--namesrv", namesrv, "--port", 0, "--json", "--no-backup"]
+    command = [sys.executable, "-m", "engine.cli", *map(str, words), "--like", "5.3" if release == "5.3.3" else "4.9"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        yield json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(address: str, *requests: Command) -> list[Command]:
+    async def told() -> list[Command]:
+        host, _, port = address.rpartition(":")
+        connection = await connect(host, int(port))
+        answers = [await connection.ask(one, 20) for one in requests]
+        connection.close()
+        return answers
+
+    return asyncio.run(told())
+
+
+def send(number: int, size: int = 2000) -> Command:
+    return Command(10, {**SEND, "queueId": str(number % 4)}, body=b"%d " % number + bytes(size), version=477)
+
+
+def until(true: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.3)
+
+
+def logs_are_the_same(one: str, other: Path) -> bool:
+    """Every file of the first is in the other, byte for byte."""
+    files = sorted((Path(one) / "commitlog").iterdir())
+    return all(
+        (other / "commitlog" / file.name).exists() and filecmp.cmp(file, other / "commitlog" / file.name, shallow=False)
+        for file in files
+    )
+
+
+def declared(store: Path) -> set[str]:
+    table = store / "config" / "topics.json"
+    return {row.name for row in topics(parse(table.read_bytes()).value).rows} if table.exists() else set()
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
+def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str) -> None:
+    store = tmp_path / "slave" / "store"
+    names = ("--namesrv-port", real_cluster.free_port())
+    own = real_cluster.free_port()
+    with real_cluster.real(tmp_path / "names", *names, release=release) as said:
+        namesrv = said["namesrv"]
+        options = ("--namesrv", namesrv, "--port", own, "--small")
+        with (
+            real_cluster.real(tmp_path / "master", *options, release=release) as master,
+            slave(tmp_path / "slave", namesrv, release) as ours,
+        ):
+            answers = asked(master["broker"], *(send(number) for number in range(1200)))
+            assert {one.code for one in answers} == {0}
+            until(lambda: logs_are_the_same(master["store"], store), "the slave does not follow")
+            assert len(list((store / "commitlog").iterdir())) >= 3
+            until(lambda: "Orders" in declared(store), "the slave has not the master's topics")
+            member = JavaMember(release, namesrv, "early", "Orders", tmp_path / "early")
+            until(lambda: len(member.received) == 1200, "the master does not serve")
+            member.stop()
+            os.kill(master["pid"], signal.SIGKILL)
+            member = JavaMember(release, namesrv, "late", "Orders", tmp_path / "late")
+            until(lambda: len(member.received) == 1200, "no consumer is served by the slave")
+            member.stop()
+            (refused,) = asked(ours["broker"], send(0))
+            assert refused.code == (2 if release == "5.3.3" else 14)
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
+    again = tmp_path / "again"
+    again.mkdir()
+    store.rename(again / "store")
+    with real_cluster.real(again, *options, release=release) as opened:
+        (answer,) = asked(opened["broker"], send(5000))
+        assert (answer.code, answer.fields["queueOffset"]) == (0, "300")

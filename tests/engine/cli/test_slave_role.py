@@ -1,0 +1,230 @@
+"""A broker that is a slave: its role, the master that name servers tell it, its tables; what it answers (as real ones
+of 5.3.3 and 4.9.7 did), and that it becomes a master when it is started as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from brokers import Asking, run
+from ha_masters import log_of
+
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
+from engine.cli import slave_role
+from engine.cli.slave_role import follow_until, with_role
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+from engine.message_store import MessageStore
+from engine.namesrv.server import ListeningNameServer
+from engine.remoting.connection import bind, port_of
+from engine.replication import follower
+from engine.replication.follower import NotAPrefix
+from engine.replication.source import HaServer
+
+Release = Literal["4.9", "5.3"]
+HOST = "127.0.0.1"
+STORE = MessageStoreConfig(mapped_file_size_commit_log=1 << 16, mapped_file_size_consume_queue=6000)
+SLAVE = MessageStoreConfig(
+    broker_role="SLAVE", mapped_file_size_commit_log=1 << 16, mapped_file_size_consume_queue=6000
+)
+NO_DECLARING = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
+BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slave_role, "_LOOK", 0.02)
+    monkeypatch.setattr(slave_role, "TABLES", {"5.3": (0.1, 0.1), "4.9": (0.1, 0.1)})
+    monkeypatch.setattr(follower, "_PAUSE", 0.05)
+
+
+@contextlib.asynccontextmanager
+async def broker(
+    path: Path, config: MessageStoreConfig, namesrv: str, like: Release = "5.3", **more: object
+) -> AsyncIterator[Asking]:
+    """A broker with its HA port, and a client of it."""
+    own = BrokerConfig(broker_id=int(config.broker_role == "SLAVE"), registration_ms=50, **more)  # type: ignore[arg-type]
+    with bind(HOST, 0) as at, bind(HOST, 0) as ha, MessageStore(path, config, like=like) as store:
+        async with (
+            HaServer(store, ha),
+            ListeningBroker(store, own, name_servers=[namesrv], at=at, ha=f"{HOST}:{port_of(ha)}") as server,
+        ):
+            client = Asking(server)
+            await client.open()
+            yield client
+            client.close()
+
+
+@contextlib.asynccontextmanager
+async def slave(path: Path, namesrv: str, like: Release = "5.3", **more: object) -> AsyncIterator[Asking]:
+    """A broker that follows whom the name server tells it."""
+    ended = asyncio.Event()
+    async with broker(path, SLAVE, namesrv, like, **more) as client:
+        following = asyncio.ensure_future(follow_until(ended, client.server.broker, lambda _: None))
+        yield client
+        ended.set()
+        await following
+
+
+async def until(true: Callable[[], bool]) -> None:
+    while not true():
+        await asyncio.sleep(0.02)
+
+
+def test_a_role_and_an_id_go_together() -> None:
+    config = BrokerConfig(broker_id=3)
+    assert with_role(config, "SLAVE", "broker.conf") is config
+    assert with_role(config, "SYNC_MASTER", "broker.conf").broker_id == 0
+    with pytest.raises(UsageError, match="expected a brokerId above 0, found 0"):
+        with_role(BrokerConfig(), "SLAVE", "broker.conf")
+
+
+def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with (
+            ListeningNameServer(port=0) as names,
+            slave(tmp_path / "slave", names.address) as copy,
+            broker(tmp_path / "master", STORE, names.address) as master,
+        ):
+            store, mine = master.server.broker.store, copy.server.broker.store
+            for number in range(100):
+                assert (await master.send("Orders", b"%d" % number * 500, number % 4)).code == 0
+            await master.pull("Orders", 0)
+            where = {"consumerGroup": "readers", "topic": "Orders", "queueId": 1}
+            await master.ask(15, **where, commitOffset=7)
+            await until(lambda: mine.positions().wrote == store.positions().wrote)
+            assert len(log_of(mine)) > 10_000
+            assert log_of(store).endswith(log_of(mine))  # it begins with its master's last file
+            await until(lambda: mine.tables.consumer_offset("readers", "Orders", 1) == 7)
+            assert mine.tables.topics()["Orders"] == store.tables.topics()["Orders"]
+            assert "readers" in mine.tables.groups()
+            await master.ask(215, topic="Orders")
+            await until(lambda: "Orders" not in mine.tables.topics())
+
+    run(told)
+
+
+def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with ListeningNameServer(port=0) as names:
+            async with slave(tmp_path / "slave", names.address, slave_read=True) as copy:
+                async with broker(tmp_path / "master", STORE, names.address) as master:
+                    for number in range(8):
+                        await master.send("Orders", b"%d" % number)
+                    mine = copy.server.broker.store
+                    await until(lambda: mine.positions().wrote == master.server.broker.store.positions().wrote)
+                    await until(lambda: "Orders" in mine.tables.topics())
+                mine.wait_dispatched()
+                answer = await copy.pull("Orders", 0)
+                assert (answer.code, answer.fields["nextBeginOffset"]) == (0, "8")
+            async with broker(tmp_path / "slave", STORE, names.address) as now:
+                assert (await now.send("Orders", b"more")).fields["queueOffset"] == "8"
+
+    run(told)
+
+
+def test_a_slave_that_is_no_copy_ends_and_says_why(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with ListeningNameServer(port=0) as names:
+            async with broker(tmp_path / "slave", STORE, names.address) as other:
+                await other.send("Orders", b"of another log")
+            async with (
+                broker(tmp_path / "master", STORE, names.address) as master,
+                broker(tmp_path / "slave", SLAVE, names.address) as copy,
+            ):
+                await master.send("Orders", b"x" * 1000)
+                with pytest.raises(NotAPrefix):
+                    await follow_until(asyncio.Event(), copy.server.broker, lambda _: None)
+
+    run(told)
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> None:
+    """Of 5.3.3 and 4.9.7, with ``slaveReadEnable=true``, asked for four messages that the master has."""
+    since_5 = like == "5.3"
+
+    async def told() -> None:
+        async with (
+            ListeningNameServer(port=0) as names,
+            slave(tmp_path / "slave", names.address, like, slave_read=True) as copy,
+            broker(tmp_path / "master", STORE, names.address, like) as master,
+        ):
+            mine = copy.server.broker.store
+            for number in range(4):
+                await master.send("Orders", b"%d" % number)
+            await until(lambda: mine.positions().wrote == master.server.broker.store.positions().wrote)
+            await until(lambda: "Orders" in mine.tables.topics())
+            mine.wait_dispatched()
+            for topic in ("Orders", "New"):
+                answer = await copy.send(topic, b"x")
+                if since_5:
+                    assert (answer.code, answer.remark, answer.fields) == (2, BUSY, {})
+                else:
+                    assert answer.code == 14
+                    assert "messages are put to the slave" in str(answer.remark)
+            assert (await copy.batch("Orders", b"x")).code == (2 if since_5 else 14)
+            found = await copy.pull("Orders", 0)
+            assert (found.code, found.fields["suggestWhichBrokerId"]) == (0, "0")
+            beyond = await copy.pull("Orders", 99)
+            assert (beyond.code, beyond.remark) == (20, "OFFSET_OVERFLOW_BADLY")
+            assert beyond.fields["nextBeginOffset"] == "99"
+            await copy.pull("Orders", 0, sysFlag=5, commitOffset=2)
+            offset = await copy.ask(14, consumerGroup="readers", topic="Orders", queueId=0)
+            assert offset.fields["offset"] == ("2" if since_5 else "0")
+            back = await copy.ask(36, offset=0, group="readers", delayLevel=0)
+            assert (back.code, back.remark) == ((2, BUSY) if since_5 else (1, "SERVICE_NOT_AVAILABLE"))
+            end = await copy.ask(37, producerGroup="p", tranStateTableOffset=0, commitLogOffset=0, commitOrRollback=8)
+            assert (end.code, end.remark) == (11, "not set any response code")
+            made = await copy.ask(
+                17, topic="Made", defaultTopic="TBW102", readQueueNums=1, writeQueueNums=1, perm=6,
+                topicFilterType="SINGLE_TAG", order=False,
+            )  # fmt: skip
+            gone = await copy.ask(215, topic="Made")
+            for one in (made, gone):
+                assert (one.code, one.remark) == ((0, None) if since_5 else (1, NO_DECLARING))
+            if since_5:
+                reset = await copy.ask(222, topic="Orders", group="readers", timestamp=0, isForce=True)
+                assert (reset.code, reset.remark) == (1, "Can not reset offset in slave broker")
+
+    run(told)
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+def test_without_slave_read_enable_only_slaves_of_5_refuse_pulls(tmp_path: Path, like: Release) -> None:
+    async def told() -> None:
+        async with ListeningNameServer(port=0) as names, broker(tmp_path, SLAVE, names.address, like) as copy:
+            answer = await copy.pull("TBW102", 0)
+            assert (answer.code, answer.remark) == ((2, BUSY) if like == "5.3" else (19, "NO_MESSAGE_IN_QUEUE"))
+
+    run(told)
+
+
+def test_a_master_names_its_slave_to_whoever_reads_far_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def told() -> None:
+        async with (
+            ListeningNameServer(port=0) as names,
+            broker(tmp_path, STORE, names.address, slave_read=True) as master,
+        ):
+            store = master.server.broker.store
+            await master.send("Orders", b"x")
+            await until(lambda: store.max_offset_in_queue("Orders", 0) == 1)
+            assert (await master.pull("Orders", 0)).fields["suggestWhichBrokerId"] == "0"
+            get = store.get_message
+
+            def far_behind(*args: object) -> object:
+                found = get(*args)  # type: ignore[arg-type]
+                assert found is not None
+                found.suggest_pulling_from_slave = True
+                return found
+
+            monkeypatch.setattr(store, "get_message", far_behind)
+            assert (await master.pull("Orders", 0)).fields["suggestWhichBrokerId"] == "1"
+
+    run(told)
