@@ -1,0 +1,50 @@
+"""The question of a trace: what the fields mean, and which of them cannot be understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewer.index.trace_form import TraceForm
+
+
+@pytest.fixture
+def form(qtbot):
+    made = TraceForm()
+    qtbot.addWidget(made)
+    made.show_question("Orders", "K1")
+    return made
+
+
+def test_fields_make_a_question(form):
+    form.show_window(1_700_000_000_000, 1_700_000_060_000)
+    form.most.setText("5")
+    found = form.question()
+    assert (found.topic, found.key, found.begin, found.end) == ("Orders", "K1", 1_700_000_000_000, 1_700_000_060_000)
+    asked = []
+    form.asked.connect(asked.append)
+    form.ask()
+    assert asked == [found]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("begin", "yesterday or so", "Expected a time such as"),
+        ("most", "0", "Expected a number from 1 to 1,000,000."),
+        ("most", "many", "Expected a number from 1 to 1,000,000."),
+    ],
+)
+def test_a_field_that_cannot_be_understood_is_marked_and_says_why(form, field, text, said):
+    part = getattr(form, field)
+    part.setText(text)
+    assert form.question() is None
+    assert part.property("state") == "error"
+    assert said in part.toolTip()
+    part.setText("")
+    assert form.question() is not None
+    assert part.property("state") == ""
+
+
+def test_another_store_asks_nothing(form):
+    form.clear()
+    assert [form.topic.text(), form.key.text(), form.most.text()] == ["", "", ""]

@@ -1,0 +1,49 @@
+"""Find in the log: the next hit beside the filter, round the end, and in vain."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+from panes import on_store, settled
+
+from viewer.log.pane import UnitsPane
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(40):
+        made.put("Orders", body=b"needle" if number in {5, 30} else b"hay", keys=f"K{number}")
+    return made
+
+
+def test_hits_come_one_behind_the_other_and_round_the_end(qapp, made, tmp_path) -> None:
+    async def drive(pane, session) -> None:
+        find = pane.finding
+        find.open()
+        find.line.field.setText("needle")
+        said = []
+        for _ in range(3):
+            find.step(1)
+            await settled(session.jobs)
+            said.append((pane.table.current_row().offset, "other end" in find.line.result.text()))
+        first, second = made.units[5].offset, made.units[30].offset
+        assert said == [(first, False), (second, False), (first, True)]
+        find.step(-1)
+        await settled(session.jobs)
+        assert pane.table.current_row().offset == second
+
+    on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)
+
+
+def test_what_is_not_there_is_said_with_how_much_was_looked_at(qapp, made, tmp_path) -> None:
+    async def drive(pane, session) -> None:
+        pane.finding.open()
+        pane.finding.line.field.setText("nowhere in it")
+        pane.finding.step(1)
+        await settled(session.jobs)
+        assert pane.finding.line.result.text().startswith("Not found · scanned")
+        pane.finding.close()
+        assert pane.finding.line.isHidden()
+
+    on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)

@@ -1,0 +1,35 @@
+"""The picture of one queue: cells around the chosen entry get their verdicts, other queues leave nothing behind."""
+
+from __future__ import annotations
+
+import struct
+
+from made_stores import MadeStore
+from panes import on_store, settled
+from planted_faults import patch
+
+from viewer.queues.pane import QueuesPane
+from viewer.runtime import places
+
+
+def test_cells_around_the_chosen_entry_know_their_verdicts(qapp, tmp_path) -> None:
+    made = MadeStore()
+    for _ in range(40):
+        made.put("Orders")
+    root = made.write(tmp_path / "s")
+    patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * 7, struct.pack(">q", 1))
+
+    async def drive(pane, session) -> None:
+        pane.show_place(places.queue("Orders", 0, 9))
+        await settled(session.jobs)
+        picture = pane.picture
+        picture.choose(9)
+        await settled(session.jobs)
+        known = picture._verdicts["Orders", 0]
+        assert known[9] == "ok"
+        assert known[7] not in {"ok", None}
+        assert picture._facts.maximum == 40
+        picture.set_source(None, None)
+        assert (picture._facts, picture._verdicts) == (None, {})
+
+    on_store(qapp, QueuesPane, root, drive)

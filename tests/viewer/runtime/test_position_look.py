@@ -1,0 +1,44 @@
+"""A look as the window takes it: gaps where both ends are known, and nothing where nobody can tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from made_looks import look
+
+from engine.inspection.positions import Position
+from viewer.runtime.position_look import KEYS, Gaps, gaps_of, known_flushed
+
+
+def test_gaps_are_the_distances_of_positions_and_never_below_zero():
+    assert gaps_of(look(10)) == Gaps(commit=1000, flush=4000, dispatch=1000)
+    assert gaps_of(look(10, wrote=8000)).commit == 0
+
+
+def test_of_a_pool_nothing_is_said_from_outside():
+    assert gaps_of(look(10, lab=False, live=True)).commit is None
+    assert gaps_of(look(10, lab=False, live=False)).commit == 1000
+
+
+def test_where_a_flush_is_not_told_the_checkpoint_s_time_is():
+    one = look(10, flushed=None)
+    assert known_flushed(one.positions) == 100
+    assert gaps_of(one).flush == 8900
+    none = replace(one.positions, checkpoint={})
+    assert known_flushed(none) is None
+    assert gaps_of(replace(one, positions=none)).flush is None
+
+
+def test_every_position_has_an_offset_or_a_reason():
+    one = look(3, index_end=None)
+    assert len(one.offsets()) == len(KEYS)
+    assert (one.offset("index_end"), one.position("index_end").why) == (None, "nobody tells")
+    assert one.offset("checkpoint") == 100
+    bare = replace(one, positions=replace(one.positions, checkpoint={}))
+    assert bare.position("checkpoint") == Position(None, why="there is no checkpoint file")
+
+
+def test_puts_are_those_that_the_lab_stored():
+    told = {"PUT_OK": 5, "FLUSH_DISK_TIMEOUT": 2, "MESSAGE_ILLEGAL": 9}
+    assert look(3, statuses=told).puts == 7
+    assert look(3, lab=False, statuses=told).puts == 30
