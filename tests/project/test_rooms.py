@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from import_graph import circles, graph, imported, modules
 
 ROOT = Path(__file__).resolve().parents[2]
+TOPS = ("engine", "viewer", "resources", "packaging", "tests")
 SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups", "config", "where", "lab", "pipeline",
             "compare", "keep", "cluster")  # fmt: skip
 
@@ -40,3 +42,26 @@ def test_the_model_of_the_log_knows_no_qt_and_none_of_its_parts_the_pane():
 def test_every_subject_is_a_room():
     there = {path.name for path in (ROOT / "viewer").iterdir() if (path / "__init__.py").exists()}
     assert there == {*SUBJECTS, "look", "pane", "runtime", "shell", "widgets"}
+
+
+def drawing() -> str:
+    """The picture of the floors, without what is said beside it."""
+    return (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```")[1]
+
+
+def test_the_drawing_has_every_room_and_no_other():
+    engine = {path.stem for path in (ROOT / "engine").iterdir() if path.is_dir() or path.suffix == ".py"}
+    viewer = {path.name for path in (ROOT / "viewer").iterdir() if path.is_dir()}
+    words = set(re.findall(r"\w+", drawing()))
+    assert sorted(engine - {"__init__", "__pycache__"} - words) == []
+    assert sorted(viewer - {"__pycache__"} - words) == []
+    named = set(re.findall(r"\b(?:engine|viewer)\.(\w+)", drawing()))
+    assert sorted(named - engine - viewer - {"command"}) == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+def test_every_file_that_a_page_names_is_there(page):
+    named = re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8"))
+    there = [path.relative_to(ROOT).as_posix() for top in TOPS for path in (ROOT / top).rglob("*.py")]
+    missing = {one for one in named if "NAME" not in one and not any(f"/{path}".endswith(f"/{one}") for path in there)}
+    assert sorted(missing) == []
