@@ -1,0 +1,51 @@
+"""Every request by number, name and header fields, as a server reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.remoting import codes
+from engine.remoting.codes import BROKER, NAME_SERVER, TO_CLIENTS, Answer, Refused, WrongRequest, by_code
+from engine.remoting.frame import Command
+
+
+def request(name):
+    return next(one for one in (*NAME_SERVER, *BROKER) if one.name == name)
+
+
+def test_fields_have_their_types_and_absent_ones_are_none():
+    pull = request("PULL_MESSAGE")
+    kinds = {one.name: one.kind for one in pull.fields}
+    assert (kinds["queueId"], kinds["topic"]) == ("int", "str")
+    given = {one.name: "7" for one in pull.fields if one.mandatory}
+    read = pull.read(Command(11, given))
+    assert read["queueId"] == 7
+    assert read["topic"] == "7"
+    assert {name for name, value in read.items() if value is None} == {
+        one.name for one in pull.fields if not one.mandatory
+    }
+
+
+def test_a_number_that_is_none_counts_as_absent():
+    asked = {"namespace": "N", "key": "k"}
+    assert request("GET_KV_CONFIG").read(Command(101, asked)) == asked
+    with pytest.raises(WrongRequest, match="the request GET_KV_CONFIG needs the field key"):
+        request("GET_KV_CONFIG").read(Command(101, {"namespace": "N"}))
+    pull = request("PULL_MESSAGE")
+    given = {one.name: "x" for one in pull.fields if one.mandatory}
+    with pytest.raises(WrongRequest, match="needs the field"):
+        pull.read(Command(11, given))
+
+
+@pytest.mark.parametrize("table", [NAME_SERVER, BROKER, TO_CLIENTS])
+def test_numbers_and_names_are_one_each(table):
+    assert len(by_code(table)) == len(table)
+    assert len({one.name for one in table}) == len(table)
+    assert all(one.section for one in table)
+
+
+def test_a_refusal_has_a_code_and_words():
+    error = WrongRequest("no")
+    assert isinstance(error, Refused)
+    assert (error.code, str(error)) == (Answer.SYSTEM_ERROR, "no")
+    assert codes.Answer(0).name == "SUCCESS"

@@ -1,0 +1,75 @@
+"""Stores that a path or a pattern names, and the files of their logs."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from made_stores import LOG_SIZE, MadeStore
+
+from engine.errors import NotAStore, UsageError
+from engine.pipeline.files import find_stores, log_files, seen_from_anywhere
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    made = MadeStore()
+    for _ in range(60):
+        made.put()
+    for name in ("a-1", "a-2", "b-1"):
+        made.write(tmp_path / name / "store")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "brokers"),
+    [
+        ("*/store", ["a-1", "a-2", "b-1"]),
+        ("a-?", ["a-1", "a-2"]),
+        ("{a-1,b-1}/store", ["a-1", "b-1"]),
+        ("[ab]-1", ["a-1", "b-1"]),
+        ("a-[^2]", ["a-1"]),
+    ],
+)
+def test_stores_of_a_pattern_are_called_by_what_it_matched(fleet, pattern, brokers):
+    assert sorted(str(one.broker) for one in find_stores([f"{fleet}/{pattern}"])) == brokers
+
+
+def test_a_store_the_folder_above_it_and_its_log_are_found(fleet):
+    for path in (fleet / "a-1" / "store", fleet / "a-1"):
+        (one,) = find_stores(str(path))
+        assert (one.path, one.broker) == (str(fleet / "a-1" / "store"), None)
+    (log,) = find_stores(str(fleet / "a-1" / "store" / "commitlog"))
+    assert log.log_folders == (log.path,)
+    assert find_stores(str(fleet / "a-1"), "mine")[0].broker == "mine"
+
+
+def test_a_folder_that_is_called_like_a_pattern_is_itself(fleet):
+    shutil.copytree(fleet / "a-1", fleet / "c[12]")
+    (one,) = find_stores([f"{fleet}/c[12]/store"])
+    assert one.path == f"{fleet}/c[12]/store"
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "said"),
+    [
+        ("empty", NotAStore, "found none"),
+        ("none*", NotAStore, "found none"),
+        ("hdfs://n/x", UsageError, "is not read"),
+    ],
+)
+def test_what_names_no_store_is_told(fleet, path, error, said):
+    with pytest.raises(error, match=said):
+        find_stores(path if "://" in path else f"{fleet}/{path}")
+
+
+def test_files_of_a_log_in_their_order_without_what_is_none(fleet, monkeypatch):
+    log = fleet / "a-1" / "store" / "commitlog"
+    (log / "notes.txt").write_text("mine")
+    monkeypatch.chdir(fleet)
+    (place,) = seen_from_anywhere(find_stores("a-1/store"))
+    assert place.path == str(fleet / "a-1" / "store")
+    files = log_files(place)
+    assert [file.start for file in files] == [number * LOG_SIZE for number in range(len(files))]
+    assert {file.end - file.start for file in files} == {LOG_SIZE}

@@ -1,0 +1,41 @@
+"""The box of a bookmark: name, mark and note are kept, and it can be taken away."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from viewer.pane.bookmark_box import MARKS, BookmarkBox
+from viewer.runtime.bookmarks import KINDS
+
+
+@pytest.fixture
+def parent(qtbot):
+    made = QWidget()
+    qtbot.addWidget(made)
+    return made
+
+
+def test_every_mark_can_be_chosen():
+    assert tuple(kind for kind, _ in MARKS) == KINDS
+
+
+def test_what_was_written_is_kept(parent, qtbot):
+    box = BookmarkBox(parent, "log:640", "old", "warn", "seen", known=False)
+    kept = []
+    box.kept.connect(lambda *told: kept.append(told))
+    assert box.kind == "warn"
+    assert box.findChild(QPushButton, "bookmark.remove").isHidden()
+    box.name.setText("  new ")
+    box.findChild(QPushButton, "bookmark.error").click()
+    qtbot.keyClick(box.name, Qt.Key.Key_Return)
+    assert kept == [("new", "error", "seen")]
+
+
+def test_one_that_is_there_can_be_removed(parent):
+    box = BookmarkBox(parent, "log:640", "old", "note", "", known=True)
+    gone = []
+    box.removed.connect(lambda: gone.append(True))
+    box.findChild(QPushButton, "bookmark.remove").click()
+    assert gone == [True]

@@ -1,0 +1,49 @@
+"""The strip of menus: letters, the stores of last time, and the one promise."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QAction
+
+from viewer.runtime.settings import RecentStore
+from viewer.shell.menu_strip import Menu, MenuStrip
+
+
+@pytest.fixture
+def strip(qtbot):
+    opened, other = QAction("Open file"), QAction("Other")
+    opened.setObjectName("store.openFile")
+    made = MenuStrip([Menu("File", "F", [(0, opened), (1, other)])])
+    made.kept = (opened, other)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_a_menu_opens_by_its_letter_and_groups_are_apart(strip):
+    assert strip.menus[0].title() == "&File"
+    assert [action.isSeparator() for action in strip.menus[0].actions()] == [False, False, True, False]
+
+
+def test_stores_that_were_opened_are_offered(strip):
+    strip._fill_recent()
+    assert [action.isEnabled() for action in strip._recent.actions()] == [False]
+    strip.recent = lambda: [RecentStore("/s/a&b", "a&b", 0)]
+    asked = []
+    strip.storeAsked.connect(asked.append)
+    strip._fill_recent()
+    (action,) = strip._recent.actions()
+    action.trigger()
+    assert (action.text(), asked) == ("/s/a&&b", ["/s/a&b"])
+
+
+def test_it_says_what_may_be_written_and_leaves_the_path_out_where_it_is_narrow(strip):
+    strip.show_store("/data/store")
+    assert (strip.promise.text(), strip.path.isHidden()) == ("Read-only", False)
+    strip.set_slim(True)
+    assert strip.path.isHidden()
+    strip.set_writing(True)
+    assert strip.promise.text() == "Lab store, open for writing"
+    strip.set_writing(True, own=True)
+    assert strip.promise.text() == "Open for writing"
+    strip.show_store("")
+    assert strip.promise.isHidden()
