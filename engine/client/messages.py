@@ -88,12 +88,12 @@ def check_topic(topic: str) -> None:
     """Raises :class:`WrongMessage` where no broker takes a topic of that name."""
     if not topic.strip():
         raise WrongMessage("The specified topic is blank")
+    if len(topic) > LONGEST_TOPIC:
+        raise WrongMessage(f"The specified topic is longer than topic max length {LONGEST_TOPIC}")
     if not _NAME.match(topic):
         raise WrongMessage(
             f"The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
         )
-    if len(topic) > LONGEST_TOPIC:
-        raise WrongMessage(f"The specified topic is longer than topic max length {LONGEST_TOPIC}")
 
 
 def check_group(group: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import real_cluster
 from clients_beside import served
-from our_traffic import KINDS, OurTraffic
+from our_traffic import OurTraffic, is_compared
 
 from engine.broker.config import BrokerConfig
 from engine.config import parse_properties
@@ -35,7 +35,7 @@ def java_s(release: str, scenario: str, folder: Path) -> Path:
     folder.mkdir(parents=True)
     path = folder / "truth.jsonl"
     with lzma.open(RECORDS / f"{release}-{scenario}-2.jsonl.xz", "rt", encoding="utf-8") as file:
-        path.write_text("".join(line for line in file if json.loads(line)["kind"] in KINDS), "utf-8")
+        path.write_text("".join(line for line in file if is_compared(json.loads(line))), "utf-8")
     return path
 
 

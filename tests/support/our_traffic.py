@@ -35,9 +35,20 @@ WORDS = (
 )  # fmt: skip
 TAGS = ("created", "paid", "shipped", "Aa", "BB", "标签", None)
 TWINS = ("AaAa", "AaBB", "BBAa", "BBBB")
-KINDS = frozenset({"run", "send", "batch", "oneway", "half", "received", "consumed", "pull", "checked"})
-"""Lines that our clients write too."""
+_KINDS = frozenset({"run", "send", "batch", "oneway", "half", "received", "consumed", "pull", "checked"})
+_LONG_GROUP = "g-" + "0123456789" * 14
 _STATES = {"COMMIT": "COMMIT_MESSAGE", "ROLLBACK": "ROLLBACK_MESSAGE", "UNKNOWN": "UNKNOW"}
+
+
+def is_compared(line: dict[str, Any]) -> bool:
+    """Whether our clients write such a line, and must write the same.
+
+    The retry topic of the long group has a name that nobody may send to, so its messages are consumed again and again
+    by whoever has them: how often, depends on when they come; and Java's client changes their properties meanwhile.
+    """
+    if line.get("group") == _LONG_GROUP:
+        return line["kind"] == "received" and line["reconsumeTimes"] < 2
+    return line["kind"] in _KINDS
 
 
 class JavaRandom:
@@ -81,7 +92,8 @@ class OurTraffic:
         """The record as ``same`` reads it."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "truth.jsonl"
-        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines), "utf-8")
+        lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines if is_compared(line))
+        path.write_text("".join(lines), "utf-8")
         return path
 
     async def run(self) -> None:
@@ -289,7 +301,6 @@ class OurTraffic:
 
     async def _retries(self) -> None:
         a, b, group = self._names[0], self._names[1], self._names[4]
-        long_group = "g-" + "0123456789" * 14
         chance, five = self._random, self._version.startswith("5")
         producer = await self._producer("peer-producer")
         await self._topic(producer, a, 4)
@@ -304,7 +315,7 @@ class OurTraffic:
 
         consumers = [
             await self._consumer(group, {a: "*"}, verdict, max_reconsume=2),
-            await self._consumer(long_group, {b: "*"}, verdict, max_reconsume=1),
+            await self._consumer(_LONG_GROUP, {b: "*"}, verdict, max_reconsume=1),
         ]
         for _ in range(400):
             message = self._message(a, 60 + chance.below(500))
@@ -373,8 +384,7 @@ class OurTraffic:
         said["properties"]["__transactionId__"] = result.transaction_id
         self._say(
             "half", topic=message.topic, queueId=result.queue.queue_id, queueOffset=result.queue_offset,
-            status=result.status, state=_STATES[state.name], plan=plan, msgId=result.msg_id,
-            offsetMsgId=result.offset_msg_id, before=before, **said,
+            status=result.status, state=_STATES[state.name], plan=plan, msgId=result.msg_id, before=before, **said,
         )  # fmt: skip
         await asyncio.sleep(0.005)
 
