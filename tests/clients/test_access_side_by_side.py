@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,58 @@ def test_both_refuse_the_same(like: str, tmp_path: Path) -> None:
 
     for their, our in zip(theirs, asyncio.run(ours()), strict=True):
         assert our == their
+
+
+COMMANDS = """\
+sendMessage -t topicB -p hello
+consumeMessage -t topicB -b broker-a -i 0 -o 0 -c 1
+topicStatus -t topicA
+updateTopic -b BROKER -t topicD -r 1 -w 1
+"""
+
+
+def asked(user: str, namesrv: str, broker: str, folder: Path) -> list[str]:
+    """What mqadmin printed of each command, signing as ``user``."""
+    tools = folder / "tools.yml"
+    tools.write_text(f"accessKey: {user}\nsecretKey: {KEYS[user]}\n")
+    out = subprocess.run(
+        ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv, str(tools)],
+        input=COMMANDS.replace("BROKER", broker), capture_output=True, text=True, timeout=200,
+        env=real_cluster.environment(), check=True,
+    ).stdout  # fmt: skip
+    return out.split("### ")[1:]
+
+
+def test_clients_of_rocketmq_sign_what_they_ask(tmp_path: Path) -> None:
+    """A producer, a consumer and administrators of its own tools, as they sign it."""
+    (tmp_path / "plain_acl.yml").write_text(FILE)
+    words = ["serve", tmp_path / "store", "--port", "0", "--namesrv-port", "0", "--json", "--acl"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engine.cli", *words, tmp_path / "plain_acl.yml"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        at = json.loads(process.stdout.readline())
+        asyncio.run(declared(at["broker"]))
+        sent, not_asked, refused, no_admin = asked("someuser", at["namesrv"], at["broker"], tmp_path)
+        assert "SEND_OK" in sent
+        assert "has no permission to access Topic:topicB" in not_asked  # offsets are asked for first: Get
+        assert "has no permission to access Topic:topicA" in refused
+        assert "has no permission to access Topic:topicD" in no_admin
+        _, read, _, made = asked("adminuser", at["namesrv"], at["broker"], tmp_path)
+        assert "hello" in read
+        assert f"create topic to {at['broker']} success" in made
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def declared(address: str) -> None:
+    """Both topics, by an administrator."""
+    host, _, port = address.rpartition(":")
+    connection = await connect(host, int(port))
+    for name in ("topicA", "topicB"):
+        command = Command(17, {**TOPIC, "topic": name})
+        sign(command, "adminuser", KEYS["adminuser"])
+        assert (await connection.ask(command)).code == 0
+    connection.close()
