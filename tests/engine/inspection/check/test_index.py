@@ -1,0 +1,66 @@
+"""The index's part of a check: headers, links, entries that lead elsewhere, and keys that are in no file."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from made_stores import SLOTS, MadeStore
+from planted_faults import patch
+
+from engine.inspection import open_store
+from engine.inspection.findings import check
+from engine.rules.findings import Finding
+
+ENTRY = 40 + 4 * SLOTS
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = MadeStore()
+    for number in range(80):
+        made.put(keys=f"K{number}")
+    return made.write(tmp_path / "s")
+
+
+def index(root):
+    return min((root / "index").iterdir())
+
+
+def found(root, rule):
+    with open_store(root) as store:
+        return [one for one in check(store) if isinstance(one, Finding) and one.id == rule]
+
+
+def test_a_count_of_slots_that_is_not_the_file_s(root):
+    patch(index(root), 32, struct.pack(">i", 3))
+    (one,) = found(root, "IX01")
+    assert (one.file, one.offset) == (str(index(root)), 32)
+
+
+@pytest.mark.parametrize(("link", "rule"), [(30, "IX03"), (5000, "IX02")])
+def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
+    patch(index(root), ENTRY + 20 * 30 + 16, struct.pack(">i", link))
+    told = found(root, rule)
+    assert len(told) == 1
+    assert told[0].file == str(index(root))
+
+
+def test_an_entry_that_leads_to_another_unit(root):
+    patch(index(root), ENTRY + 20 * 30 + 4, struct.pack(">q", 3))
+    (one,) = found(root, "IX06")
+    assert one.evidence["found"]["phyOffset"] == 3
+
+
+def test_keys_of_units_that_no_file_has(root):
+    last = max((root / "index").iterdir())
+    with open_store(root) as store:
+        gone = store.index_files()[-1].header.entries
+    last.unlink()
+    (one,) = found(root, "IX05")
+    assert one.evidence["keys"] == gone
+
+
+def test_a_file_that_is_cut(root):
+    index(root).write_bytes(index(root).read_bytes()[:200])
+    assert [one.file for one in found(root, "IX08")] == [str(index(root))]

@@ -1,0 +1,37 @@
+"""What sums say: one record for the whole and rows by kind, whose parts add up."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+
+pytest.importorskip("pyarrow")
+
+from engine.pipeline.files import find_stores
+from engine.pipeline.splits import plan
+from engine.pipeline.stats import add_up
+from engine.pipeline.stats_report import files_of, report
+
+
+@pytest.fixture
+def told(tmp_path):
+    made = MadeStore()
+    for number in range(60):
+        made.put(("Orders", "Paid")[number % 3 == 0], number % 2, tags=f"T{number % 2}")
+    places = find_stores([str(made.write(tmp_path / "store"))])
+    splits = plan(places, 1 << 20).splits
+    return report(add_up(splits), files_of(places, splits))
+
+
+def test_topics_and_queues_hold_all_messages_the_largest_first(told):
+    found = told
+    topics = found.rows["statsTopic"]
+    assert [row["topic"] for row in topics] == ["Orders", "Paid"]
+    assert sum(row["messages"] for row in topics) == sum(row["messages"] for row in found.rows["statsQueue"])
+
+
+def test_the_parts_of_a_file_are_its_bytes(told):
+    found = told
+    for row in found.rows["statsFile"]:
+        assert row["units"] + row["stale"] + row["blank"] + row["damage"] + row["zeros"] == row["size"]
+    assert found.total["files"] == len(found.rows["statsFile"])

@@ -1,0 +1,39 @@
+"""The panel of a pulled plug: what can be done, and nothing to compare before one was pulled."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QPushButton
+
+from viewer.lab.plug import LEGEND, PlugPanel, Swatch
+
+
+def test_what_can_be_done_is_asked_for(qtbot):
+    panel = PlugPanel()
+    qtbot.addWidget(panel)
+    asked = []
+    panel.plugAsked.connect(lambda: asked.append("plug"))
+    panel.recoverAsked.connect(lambda: asked.append("recover"))
+    panel.show_able(plug=True, recover=False)
+    for name in ("lab.plug", "lab.recover"):
+        panel.findChild(QPushButton, name).click()
+    assert asked == ["plug"]
+    panel.show_able(plug=False, recover=True)
+    panel.recover.click()
+    assert asked == ["plug", "recover"]
+
+
+def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):
+    panel = PlugPanel()
+    qtbot.addWidget(panel)
+    panel.show_report(None)
+    assert panel.table.note.state.text.startswith("Before, kept and after are compared here")
+    assert (panel.recover.isHidden(), panel.again.isHidden()) == (False, True)
+    panel.set_slim(True)
+    assert panel._legend.isHidden()
+
+
+def test_every_kind_of_stretch_has_a_swatch(qtbot):
+    for kind, _ in LEGEND:
+        swatch = Swatch(kind)
+        qtbot.addWidget(swatch)
+        assert not swatch.grab().isNull()

@@ -1,0 +1,47 @@
+"""Results of a job: its tables, what an empty one says, and a failure with Spark's own words beside it."""
+
+from __future__ import annotations
+
+from viewer.pipeline.request import Wish
+from viewer.pipeline.results import ResultPanel, failure_words, nothing_words, sums_words
+from viewer.pipeline.state import JobState
+
+
+def job(name, *records, **more):
+    made = JobState(1, Wish(name, ("/s",), **more), 1_795_248_000.0, 100.0)
+    made.take_all(records, 101.0)
+    return made
+
+
+def test_the_parts_add_up_or_it_is_said():
+    whole = {"type": "stats", "unitBytes": 90, "stale": 0, "blank": 6, "damage": 0, "zeros": 4, "bytes": 100}
+    assert sums_words(job("stats", whole)) == "sums equal the files"
+    assert sums_words(job("stats", {**whole, "zeros": 3})) == "99 bytes of 100 are accounted for"
+    assert sums_words(job("stats")) == ""
+
+
+def test_an_empty_table_says_why():
+    assert nothing_words(job("verify")).startswith("Nothing to complain about")
+    assert nothing_words(job("rebuild", compare=False)) == "It was not compared with what is there."
+    assert nothing_words(job("rebuild")).startswith("No queue and no index differs")
+
+
+def test_a_failure_without_words_has_its_code():
+    found = job("stats")
+    found.end(7, 103.0)
+    assert failure_words(found).startswith("The job's process ended with code 7, after ")
+
+
+def test_the_panel_shows_the_tables_of_a_job(qtbot):
+    panel = ResultPanel("pipeline.result")
+    qtbot.addWidget(panel)
+    found = job("stats", {"type": "statsTopic", "topic": "T", "messages": 5, "bytes": 90},
+                {"type": "statsQueue", "topic": "T", "queueId": 1, "messages": 5, "bytes": 90})  # fmt: skip
+    found.end(0, 103.0)
+    panel.show_job(found)
+    assert panel.table_key() == "statsTopic"
+    assert [row["topic"] for row in panel.table.source.rows] == ["T"]
+    panel.choose("statsQueue")
+    assert panel.table_key() == "statsQueue"
+    assert panel.export_name() == "stats-statsQueue.jsonl"
+    panel.show_job(None)

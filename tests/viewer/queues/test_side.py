@@ -1,0 +1,49 @@
+"""Beside a queue: why its minimum is what it is, and the fields of an entry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.inspection.groups import GroupProgress
+from viewer.queues.facts import QueueFacts
+from viewer.queues.rows import EntryRow
+from viewer.queues.side import QueueSide, batch_fields, minimum_words, simple_fields
+
+FACTS = QueueFacts("T", 0, "simple", (), 0, 7, 50, 50, "corrected", 640, (), False)
+ENTRY = EntryRow(3, "T", 0, 3, 640, 200, 12345, "entry", "ok", "A", tags="A")
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("noFiles", "The queue has no files, so it holds nothing."),
+        ("nothing", "min (computed) is 7, the same as max"),
+        ("corrected", "Entries 0 to 6 point to a deleted log file."),
+        ("kept", "though its unit at 640 lies before the log's beginning."),
+        ("first", "the first entry in the files, and its unit at 640 is in the log."),
+    ],
+)
+def test_the_minimum_is_explained(why, said):
+    assert said in minimum_words(replace(FACTS, why_min=why))
+
+
+def test_the_fields_of_an_entry_lie_where_its_bytes_do():
+    fields = simple_fields(ENTRY)
+    assert [(one.name, one.start, one.length) for one in fields] == [
+        ("physicalOffset", 0, 8), ("size", 8, 4), ("tagsCode", 12, 8),
+    ]  # fmt: skip
+    assert (fields[2].value, fields[2].note) == ("12,345", "is “A”")
+    ext = simple_fields(replace(ENTRY, ext_address=-(1 << 63) + 20))[2]
+    assert (ext.value, ext.note) == ("ext byte 20", "address in the ext file")
+    assert sum(one.length for one in batch_fields(replace(ENTRY, batch_size=4, store_timestamp=1))) == 46
+
+
+def test_another_queue_leaves_nothing_of_the_one_before(qtbot):
+    side = QueueSide()
+    qtbot.addWidget(side)
+    side.show_queue(replace(FACTS, groups=(GroupProgress("g", "T", 0, 5, 50, 45, None, "behind", "cluster"),)))
+    assert [row.group for row in side.groups.source.rows] == ["g"]
+    side.show_queue(None)
+    assert side.groups.source.rows == []

@@ -1,0 +1,55 @@
+"""The welcome page: stores of last time, samples, and what is asked from there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+from viewer.runtime.settings import RecentStore
+from viewer.shell import welcome
+from viewer.shell.welcome import WelcomePage, samples, unpacked
+
+
+@pytest.fixture
+def page(qtbot, tmp_path):
+    recent = [RecentStore(str(tmp_path), "here", 0), RecentStore("/not/there", "gone", 0)]
+    made = WelcomePage(recent, samples())
+    qtbot.addWidget(made)
+    made.resize(1200, 800)
+    made.show()
+    return made
+
+
+def test_a_store_of_last_time_and_a_sample_are_chosen_by_key_and_one_that_is_gone_is_not(page, qtbot, tmp_path):
+    chosen = []
+    page.storeChosen.connect(chosen.append)
+    page.sampleChosen.connect(lambda sample: chosen.append(sample.name))
+    sample = samples()[0]
+    for name in (f"recent.{tmp_path}", "recent./not/there", f"sample.{sample.name}"):
+        pick = page.findChild(QWidget, f"welcome.{name}")
+        qtbot.keyClick(pick, Qt.Key.Key_Return)
+    assert chosen == [str(tmp_path), sample.name]
+
+
+def test_a_sample_is_unpacked_once_and_whole(tmp_path):
+    sample = next(one for one in samples() if one.name == "orders")
+    first = unpacked(sample, tmp_path)
+    assert (first / "commitlog").is_dir()
+    assert unpacked(sample, tmp_path) == first
+
+
+def test_when_a_store_was_opened_is_said_by_how_long_that_is_ago():
+    now = int(time.time() * 1000)
+    assert welcome._when(0) == ""
+    assert welcome._when(now).startswith("today ")
+    assert welcome._when(now - 86_400_000) == "yesterday"
+    assert welcome._when(1_700_000_000_000)[:4] == "2023"
+
+
+def test_the_own_folder_is_short(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    assert welcome._short_home("/home/me/store") == "~/store"
+    assert welcome._short_home("/home/meister/store") == "/home/meister/store"
