@@ -1,0 +1,73 @@
+"""One open store as the window knows it: chosen once for all, counted, and looked at again as it grows."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+from panes import on_store, settled
+
+from engine.rules import catalogue
+from viewer.pane import Pane
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for _ in range(20):
+        made.put("Orders")
+    return made
+
+
+def test_a_choice_is_told_once(qapp, made, tmp_path):
+    async def drive(_pane, session):
+        told = []
+        session.selectionChanged.connect(told.append)
+        for offset in (640, 640, None):
+            session.select(offset)
+        assert told == [640, None]
+
+    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+
+
+def test_findings_are_counted_and_say_what_is_harmed(qapp, made, tmp_path):
+    async def drive(_pane, session):
+        assert not session.harmed
+        session.set_findings([catalogue.CL03.found("Wrong"), catalogue.CL10.found("Blank")], complete=True)
+        assert session.counts() == {"error": 1, "warn": 0, "note": 1, "chat": 0}
+        assert (session.findings_complete, session.harmed) == (True, True)
+        session.set_findings([], complete=False)
+        assert not session.findings_complete
+
+    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+
+
+def test_work_is_kept_back_until_the_first_rows_stand(qapp, made, tmp_path):
+    async def drive(_pane, session):
+        done = []
+        session.later(lambda: done.append("at once"))
+        session.hold()
+        session.later(lambda: done.append("later"))
+        assert done == ["at once"]
+        session.begin()
+        await settled(session.jobs)
+        assert done == ["at once", "later"]
+        assert session.survey.max_offset == made.end
+
+    on_store(qapp, Pane, made.write(tmp_path / "s"), drive)
+
+
+def test_a_store_that_grew_is_told(qapp, made, tmp_path):
+    root = made.write(tmp_path / "s")
+
+    async def drive(_pane, session):
+        grown = []
+        session.grown.connect(lambda: grown.append(session.snapshot.log.max_offset))
+        unit = made.put("Orders")
+        file = max((root / "commitlog").iterdir())
+        data = bytes(made.log[int(file.name) :])
+        file.write_bytes(data.ljust(file.stat().st_size, b"\0"))
+        session.look(anyway=True)
+        await settled(session.jobs)
+        assert grown[-1] == unit.offset + unit.size
+
+    on_store(qapp, Pane, root, drive)
