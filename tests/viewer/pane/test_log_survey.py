@@ -1,0 +1,56 @@
+"""The Line over the log: its extent, what was sampled of it, and findings as pins."""
+
+from __future__ import annotations
+
+from made_stores import MadeStore
+from panes import on_store, settled
+
+from engine.inspection import open_store
+from engine.rules import catalogue
+from viewer.log.pane import UnitsPane
+from viewer.pane.log_survey import cached_of, in_log, pins_of, times_of, topics_of
+from viewer.runtime.places import Place
+from viewer.widgets.log_line import Mix
+
+
+def test_findings_with_a_place_in_the_log_are_pins():
+    log = catalogue.CL03.found("Wrong CRC", "/s/commitlog/00", 640, {})
+    queue = catalogue.CQ09.found("Tag", "/s/consumequeue/T/0/00", 20, {})
+    chat = catalogue.CL03.found("Said", "/s/commitlog/00", 700, {}, "chat")
+    assert [in_log(one) for one in (log, queue, chat)] == [True, False, True]
+    (pin,) = pins_of([log, queue, chat])
+    assert (pin.offset, pin.kind, pin.link) == (640, "error", Place("findings", name="CL03"))
+
+
+def test_topics_of_samples_by_their_bytes():
+    mixes = [Mix(0, 100, (("A", 0.5), ("B", 0.5))), Mix(100, 400, (("B", 1.0),))]
+    assert topics_of(mixes) == ["B", "A"]
+    assert topics_of([]) == []
+
+
+def test_times_and_memory_of_files(tmp_path):
+    made = MadeStore()
+    for _ in range(60):
+        made.put()
+    with open_store(made.write(tmp_path / "s")) as store:
+        starts = [file.start_offset for file in store.log.files]
+        times = times_of(store.log, [*starts, 10**9])
+        assert list(times) == starts
+        assert times[0] == made.units[0].store_timestamp
+        cached = cached_of(store)
+    assert all(0 <= share <= 1 and low < high for low, high, share in cached)
+
+
+def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
+    made = MadeStore()
+    for number in range(60):
+        made.put(("Orders", "Paid")[number % 2])
+
+    async def drive(pane, session):
+        pane.survey.look()
+        await settled(session.jobs)
+        assert (pane.survey._line.low, pane.survey._line.written) == (0, made.end)
+        pane.survey.set_session(None)
+        assert pane.survey._line.high == 0
+
+    on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)

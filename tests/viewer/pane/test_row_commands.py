@@ -1,0 +1,65 @@
+"""What a view does for the menus of its rows: where commands lead, and bytes that are written outside of the store."""
+
+from __future__ import annotations
+
+import pytest
+from made_stores import MadeStore
+from panes import on_store, settled
+
+from viewer.pane import Pane
+from viewer.pane.row_commands import RowCommands
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.widgets.row_commands import Facts
+
+FACTS = Facts("unit", offset=640, topic="T", queue_id=2, queue_offset=5, key="K1", term='topic = "T"')
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("go.log", places.log(640)),
+        ("go.entry", places.queue("T", 2, 5)),
+        ("follow.trace", places.trace("T", "K1")),
+        ("keep.colour", places.filtered("colour", 'topic = "T"')),
+    ],
+)
+def test_a_command_leads_to_its_place(qtbot, command, place):
+    pane = Pane()
+    qtbot.addWidget(pane)
+    asked = []
+    pane.placeRequested.connect(asked.append)
+    RowCommands(pane).do(command, FACTS)
+    assert asked == [place]
+
+
+def test_a_window_of_its_own_is_asked_for_the_link_or_the_unit(qtbot):
+    pane = Pane()
+    qtbot.addWidget(pane)
+    asked = []
+    pane.placeRequested.connect(asked.append)
+    RowCommands(pane).do("go.own", FACTS)
+    RowCommands(pane).do("go.own", Facts("row", link=Place("groups", name="g")))
+    assert [(one.kind, one.own) for one in asked] == [("log", True), ("groups", True)]
+
+
+def test_bytes_are_written_outside_of_the_store_only(qapp, tmp_path):
+    made = MadeStore()
+    for _ in range(9):
+        made.put("Orders")
+    root = made.write(tmp_path / "s")
+    unit = made.units[3]
+
+    async def drive(pane, session):
+        told = []
+        pane.statusMessage.connect(told.append)
+        commands = RowCommands(pane)
+        facts = Facts("unit", offset=unit.offset)
+        commands.export_bytes(facts, root / "inside.bin")
+        commands.export_bytes(facts, tmp_path / "unit.bin")
+        await settled(session.jobs)
+        assert told[0] == "Nothing is written into the store: choose another folder."
+        assert (tmp_path / "unit.bin").read_bytes() == bytes(made.log[unit.offset : unit.offset + unit.size])
+        assert not (root / "inside.bin").exists()
+
+    on_store(qapp, Pane, root, drive)
