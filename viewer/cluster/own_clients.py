@@ -61,6 +61,11 @@ class OwnClients(QObject):
         """The one that brokers know by this id, where it is one of ours and runs."""
         return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
 
+    @property
+    def last(self) -> int:
+        """The number of the one that was added last."""
+        return self._number
+
     def add(self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float) -> OwnRow:
         """A producer of ``amount`` messages a second, or a consumer that takes ``amount`` ms for each."""
         self._number += 1
@@ -108,6 +113,9 @@ class OwnClients(QObject):
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
+        for number, row in self.rows.items():
+            if row.runs:
+                self.rows[number] = replace(row, standing="stopped")
 
     # ---- below -------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.drawn import same
+from viewer.cluster.lessons_panel import LessonsPanel
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import link_of, ways, why_not
 from viewer.cluster.plan import ROW
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
 
 PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
          ("two", words("Two owners")))  # fmt: skip
+WITH_LESSONS = 1180
+"""Px of the view from which the lessons stand beside the lanes."""
 SLIM = 1520
 """Px of the view below which the side column is folded: the lines have no room beside it."""
 
@@ -126,7 +129,12 @@ class ClusterPane(Pane):
         self.rebalance.lanes.chose.connect(self.choose)
         self.rebalance.lanes.followed.connect(self.follow)
         self.rebalance.lanes.link_of = self.link_of
-        for page in (self._empty_page(), self._lines_area, large, tables, self.rebalance):
+        self.lessons = LessonsPanel()
+        self.lessons.shown.connect(self._look_at_group)
+        self.lessons.did.connect(lambda name: self.did.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, ""))
+        rebalance = row(self.lessons, self.rebalance, gap=0)
+        rebalance.box.setStretch(1, 1)
+        for page in (self._empty_page(), self._lines_area, large, tables, rebalance):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chose.connect(self.choose)
@@ -236,6 +244,9 @@ class ClusterPane(Pane):
         self.rebalance.model = watch.model
         self.replay.set_watch(watch)
         self.clients.model, self.clients.own = watch.model, watch.own
+        self.lessons.model, self.lessons.own = watch.model, watch.own
+        self.lessons.runs = watch.lessons
+        watch.looked.connect(self.lessons.go_on)
         watch.own.changed.connect(self.clients.refresh)
         watch.said.connect(self.statusMessage)
         watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own
@@ -449,6 +460,11 @@ class ClusterPane(Pane):
             self.model.choose(row.chosen)
             self._show_side()
 
+    def _look_at_group(self, name: str) -> None:
+        """The group of a lesson is what is looked at, where the rebalance is in front."""
+        if self.tabs.key == "rebalance" and self.model.leading != name:
+            self.choose(Chosen("group", name))
+
     def link_of(self, chosen: Chosen) -> object | None:
         """Where a thing leads to in the open store; None where that has no such topic, or none is open."""
         return link_of(self.session, self.model, chosen)
@@ -602,6 +618,8 @@ class ClusterPane(Pane):
             _keep(self.table, line_rows(self.model, self.link_of))
             _keep(self.requests, request_rows(self.model))
         elif page == 4:
+            self.lessons.setVisible(self.model.is_own and self.width() >= px(WITH_LESSONS))
+            self.lessons.refresh()
             self.rebalance.refresh()
 
     def _show_map(self) -> None:

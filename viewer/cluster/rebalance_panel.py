@@ -75,6 +75,7 @@ class RebalancePanel(QWidget):
         self.group = QComboBox()
         self.group.setObjectName("cluster.rebalance.group")
         self.group.setAccessibleName(tr("Consumer group"))
+        self.group.setMinimumWidth(px(150))
         self.group.activated.connect(lambda _at: self._group_chosen())
         self.before, self.after = Tool("back", tr("Step before ([)")), Tool("forward", tr("Next step (])"))
         self.before.setObjectName("cluster.step.before")

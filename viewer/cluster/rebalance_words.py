@@ -15,8 +15,10 @@ from viewer.look.formats import clock, full_moment
 
 LONG_PAUSE = 250
 """Ms without a delivery that are worth a mark."""
+LAST = 1_000
+"""Ms behind the last reading that are still of the last step."""
 SINCE, AROUND = 30_000, 2_000
-"""Ms behind the last step that are still its, and ms before a step at which a client may have seen it already."""
+"""Ms behind a step in which lists are still of it, and ms before it at which a client may have seen it already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ def mark_words(model: ClusterModel, one: Mark) -> str:
 
 
 def until(line: Timeline, step: Step) -> int:
-    """The time (ms) up to which what happens is a step's: that of the next one."""
-    return line.steps[step.number].begin if step.number < len(line.steps) else line.end + SINCE
+    """The time (ms) up to which what happens is a step's: that of the next one, or a little behind the last reading."""
+    return line.steps[step.number].begin if step.number < len(line.steps) else line.end + LAST
 
 
 def harms(step: Step, every: float, told: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
@@ -221,11 +223,19 @@ def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
 def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
     """Each queue of a step."""
     rows = []
+    several = len({queue.topic for queue in step.after}) > 1
     for queue, after in step.after.items():
         before = step.before.get(queue, ())
         change = tr("stays") if before == after else tr("moved") if before and after else tr("taken") if after else (
             tr("nobody has it"))  # fmt: skip
-        rows.append(MoveRow(queue_name(queue), names(model, before) or "–", names(model, after) or "–", change))
+        rows.append(
+            MoveRow(
+                queue_name(queue) if several else short(queue),
+                names(model, before) or "–",
+                names(model, after) or "–",
+                change,
+            )
+        )
     return rows
 
 

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.cluster.state import ClusterState
 from viewer.cluster.clients_work import Seen
 from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
+from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
 from viewer.runtime.worker import Cancelled
@@ -64,6 +65,8 @@ class ClusterWatch(QObject):
         self.own = OwnClients(self)
         self.own.saw.connect(self._saw)
         self.own.changed.connect(self._clients_changed)
+        self.lessons: dict[str, LessonRun] = {}
+        """Runs of lessons, by lesson."""
         self._number: int | None = None
         self._turn = 0
 
@@ -76,12 +79,15 @@ class ClusterWatch(QObject):
         """Ask the name servers of ``text`` from now on. Raises :class:`NoAddress`."""
         addresses = addresses_in(text)
         self._stop()
+        if ";".join(addresses) != self.model.address:
+            self._end_lessons()
         self.model.begin(addresses)
         self._start()
 
     def end(self) -> None:
         """Ask nobody any more."""
         self._stop()
+        self._end_lessons()
         self.model.end()
         self.changed.emit()
 
@@ -147,6 +153,10 @@ class ClusterWatch(QObject):
 
     def _clients_changed(self) -> None:
         self.model.killed |= {one.client_id for one in self.own.rows.values() if one.standing == "killed"}
+
+    def _end_lessons(self) -> None:
+        for one in self.lessons.values():
+            one.cancel(self.own)
 
     def close(self) -> None:
         """The window closes: nobody is asked, clients of one's own end."""

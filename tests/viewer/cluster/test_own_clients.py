@@ -85,3 +85,4 @@ def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
         own.close()
         assert process is not None
         assert not process.is_alive()
+        assert own.running == 0

@@ -77,7 +77,7 @@ def test_markdown_has_every_step_with_its_harm():
     assert text.startswith("# Rebalance billing\n")
     assert "| C3 left | 2 | 2.0–4.0 s |" in text
     assert "- Handed out twice: …, how many, no administrator's request tells" in text
-    assert "| OrderPaid / broker-a / 2 | C3 | C2 | moved |" in text
+    assert "| broker-a q2 | C3 | C2 | moved |" in text
     assert rebalance_markdown(MODEL, Timeline()) == ""
 
 

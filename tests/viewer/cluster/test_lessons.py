@@ -1,0 +1,102 @@
+"""A lesson does its acts in order, waits for what it must, tells what it showed, and leaves nobody behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import made_clusters as made
+import pytest
+
+from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
+from viewer.cluster.cluster_model import ClusterModel, Look
+from viewer.cluster.deliveries import Handed
+from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun
+
+KILL = LESSONS[2]
+
+
+class Own:
+    """Whom the lesson asks."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[object, ...]] = []
+        self.last = 0
+
+    def add(self, kind, addresses, group, topic, amount):
+        self.last += 1
+        self.done.append((kind, group, topic, amount))
+
+    def stop(self, number):
+        self.done.append(("stop", number))
+
+    def kill(self, number):
+        self.done.append(("kill", number))
+
+
+def state(run: LessonRun, second: int, owners: str) -> ClusterState:
+    """Four queues of the lesson's topic, owned as the letters say."""
+    queues = [Queue(run.topic, "broker-a", n) for n in range(4)]
+    at = made.BEGUN + second * 1000
+    clients = tuple(Client(one, f"{one}:1", "PYTHON", 479) for one in sorted(set(owners)))
+    owned = {one.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == one.client_id)
+             for one in clients}  # fmt: skip
+    group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
+    part = replace(
+        made.small(second).brokers[0], at=at, queues={queue: QueueEnds(0, 100 * second, at) for queue in queues},
+        offsets={run.group: dict.fromkeys(queues, 100 * second)}, groups={run.group: group}, producers={},
+    )  # fmt: skip
+    return ClusterState(at, {made.NAMES: ""}, (part,))
+
+
+@pytest.fixture
+def model() -> ClusterModel:
+    found = ClusterModel()
+    found.begin((made.NAMES,))
+    return found
+
+
+def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
+    run, own = LessonRun(KILL, 7), Own()
+    queue = Queue(run.topic, "broker-a", 1)
+    run.go_on(model, own)
+    assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
+    assert own.done[1][1:] == ("lesson-kill-7", "Lesson-kill-7", 20)
+    for second in range(3):
+        model.take(Look(state(run, second, "aabb")))
+        run.go_on(model, own)
+    assert run.lesson.acts[run.done] == Act("shared", 3), "two of three share them"
+    model.deliveries.add(Handed(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
+    for second in range(3, 12):
+        model.take(Look(state(run, second, "abbc")))
+        run.go_on(model, own)
+    assert ("kill", 3) in own.done
+    model.deliveries.add(Handed(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
+    for second in range(12, 40):
+        model.take(Look(state(run, second, "aacc")))
+        run.go_on(model, own)
+    assert run.standing == "done"
+    assert run.result.startswith("pause ")
+    assert "twice 10" in run.result
+    assert [one for one in own.done if one[0] == "stop"] == [("stop", 1), ("stop", 2), ("stop", 4)]
+
+
+def test_what_does_not_come_ends_the_run(model):
+    run, own = LessonRun(LESSONS[0], 1), Own()
+    model.take(Look(state(run, 0, "aabb")))
+    run.go_on(model, own)
+    model.take(Look(state(run, PATIENCE // 1000 + 5, "aabb")))
+    run.go_on(model, own)
+    assert (run.standing, run.result) == ("failed", "waited in vain")
+    assert ("stop", 1) in own.done
+
+
+def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
+    run, own = LessonRun(LESSONS[1], 1), Own()
+    run.go_on(model, own)
+    run.cancel(own)
+    run.cancel(own)
+    assert (run.standing, run.result) == ("failed", "stopped")
+    assert len([one for one in own.done if one[0] == "stop"]) == 5
+    short = LessonRun(Lesson("x", "X", "", (Act("producer", 1),)), 1)
+    short.go_on(model, own)
+    assert (short.standing, short.result) == ("done", "no step was seen")
