@@ -81,12 +81,12 @@ def getter(node: Node, form: Form, file_of: FileOf | None = None) -> Getter:
             return lambda _: value
         case Now(ms, _):
             return lambda _: ms
-        case Field(name, is_property):
+        case Field(name, is_property, told):
             if is_property:
                 return property_getters(name)[form == "record"]
             if name == "file" and form == "unit" and file_of is not None:
                 return lambda unit: file_of(unit.offset)
-            spec = FIELDS[name]
+            spec = told or FIELDS[name]
             return spec.unit if form == "unit" else spec.record
         case Arithmetic(sign, left, right, _):
             return _sum(_SUMS[sign], getter(left, form, file_of), getter(right, form, file_of))

@@ -13,7 +13,7 @@ from engine.codec.message import Unit
 from engine.errors import BadFilter
 from engine.query import tree
 from engine.query.evaluate import FileOf, closure
-from engine.query.fields import FIELDS, PROPERTIES
+from engine.query.fields import FIELDS, PROPERTIES, FieldSpec
 from engine.query.lexer import quote, words
 from engine.query.parse import tree_of
 from engine.query.tree import Node
@@ -66,13 +66,16 @@ class Filter:
         return self.compile()
 
 
-def parse(text: str, *, now_ms: int | None = None, zone: tzinfo | None = None) -> Filter:
+def parse(
+    text: str, *, now_ms: int | None = None, zone: tzinfo | None = None, fields: Mapping[str, FieldSpec] = FIELDS
+) -> Filter:
     """The filter of ``text``; an empty one takes everything.
 
     ``now`` in the text is ``now_ms`` (ms, the clock's where None); times without an offset are in ``zone`` (the
-    machine's where None). Raises :class:`BadFilter` with the place of the offending word.
+    machine's where None). ``fields`` is the table of fields: a unit's, or whatever else ``record``
+    getters read. Raises :class:`BadFilter` with the place of the offending word.
     """
-    return Filter(text, tree_of(text, time.time_ns() // 1_000_000 if now_ms is None else now_ms, zone))
+    return Filter(text, tree_of(text, time.time_ns() // 1_000_000 if now_ms is None else now_ms, zone, fields))
 
 
 def condition(name: str, value: object, *, zone: tzinfo | None = None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from engine.errors import BadFilter
-from engine.query.fields import FIELDS, Kind
+from engine.query.fields import Kind
 from engine.query.tree import EPOCH, Constant, Field, Node, Value, kind_of, literal_text
 
 # Times in a filter: ISO texts in the reader's zone or with an offset of their own.
@@ -187,6 +187,6 @@ def _advice(a: Value, b: Value) -> str:
 
 def _check_word(one: Value, other: Value, span: Span) -> None:
     if isinstance(one, Field) and not one.is_property and isinstance(other, Constant):
-        known = FIELDS[one.name].words
+        known = one.spec.words
         if known and other.value not in known:
             raise span.wrong(f"{one.name} is one of {', '.join(known)}; it is never {literal_text(other)}")

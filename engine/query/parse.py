@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Mapping
 from datetime import tzinfo
 
 from engine.errors import BadFilter
 from engine.query import kinds
-from engine.query.fields import ALIASES, FIELDS
+from engine.query.fields import ALIASES, FIELDS, FieldSpec
 from engine.query.kinds import Span
 from engine.query.lexer import LARGEST, Token, words
 from engine.query.tree import (
@@ -55,9 +56,11 @@ _REGEX_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.V
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-def tree_of(text: str, now_ms: int, zone: tzinfo | None) -> Node:
-    """The tree of ``text``; an empty text is the filter that takes everything. Raises :class:`BadFilter`."""
-    parser = _Parser(text, now_ms, zone)
+def tree_of(text: str, now_ms: int, zone: tzinfo | None, fields: Mapping[str, FieldSpec] = FIELDS) -> Node:
+    """The tree of ``text``; an empty text is the filter that takes everything. ``fields`` is
+    the table of fields. Raises :class:`BadFilter`.
+    """
+    parser = _Parser(text, now_ms, zone, fields)
     if parser.at_end():
         return Constant(True, "condition")
     found = parser.expression(OR)
@@ -77,7 +80,8 @@ def compiled(pattern: str, flags: str) -> re.Pattern[str]:
 
 
 class _Parser:
-    def __init__(self, text: str, now_ms: int, zone: tzinfo | None) -> None:
+    def __init__(self, text: str, now_ms: int, zone: tzinfo | None, fields: Mapping[str, FieldSpec]) -> None:
+        self._fields = fields
         self._words = words(text)
         self._next = 0
         self._depth = 0
@@ -199,18 +203,19 @@ class _Parser:
             )
         if word in KEYWORDS:
             raise BadFilter(f"a field or a value is expected before {token.text}", token.at, token.length)
-        name = ALIASES.get(token.text, token.text)
-        if name not in FIELDS:
+        name = token.text if token.text in self._fields else ALIASES.get(token.text, token.text)
+        spec = self._fields.get(name)
+        if spec is None:
             raise BadFilter(self._no_field(token.text), token.at, token.length)
         self._take()
-        return Span(Field(name), token.at, token.end)
+        return Span(Field(name, False, None if self._fields is FIELDS else spec), token.at, token.end)
 
     def _no_field(self, name: str) -> str:
         if self._beside is not None and kind_of(self._beside) in ("text", "property", "list"):
             return f'a text stands in quotes: "{name}"'
-        close = _INSTEAD.get(name) or _INSTEAD.get(name.lower())
+        close = (_INSTEAD.get(name) or _INSTEAD.get(name.lower())) if self._fields is FIELDS else None
         if close is None:
-            by_lower = {field.lower(): field for field in FIELDS}
+            by_lower = {field.lower(): field for field in self._fields}
             near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
             close = by_lower[near[0]] if near else None
         if close:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
-from engine.query.fields import FIELDS, PROPERTIES, Kind
+from engine.query.fields import FIELDS, PROPERTIES, FieldSpec, Kind
 from engine.query.lexer import quote
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,14 +20,20 @@ OR, AND, NOT, COMPARE, BITS, SUM, ATOM = range(1, 8)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, or the property of that name where ``is_property``."""
+    """A field, or the property of that name where ``is_property``; ``told`` where it is none of a unit's."""
 
     name: str
     is_property: bool = False
+    told: FieldSpec | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def spec(self) -> FieldSpec:
+        """What the table of fields says of it; for no property."""
+        return self.told or FIELDS[self.name]
 
     @property
     def kind(self) -> Kind:
-        return "property" if self.is_property else FIELDS[self.name].kind
+        return "property" if self.is_property else self.spec.kind
 
     @property
     def label(self) -> str:

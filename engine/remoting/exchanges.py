@@ -10,14 +10,14 @@ import base64
 import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from engine.codec.json_dialect import parse
 from engine.remoting.codes import BROKER, NAME_SERVER, SHORT_NAMES, TO_CLIENTS, Answer
-from engine.remoting.frame import Command, Fault, FrameReader
+from engine.remoting.frame import ANSWER, ONE_WAY, Command, Fault, FrameReader
 
 OPENED, CLOSED, CAME, WENT, LATER, BROKEN = range(6)
 """Kinds of :class:`Seen`: the connection stands, has ended; a frame came, went; went later than in the turn that its
@@ -110,6 +110,8 @@ class Exchange:
     answer: Seen | None = None
     ended: bool = False
     """The connection has ended, or nobody waits any more: no answer comes."""
+    sizes: tuple[int, int] | None = None
+    """Bytes of both frames, where the frames themselves are not kept (a log of requests)."""
 
     @property
     def broken(self) -> bool:
@@ -172,6 +174,8 @@ class Exchange:
     @property
     def bytes(self) -> int:
         """Of the request's frame and its answer's."""
+        if self.sizes is not None:
+            return sum(self.sizes)
         return len(self.request.data) + (len(self.answer.data) if self.answer is not None else 0)
 
     def field(self, *names: str) -> str | None:
@@ -322,6 +326,38 @@ def request_record(exchange: Exchange) -> dict[str, Any]:
         if exchange.broken
         else None,
     }
+
+
+def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
+    """The exchange that :func:`request_record` told of: header fields without frames. Raises ``ValueError``."""
+    if record.get("type") != "request":
+        raise ValueError(f"a record of the type request is expected, not {record.get('type')!r}")
+    try:
+        broken = record.get("broken")
+        inward = record["direction"] == "in"
+        at = int(record["time"]) * 1000
+        if broken is not None:
+            data, reason = base64.b64decode(broken["bytes"]), str(broken["reason"])
+            request = Seen(at, 0, BROKEN, data, None, reason)
+            return Exchange(number, 0, str(record["connection"]), str(record["server"]), request)
+        command = Command(
+            int(record["code"]), dict(record["fields"]), b"", int(record["opaque"]),
+            ONE_WAY if record["oneWay"] else 0, None, str(record["language"]), int(record["version"]),
+        )  # fmt: skip
+        request = Seen(at, 0, CAME if inward else WENT, b"", command)
+        answer = None
+        if record["answer"] is not None:
+            told = Command(
+                int(record["answer"]), dict(record["answerFields"]), b"", command.opaque, ANSWER, record["remark"]
+            )
+            kind = (LATER if record["held"] else WENT) if inward else CAME
+            answer = Seen(at + round(float(record["ms"]) * 1000), 0, kind, b"", told)
+        sizes = int(record["bytes"]), int(record["answerBytes"])
+        return Exchange(
+            number, 0, str(record["connection"]), str(record["server"]), request, answer, answer is None, sizes
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the record lacks what a request has: {error}") from error
 
 
 def digest(body: bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from import_graph import circles, graph, imported, modules
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("engine", "viewer", "resources", "packaging", "tests")
 SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups", "config", "where", "lab", "pipeline",
-            "compare", "keep", "cluster")  # fmt: skip
+            "compare", "keep", "cluster", "requests")  # fmt: skip
 
 
 def test_a_circle_is_seen():

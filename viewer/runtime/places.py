@@ -1,8 +1,9 @@
 """Places in a store: values that links, history, ``--at`` and the go-to box speak of.
 
 Written ``log:123456`` · ``queue:Topic/0/42`` · ``trace:Topic/Key`` · ``index:FILE`` · ``positions`` ·
-``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``cluster:HOST:PORT`` · ``filter:topic = "X"`` (the log,
-filtered); each kind by itself is the view as a whole. And the places visited (:class:`History`). Pure, no Qt.
+``findings:CQ03`` · ``groups:NAME`` · ``config:topics`` · ``cluster:HOST:PORT`` · ``requests:FILE`` ·
+``filter:topic = "X"`` (the log, filtered); each kind by itself is the view as a whole. And the places visited
+(:class:`History`). Pure, no Qt.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal, get_args
 Kind = Literal[
     "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
     "abort", "filter", "where", "bookmarks", "pipeline", "cluster",
+    "requests",
 ]  # fmt: skip
 """Every view is a kind (:data:`viewer.shell.views.VIEWS`), and so is what a view shows apart (:data:`SHOWN_IN`)."""
 KINDS: tuple[Kind, ...] = get_args(Kind)

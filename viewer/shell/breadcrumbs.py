@@ -55,6 +55,8 @@ def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, obj
                 parts.append((place.name, Place(place.kind, name=place.name)))
             if place.kind == "cluster" and place.part:
                 parts.append((place.part, place))
+            if place.kind == "requests" and place.key:
+                parts.append((place.key, place))
     return parts
 
 

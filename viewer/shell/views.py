@@ -59,6 +59,8 @@ VIEWS = (
          begins=True),
     View("cluster", "view.cluster", words("Cluster"), "cluster", "Ctrl+9", "viewer.cluster.pane:ClusterPane", "live",
          alone=True),
+    View("requests", "view.requests", words("Requests"), "requests", "Ctrl+Alt+0", "viewer.requests.pane:RequestsPane",
+         "live", alone=True),
     View("lab", "view.lab", words("Lab"), "lab", "Ctrl+7", "viewer.lab.pane:LabPane", "foot"),
     View("where", "view.where", words("Where is my message"), "search", "Ctrl+Shift+M", "viewer.where.pane:WherePane",
          asks=words("Where is my message…"), begins=True),

@@ -33,6 +33,7 @@ from viewer.widgets.tab_order import set_reading_order
 if TYPE_CHECKING:
     from viewer.cluster.cluster_model import Question
     from viewer.cluster.watch import ClusterWatch
+    from viewer.requests.watch import RequestWatch
     from viewer.shell.framed_window import FramedWindow
     from viewer.shell.layout import Layout
     from viewer.shell.pipeline_jobs import PipelineRoom
@@ -56,6 +57,8 @@ class Workspace:
         """The pipeline's jobs, from the first look at that view on."""
         self.cluster: ClusterWatch | None = None
         """The cluster that is looked at, from the first look at that view on."""
+        self.requests: RequestWatch | None = None
+        """The requests that are looked at, from the first look at that view on."""
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
@@ -76,6 +79,8 @@ class Workspace:
             self._jobs_of_pipeline().wire(pane)
         if pane.view_id == "cluster":
             self._wire_cluster(pane)
+        if pane.view_id == "requests":
+            self._wire_requests(pane)
         set_reading_order(pane)
         pane.did.connect(self._window.note)
         pane.statusGrew.connect(lambda words: self._said_anew(pane, words))
@@ -100,6 +105,23 @@ class Workspace:
             self.cluster.asked.connect(self._asked_cluster)
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
+
+    def _wire_requests(self, pane: Pane) -> None:
+        """The requests that the window looks at stay, whatever pane shows them."""
+        from viewer.requests.pane import RequestsPane
+        from viewer.requests.watch import RequestWatch
+
+        assert isinstance(pane, RequestsPane)
+        window = self._window
+        if self.requests is None:
+            self.requests = RequestWatch(window.jobs.read, window)
+            self.requests.changed.connect(window.enable)
+        pane.set_watch(self.requests)
+        pane.recordAsked.connect(self._record_requests)
+
+    def _record_requests(self) -> None:
+        """The lab serves nothing yet: that is where it begins."""
+        self._window.say(tr("Nothing is served here: make a lab store and press Serve there, or open a file."))
 
     def _asked_cluster(self, question: Question) -> None:
         """A request that was not made before; how often it is made since then, the view tells."""

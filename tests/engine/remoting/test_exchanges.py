@@ -16,6 +16,7 @@ from engine.remoting.exchanges import (
     Seen,
     Talker,
     answer_name,
+    exchange_of,
     request_name,
     request_record,
 )
@@ -76,6 +77,19 @@ def test_the_record_has_bodies_by_length_and_digest(talked: list[Exchange]) -> N
     assert (record["type"], record["code"], record["answerName"]) == ("request", 10, "SUCCESS")
     assert record["fields"]["topic"] == "Orders"
     assert record["bytes"] > 100
+
+
+def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
+    (broken,) = Exchanges().take(Seen(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
+    for one in (*talked, broken):
+        again = exchange_of(request_record(one), one.number)
+        for name in ("time", "peer", "name", "code", "direction", "opaque", "topic", "group", "queue_id", "offset",
+                     "answer_code", "one_way", "held", "broken", "bytes", "written_at", "waits"):  # fmt: skip
+            assert getattr(again, name) == getattr(one, name), name
+    with pytest.raises(ValueError, match="lacks what a request has"):
+        exchange_of({"type": "request"}, 1)
+    with pytest.raises(ValueError, match="the type request is expected"):
+        exchange_of({"type": "unit"}, 1)
 
 
 def test_letters_of_a_short_send_stand_for_their_fields() -> None:

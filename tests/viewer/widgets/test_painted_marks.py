@@ -37,6 +37,7 @@ NO_MARKS = {
     **dict.fromkeys(("tour", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",
     "plug": "the colours of the legend",
+    "rate_strip": "requests a second; a click goes to their rows, which have the menus",
     "side": "the curve of a minute, and a side column that is folded",
 }  # fmt: skip
 """Modules, or classes of them, whose drawn parts stand for nothing in a store, and what they are."""

@@ -1,0 +1,111 @@
+"""Rows of requests in words: answers, times, links, fields under their long names, talks that are filters."""
+
+from __future__ import annotations
+
+import pytest
+import recorded_requests
+
+from engine.remoting.exchanges import BROKEN, CAME, Seen
+from engine.remoting.frame import Command
+from viewer.requests.columns import (
+    EXCHANGES,
+    FIELD_ROWS,
+    TALKS,
+    answer_chip,
+    entry_place,
+    field_rows,
+    ms_text,
+    talk_rows,
+    unit_place,
+)
+from viewer.requests.fields import request_filter
+from viewer.requests.request_log import RequestLog, Row
+from viewer.runtime import places
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> RequestLog:
+    made = RequestLog()
+    made.take(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
+    return made
+
+
+def cells(row: Row) -> dict[str, str]:
+    return {column.key: column.text(row) for column in EXCHANGES.columns if column.key}
+
+
+def named(log: RequestLog, name: str) -> list[Row]:
+    return [row for row in log.rows if row.name == name]
+
+
+def test_a_send_leads_to_its_entry_and_its_unit(log: RequestLog) -> None:
+    second = named(log, "SEND_MESSAGE")[1]
+    assert entry_place(second) == places.queue("Orders", 0, 1)
+    place = unit_place(second)
+    assert place is not None
+    assert place.offset == second.exchange.written_at
+    told = cells(second)
+    assert (told["client"], told["direction"], told["code"], told["offset"]) == ("C1", "→", "10", "1")
+    assert told["answer"] == "✓ SUCCESS"
+
+
+def test_a_held_pull_says_so_and_leads_to_what_it_was_answered(log: RequestLog) -> None:
+    _, held, refused = named(log, "PULL_MESSAGE")
+    assert ms_text(held).startswith("held ")
+    assert entry_place(held) == places.queue("Orders", 0, 3)
+    assert entry_place(refused) is None
+    assert answer_chip(refused).kind == "warn"
+    look = EXCHANGES.look(refused)
+    assert look is not None
+    assert look.mark == "warn"
+    assert EXCHANGES.speak(refused).startswith("TOPIC_NOT_EXIST")
+
+
+def test_one_way_and_what_the_server_asks(log: RequestLog) -> None:
+    (told,) = named(log, "NOTIFY_CONSUMER_IDS_CHANGED")
+    assert (cells(told)["direction"], cells(told)["answer"], cells(told)["ms"]) == ("←", "one-way", "")
+
+
+def test_a_request_without_an_answer_waits_or_is_held() -> None:
+    log = RequestLog()
+    log.take([Seen(0, 1, CAME, b"", Command(34, opaque=1)), Seen(0, 1, CAME, b"", Command(11, opaque=2))])
+    assert [answer_chip(row).word for row in log.rows] == ["waits", "held by the broker"]
+
+
+def test_bytes_that_are_no_frame_are_a_row_of_words() -> None:
+    log = RequestLog()
+    log.take([Seen(0, 1, BROKEN, b"GET", None, "the client begins with TLS")])
+    look = EXCHANGES.look(log.rows[0])
+    assert look is not None
+    assert (look.mark, look.words) == ("error", "No frame: the client begins with TLS")
+    assert [one.value for one in field_rows(log.rows[0])] == ["the client begins with TLS", "3"]
+
+
+def test_the_fields_stand_answer_first_with_their_links(log: RequestLog) -> None:
+    rows = field_rows(named(log, "SEND_MESSAGE")[1])
+    assert [one.name for one in rows if one.head] == ["Answer", "Request", "extFields"]
+    assert rows[0].value == "0 SUCCESS"
+    links = {one.name: one.place for one in rows if one.place is not None}
+    assert set(links) == {"msgId", "queueOffset"}
+    assert all(FIELD_ROWS.columns[1].jump is not None for _ in links)
+    assert {"topic", "queueId", "body"} <= {one.name for one in rows}
+
+
+def test_letters_have_their_long_names() -> None:
+    log = RequestLog()
+    log.take([Seen(0, 1, CAME, b"", Command(310, {"a": "g", "i": "KEYS\x01K1\x02"}, opaque=1))])
+    told = {one.name: (one.value, one.note) for one in field_rows(log.rows[0])}
+    assert told["a"] == ("g", "producerGroup")
+    assert told["i"] == ("KEYS␁K1␂", "properties")
+
+
+def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) -> None:
+    rows = talk_rows(log)
+    heads = [row.name for row in rows if row.kind == "head"]
+    assert heads == ["Connections", "Codes", "Answers", "Held now", "Broken frames"]
+    for row in rows:
+        test = request_filter(row.term)
+        matching = sum(test.matches(one) for one in log.rows)  # type: ignore[arg-type]
+        if row.kind != "head":
+            assert matching == row.count, row
+    assert TALKS.as_text(rows[1], " ").split() == ["C1", "senders,", "readers", "12"]

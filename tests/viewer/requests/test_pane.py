@@ -1,0 +1,193 @@
+"""The view with requests that a test hands it: rows, fields, bytes, filter, states, without a window around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recorded_requests
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from engine.remoting.exchanges import Seen
+from engine.remoting.recording import Recorder
+from viewer.look.theme import theme
+from viewer.requests.pane import RequestsPane, painted
+from viewer.requests.watch import RequestWatch
+from viewer.runtime.places import Place
+
+
+def run(work, done, failed):
+    try:
+        found = work()
+    except Exception as error:  # noqa: BLE001
+        failed(error)
+    else:
+        done(found)
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
+    return recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store")
+
+
+@pytest.fixture
+def file(talk: list[Seen], tmp_path: Path) -> Path:
+    recorder = Recorder(tmp_path / "talk.requests")
+    for seen in talk:
+        recorder.take(seen)
+    recorder.close()
+    return tmp_path / "talk.requests"
+
+
+@pytest.fixture
+def pane(shown) -> RequestsPane:
+    made = RequestsPane()
+    made.set_watch(RequestWatch(run, made))
+    shown(made, width=1400)
+    made.resize(1400, 900)
+    return made
+
+
+def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
+    state = pane.table.note.state
+    assert state is not None
+    assert state.text.startswith("Nothing is recorded.")
+    assert [word for word, _ in state.steps] == ["Record", "Open a file…"]
+    asked: list[bool] = []
+    pane.recordAsked.connect(lambda: asked.append(True))
+    pane.record.click()
+    assert asked
+
+
+def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) -> None:
+    pane.show_place(Place("requests", name=str(file)))
+    assert pane.table.total_rows() == 12
+    assert pane.card_name.text() == "talk.requests"
+    pane.table.go_to(4)
+    names = [one.name for one in pane.fields.table.rows]
+    assert names[0] == "Answer"
+    assert {"msgId", "queueId", "topic"} <= set(names)
+    pane.fields.setFocus()
+    at = next(n for n, one in enumerate(pane.fields.table.rows) if one.name == "msgId")
+    pane.fields.go_to(at)
+    assert (pane.side.key, pane.hex.chosen_field) == ("answer", "extFields.msgId")
+    pane.other_half()
+    assert pane.side.key == "request"
+    pane.hex.fieldChosen.emit("extFields.topic")
+    assert pane.fields.current_row().name == "topic"
+
+
+def test_links_lead_to_what_a_send_wrote_and_a_pull_was_answered(pane: RequestsPane, file: Path) -> None:
+    pane.open_file(file)
+    went: list[Place] = []
+    pane.placeRequested.connect(went.append)
+    pane.table.go_to(4)
+    assert pane.table.follow()
+    at = next(n for n, one in enumerate(pane.fields.table.rows) if one.name == "msgId")
+    pane.fields.go_to(at)
+    assert pane.fields.follow()
+    assert [place.kind for place in went] == ["queue", "log"]
+    assert (went[0].topic, went[0].queue_offset) == ("Orders", 1)
+
+
+def test_the_filter_its_buttons_and_its_faults(pane: RequestsPane, file: Path) -> None:
+    pane.open_file(file)
+    pane.filter.setFocus()
+    pane.filter.setText('request = "PULL_MESSAGE"')
+    QTest.keyClick(pane.filter, Qt.Key.Key_Return)
+    assert pane.table.total_rows() == 3
+    pane.pills["held"].click()
+    assert (pane.filter.text(), pane.table.total_rows()) == ("held", 1)
+    pane.set_filter("held and")
+    assert pane.filter_fault.text()
+    assert pane.table.total_rows() == 1
+    pane.set_filter("waits")
+    state = pane.table.note.state
+    assert state is not None
+    assert state.text == "No request matches the filter."
+    state.steps[0][1]()
+    assert pane.table.total_rows() == 12
+
+
+def test_one_client_and_one_opaque_are_followed(pane: RequestsPane, file: Path) -> None:
+    pane.open_file(file)
+    pane.table.go_to(4)
+    opaque = pane.table.current_row().opaque
+    pane.follow_opaque()
+    assert pane.table.total_rows() == 1
+    assert pane.table.current_row().opaque == opaque
+    pane.follow_opaque()
+    pane.follow_client()
+    assert pane.filter.text() == 'client = "C1"'
+    pane.follow_client()
+    pane.table.go_to(4)
+    pane.next_of_client(1)
+    assert pane.table.current_row().exchange.number == 5
+
+
+def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None:
+    pane.open_file(file)
+    pane.talks.setFocus()
+    at = next(n for n, one in enumerate(pane.talks.table.rows) if "PULL_MESSAGE" in one.name)
+    pane.talks.go_to(at)
+    QApplication.processEvents()
+    assert pane.filter.text() == "code = 11"
+    assert pane.table.total_rows() == 3
+
+
+def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk: list[Seen]) -> None:
+    watch = pane.watch
+    assert watch is not None
+    watch.standing.kind = "live"
+    for seen in talk:
+        watch.came.emit(*watch.log.take([seen]))
+    assert pane.table.total_rows() == 12
+    assert pane.chip.isVisible()
+    QTest.keyClick(pane.table, Qt.Key.Key_Space)
+    assert watch.standing.kind == "paused"
+    assert pane.pause.isChecked()
+
+
+def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsPane, tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("hello")
+    pane.open_file(tmp_path / "no")
+    state = pane.table.note.state
+    assert state is not None
+    assert state.kind == "error"
+    assert "holds no requests" in state.text
+
+
+def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    pane.statusMessage.connect(said.append)
+    pane.ask_export()
+    pane.ask_replay()
+    assert said[0] == "There is nothing to export yet."
+    assert "cannot" in said[1] or "sent again" in said[1]
+    pane.open_file(file)
+    pane.write(tmp_path / "out.jsonl")
+    assert said[-1] == f"12 rows written to {tmp_path / 'out.jsonl'}"
+    pane.replay(tmp_path / "again")
+    assert said[-1].startswith("11 requests were sent again: ")
+
+
+def test_every_part_of_a_frame_has_a_fill(talk: list[Seen]) -> None:
+    for seen in talk[1:-1]:
+        fields = painted(seen.data)
+        assert {"totalLength", "headerLength"} <= {field.name for field in fields}
+        assert {field.group for field in fields} <= {"frame", "id", "host", "body", "topic", "props", "propsAlt"}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) -> None:
+    pane.open_file(file)
+    pane.table.go_to(4)
+    before = theme.dark
+    theme.dark = dark
+    try:
+        pane.retheme()
+        assert not pane.grab().isNull()
+    finally:
+        theme.dark = before

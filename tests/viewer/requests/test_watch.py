@@ -1,0 +1,126 @@
+"""Where rows come from: files, a server that is followed, paused, lost; no frame twice, none unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recorded_requests
+
+from engine.errors import BadFilter
+from engine.remoting.exchanges import Seen
+from engine.remoting.recording import Recorder, packed
+from viewer.requests.watch import RequestWatch
+
+
+def run(work, done, failed):
+    try:
+        found = work()
+    except Exception as error:  # noqa: BLE001
+        failed(error)
+    else:
+        done(found)
+
+
+class Served:
+    """A feed of kept frames, ``piece`` at a time."""
+
+    def __init__(self, items: list[Seen], piece: int = 5) -> None:
+        self.items, self.piece = items, piece
+        self.address = "127.0.0.1:10911"
+        self.on: list[bool] = []
+        self.gone = 0
+
+    def fetch(self, since, done):
+        first = max(since, self.gone)
+        found = self.items[first : first + self.piece]
+        done(first, first + len(found), packed(found))
+
+    def record(self, on):
+        self.on.append(on)
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
+    return recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store")
+
+
+@pytest.fixture
+def watch(qtbot) -> RequestWatch:
+    return RequestWatch(run)
+
+
+def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "talk.requests")
+    for seen in talk:
+        recorder.take(seen)
+    recorder.close()
+    watch.open_file(tmp_path / "talk.requests")
+    assert (watch.standing.kind, len(watch.log.rows)) == ("file", 12)
+
+
+def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path) -> None:
+    watch.open_file(tmp_path / "absent")
+    assert watch.standing.kind == "off"
+    assert watch.standing.fault == f"{tmp_path / 'absent'}: No such file or directory"
+
+
+def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Seen]) -> None:
+    feed = Served(talk)
+    watch.follow(feed)
+    assert (watch.standing.kind, feed.on) == ("live", [True])
+    rows = []
+    watch.came.connect(lambda new, _changed: rows.extend(new))
+    for _ in range(10):
+        watch._fetch()
+    assert [row.name for row in rows] == [row.name for row in watch.log.rows]
+    assert (len(rows), watch.log.missed) == (12, 0)
+    watch.end()
+    assert (watch.standing.kind, feed.on) == ("ended", [True, False])
+    assert len(watch.log.rows) == 12
+
+
+def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: RequestWatch, talk: list[Seen]) -> None:
+    feed = Served(talk)
+    watch.follow(feed)
+    watch._fetch()
+    feed.gone = 12
+    watch._fetch()
+    assert watch.log.missed == 7
+
+
+def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
+    watch.follow(Served(talk))
+    watch.pause()
+    assert (watch.standing.kind, watch._timer.isActive()) == ("paused", False)
+    watch.pause()
+    assert (watch.standing.kind, watch._timer.isActive()) == ("live", True)
+
+
+def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[Seen]) -> None:
+    feed = Served(talk)
+    watch.follow(feed)
+    feed.address = ""
+    watch._fetch()
+    assert watch.standing.kind == "ended"
+
+
+def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
+    watch.log.take(talk)
+    watch.show("held")
+    with pytest.raises(BadFilter):
+        watch.show("held and")
+    assert (watch.text, len(watch.log.rows)) == ("held", 1)
+
+
+def test_rows_are_exported_and_replayed(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+    watch.log.take(talk)
+    watch.show("held")
+    told: list[object] = []
+    watch.export(tmp_path / "out.jsonl", watch.log.rows, told.append)
+    watch.export(tmp_path / "out.requests", watch.log.rows, told.append)
+    assert told[0] == 1
+    watch.replay(tmp_path / "again", told.append)
+    assert told[2].sent == 11
+    watch.replay(tmp_path / "again", told.append)
+    assert "not empty" in str(told[3])

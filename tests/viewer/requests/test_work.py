@@ -1,0 +1,78 @@
+"""Files of requests are read as they were written, whatever is wrong with them is said with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import recorded_requests
+
+from engine.errors import CannotRead, UsageError
+from engine.message_store import MessageStore
+from engine.remoting.recording import Recorder, Recording, RequestLog
+from engine.remoting.replaying import exchanges_of
+from viewer.requests import work
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    recorder, log = Recorder(folder / "talk.requests"), RequestLog(folder / "talk.jsonl")
+    recorded_requests.seen_in_a_talk(folder / "store", recorder.take, log.take)
+    recorder.close()
+    log.close()
+    return folder
+
+
+def test_both_kinds_of_files_tell_the_same(files: Path) -> None:
+    frames, lines = work.read_file(files / "talk.requests"), work.read_file(files / "talk.jsonl")
+    from_frames = exchanges_of(frames.items)
+    key = lambda one: (one.time, one.opaque, one.name, one.answer_code, one.topic, one.offset)  # noqa: E731
+    assert sorted(map(key, from_frames), key=str) == sorted(map(key, lines.exchanges), key=str)
+    assert (frames.left_out, lines.left_out, frames.passed, lines.passed) == (0, 0, 0, 0)
+
+
+def test_a_log_that_is_written_still_is_read_as_far_as_it_goes(files: Path, tmp_path: Path) -> None:
+    whole = (files / "talk.jsonl").read_bytes()
+    (tmp_path / "half.jsonl").write_bytes(whole[:-20])
+    opened = work.read_file(tmp_path / "half.jsonl")
+    assert (len(opened.exchanges), opened.left_out) == (11, None)
+
+
+def test_a_large_recording_shows_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "MOST", 5_000)
+    opened = work.read_file(files / "talk.requests")
+    assert opened.passed > 0
+    assert len(opened.items) + opened.passed == len(list(Recording(files / "talk.requests")))
+
+
+def test_what_holds_no_requests_is_said(tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("hello")
+    with pytest.raises(CannotRead, match="holds no requests"):
+        work.read_file(tmp_path / "no")
+    (tmp_path / "other.jsonl").write_text('{"type":"unit"}\n')
+    with pytest.raises(CannotRead, match="line 1: a record of the type request is expected"):
+        work.read_file(tmp_path / "other.jsonl")
+    with pytest.raises(OSError, match="absent"):
+        work.read_file(tmp_path / "absent")
+
+
+def test_what_is_shown_is_written_as_lines_and_as_a_recording(files: Path, tmp_path: Path) -> None:
+    opened = work.read_file(files / "talk.requests")
+    exchanges = exchanges_of(opened.items)
+    assert work.write_lines(tmp_path / "out.jsonl", exchanges) == 12
+    names = [json.loads(line)["name"] for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert names == [one.name for one in exchanges]
+    assert work.write_recording(tmp_path / "out.requests", opened.items) == len(opened.items)
+    assert work.read_file(tmp_path / "out.requests").items == opened.items
+
+
+def test_a_recording_is_sent_again_into_a_new_store(files: Path, tmp_path: Path) -> None:
+    exchanges = exchanges_of(work.read_file(files / "talk.requests").items)
+    result = work.replay_into(tmp_path / "again", exchanges)
+    assert (result.sent, result.differs, result.unanswered) == (11, 0, 0)
+    with MessageStore(tmp_path / "again") as store:
+        assert store.max_offset_in_queue("Orders", 0) == 4
+    with pytest.raises(UsageError, match="is not empty"):
+        work.replay_into(tmp_path / "again", exchanges)

@@ -1,0 +1,255 @@
+"""The tables of the view: a row each exchange, a row each header field, a row each talk. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.remoting.codes import SHORT_NAMES
+from engine.remoting.exchanges import LETTERED, SENDS, answer_name, request_name, request_record
+from engine.remoting.frame import Command, release_of
+from engine.remoting.frame_parts import EXTRA
+from viewer.look.assets import tr, words
+from viewer.look.formats import number
+from viewer.requests.fields import term_of
+from viewer.requests.request_log import RequestLog, Row, is_trouble
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.widgets.columns import (
+    Chip,
+    Column,
+    RecordKind,
+    RowLook,
+    gutter,
+    number_column,
+    text_column,
+    time_column,
+    topic_column,
+)
+
+ASKS, ASKED = "→", "←"
+INDENT = "   "
+
+
+def entry_place(row: Row) -> Place | None:
+    """The queue entry that a send wrote or a pull asked for; None where the request names none."""
+    if row.exchange.broken or not row.topic or row.queue_id is None or row.offset is None:
+        return None
+    if row.code not in SENDS and row.exchange.answer_code != 0:
+        return None
+    return places.queue(row.topic, row.queue_id, row.offset)
+
+
+def unit_place(row: Row) -> Place | None:
+    """The unit that a send wrote."""
+    at = row.exchange.written_at
+    return None if at is None else places.log(at)
+
+
+def answer_chip(row: Row) -> Chip:
+    """The answer as mark and word."""
+    exchange = row.exchange
+    if exchange.broken:
+        return Chip("error", tr("no frame"))
+    code = exchange.answer_code
+    if code is None:
+        if exchange.one_way:
+            return Chip("chat", tr("one-way"))
+        if exchange.held:
+            return Chip("live", tr("held by the broker"))
+        return Chip("chat", tr("waits") if exchange.waits else tr("no answer"))
+    if code == 0:
+        return Chip("ok", answer_name(code))
+    return Chip("warn" if is_trouble(exchange) else "chat", answer_name(code))
+
+
+_TONES = {"ok": "text", "chat": "text3", "live": "live", "warn": "warn", "error": "error"}
+
+
+def _answer_text(row: Row) -> str:
+    """The answer in words; what went well has a tick and no colour."""
+    chip = answer_chip(row)
+    return f"✓ {chip.word}" if chip.kind == "ok" else chip.word
+
+
+def ms_text(row: Row) -> str:
+    """How long the answer took; a pull that was kept says so."""
+    ms = row.ms
+    if ms is None:
+        return ""
+    said = f"{ms:,.2f}" if ms < 10 else f"{ms:,.1f}" if ms < 100 else f"{ms:,.0f}"
+    return tr("held {ms}", ms=said) if row.exchange.held else said
+
+
+def _look(row: Row) -> RowLook | None:
+    exchange = row.exchange
+    if exchange.broken:
+        return RowLook("error", words=tr("No frame: {reason}", reason=exchange.request.reason))
+    return RowLook("warn") if is_trouble(exchange) else None
+
+
+EXCHANGES = RecordKind(
+    "request",
+    (
+        gutter(),
+        time_column("time", words("Time"), 104, filterable=False),
+        Column("client", words("Client"), 56, lambda row: row.client, lambda row: row.client, mono=True,
+               tip=lambda row: row.peer, filterable=False),
+        Column("direction", "", 26, lambda row: ASKS if row.direction == "in" else ASKED, lambda row: row.direction,
+               tone=lambda row: "live" if row.direction == "out" else "", filterable=False,
+               tip=lambda row: tr("the client asks") if row.direction == "in" else tr("the server asks")),
+        text_column("name", words("Request"), 240, mono=True, filterable=False, elide="middle"),
+        Column("code", words("Code"), 64, lambda row: "" if row.exchange.broken else f"{row.code}",
+               lambda row: row.code, right=True, mono=True, filterable=False),
+        topic_column("topic", words("Topic"), 150, filterable=False),
+        Column("queueId", words("Queue"), 56, lambda row: number(row.queue_id), lambda row: row.queue_id, right=True,
+               mono=True, filterable=False),
+        Column("offset", words("Offset"), 100, lambda row: number(row.offset), lambda row: row.offset, right=True,
+               mono=True, jump=entry_place, filterable=False),
+        Column("answer", words("Answer"), 170, _answer_text, lambda row: row.exchange.answer_code,
+               tone=lambda row: _TONES[answer_chip(row).kind], filterable=False),
+        Column("ms", words("ms"), 88, ms_text, lambda row: row.ms, right=True, mono=True, filterable=False),
+        number_column("bytes", words("Bytes"), 72, filterable=False),
+        text_column("group", words("Group"), 120, slim=True, filterable=False),
+    ),
+    look=_look,
+    record=lambda row: request_record(row.exchange),
+    verdict=lambda row: answer_chip(row).word,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """A line of the detail: ``part`` is its name among the parts of the ``side``'s frame (``answer``, ``request``)."""
+
+    name: str
+    value: str
+    note: str = ""
+    part: str = ""
+    side: str = "request"
+    place: Place | None = None
+    head: bool = False
+
+
+def field_rows(row: Row) -> list[FieldRow]:
+    """The answer first with its links, then the request's head, then its header fields with their long names."""
+    exchange = row.exchange
+    if exchange.broken:
+        return [FieldRow(tr("No frame"), exchange.request.reason, head=True),
+                FieldRow(tr("Bytes"), number(len(exchange.request.data)))]  # fmt: skip
+    found: list[FieldRow] = []
+    answer = exchange.answer
+    if answer is not None and answer.command is not None:
+        took = tr("{ms} ms later", ms=ms_text(row))
+        code = answer.command.code
+        found.append(FieldRow(tr("Answer"), f"{code} {answer_name(code)}", took, "code", "answer", head=True))
+        if answer.command.remark:
+            found.append(FieldRow("remark", answer.command.remark, "", "remark", "answer"))
+        for name, value in answer.command.fields.items():
+            place, note = _answer_link(row, name)
+            found.append(FieldRow(name, value, note, EXTRA + name, "answer", place))
+        if answer.data and answer.body:
+            found.append(FieldRow("body", tr("{n:,} bytes", n=len(answer.body)), "", "body", "answer"))
+    else:
+        found.append(FieldRow(tr("Answer"), answer_chip(row).word, head=True))
+    command = exchange.command
+    spoken = f"{command.language} {release_of(command.version)}"
+    wants = tr("one-way") if exchange.one_way else tr("waits for an answer")
+    found.append(FieldRow(tr("Request"), f"{exchange.code} {request_name(exchange.code)}", wants, "code", head=True))
+    found += [
+        FieldRow("opaque", f"{command.opaque}", "", "opaque"),
+        FieldRow("flag", f"{command.flag}", "", "flag"),
+        FieldRow("language", spoken, "", "language"),
+    ]
+    if command.remark:
+        found.append(FieldRow("remark", command.remark, "", "remark"))
+    found.append(FieldRow("extFields", number(len(command.fields)), "", "", head=True))
+    found += _extra(command)
+    if exchange.request.data and exchange.request.body:
+        found.append(FieldRow("body", tr("{n:,} bytes", n=len(exchange.request.body)), "", "body"))
+    return found
+
+
+def _extra(command: Command) -> list[FieldRow]:
+    letters = SHORT_NAMES if command.code in LETTERED else {}
+    return [
+        FieldRow(name, _shown(value), letters.get(name, ""), EXTRA + name) for name, value in command.fields.items()
+    ]
+
+
+def _shown(value: str) -> str:
+    """Separators of property texts made visible."""
+    return value.replace("\x01", "␁").replace("\x02", "␂")
+
+
+def _answer_link(row: Row, name: str) -> tuple[Place | None, str]:
+    if name == "msgId" and (unit := unit_place(row)) is not None:
+        return unit, tr("{offset:,} → the unit it wrote", offset=unit.offset or 0)
+    if name == "queueOffset" and (entry := entry_place(row)) is not None:
+        return entry, tr("→ queue entry")
+    return None, ""
+
+
+FIELD_ROWS = RecordKind(
+    "requestField",
+    (
+        Column("name", words("Field"), 130, lambda row: row.name, lambda row: row.name, mono=True,
+               tone=lambda row: "text" if row.head else "text2", filterable=False),
+        Column("value", words("Value"), 200, lambda row: row.value, lambda row: row.value, mono=True,
+               jump=lambda row: row.place, filterable=False),
+        text_column("note", words("Stands for"), 150, tone=lambda _row: "text3", filterable=False),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TalkRow:
+    """A line of the list of talks: choosing it asks for ``term``."""
+
+    kind: str
+    name: str
+    count: int | None
+    term: str
+    mark: str = ""
+    tip: str = ""
+
+
+def talk_rows(log: RequestLog) -> list[TalkRow]:
+    """Connections, codes, answers, held now, broken: each a filter."""
+    found = [TalkRow("head", tr("Connections"), len(log.clients), "")]
+    for client in list(log.clients.values())[:200]:
+        talker = client.talker
+        groups = ", ".join(dict.fromkeys((*talker.producers, *talker.consumers)))
+        told = groups or talker.client_id or client.peer or client.server
+        spoken = f"{talker.language} {release_of(talker.version)}" if talker.language else ""
+        tip = " · ".join(one for one in (client.peer, talker.client_id, spoken) if one)
+        mark = "warn" if client.not_ok else "" if client.open else "out"
+        found.append(
+            TalkRow(
+                "client", f"{INDENT}{client.name}  {told}", client.requests, term_of("client", client.name), mark, tip
+            )
+        )
+    found.append(TalkRow("head", tr("Codes"), len(log.codes), ""))
+    for code, count in log.codes.most_common(40):
+        name = request_name(code)
+        found.append(TalkRow("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
+    found.append(TalkRow("head", tr("Answers"), len(log.answers), ""))
+    for code, count in log.answers.most_common(40):
+        mark = "warn" if code not in {0, 19, 22} else ""
+        found.append(TalkRow("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
+    found.append(TalkRow("head", tr("Held now"), log.waiting, "held and waits"))
+    found.append(TalkRow("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))
+    return found
+
+
+TALKS = RecordKind(
+    "requestTalk",
+    (
+        gutter(22),
+        Column("name", words("Talk"), 160, lambda row: row.name, lambda row: row.name, elide="middle",
+               tone=lambda row: "text" if row.kind == "head" else "text2",
+               tip=lambda row: row.tip or row.name, filterable=False),
+        Column("count", words("Count"), 64, lambda row: number(row.count), lambda row: row.count, right=True,
+               mono=True, filterable=False),
+    ),
+    look=lambda row: RowLook(mark=row.mark),
+)  # fmt: skip
