@@ -1,7 +1,8 @@
 """Producers and consumers for code without an event loop: the same, one loop in a thread of its own behind all of them.
 
 Listeners are plain functions, and run in threads. Everything else is said where the asynchronous ones are
-(:mod:`engine.client.producer`, ``consumer``, ``pulling``).
+(:mod:`engine.client.producer`, ``consumer``, ``pulling``, ``popping``); ``more`` settings are theirs, as ``events`` and
+``instance``.
 
 >>> with BlockingProducer("orders", "127.0.0.1:9876") as producer:
 ...     producer.send(Message("Orders", b"one cup of tea"))
@@ -164,15 +165,15 @@ class BlockingProducer(_Blocking):
     def __init__(
         self,
         group: str,
-        namesrv: str,
+        namesrv: str = "",
         config: ProducerConfig | None = None,
         *,
         listener: TransactionListener | None = None,
         hooks: Sequence[SendHook] = (),
-        events: EventStream | None = None,
+        **more: Any,
     ) -> None:
         in_threads = None if listener is None else _InThreads(listener)
-        self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, events=events)
+        self.asynchronous = Producer(group, namesrv, config, listener=in_threads, hooks=hooks, **more)
         super().__init__(self.asynchronous)
 
     def send(
@@ -246,15 +247,13 @@ class BlockingConsumer(_Blocking):
         self,
         group: str,
         listener: Listener,
-        namesrv: str,
+        namesrv: str = "",
         config: ConsumerConfig | None = None,
-        *,
-        events: EventStream | None = None,
         **more: Any,
     ) -> None:
         config = config or ConsumerConfig()
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
-        self.asynchronous = Consumer(group, listener, namesrv, config, events=events, executor=self._pool, **more)
+        self.asynchronous = Consumer(group, listener, namesrv, config, executor=self._pool, **more)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -299,14 +298,13 @@ class BlockingPopConsumer(_Blocking):
         self,
         group: str,
         listener: Listener,
-        namesrv: str,
+        namesrv: str = "",
         config: PopConfig | None = None,
-        *,
-        events: EventStream | None = None,
+        **more: Any,
     ) -> None:
         config = config or PopConfig()
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix=f"storescope-{group}")
-        self.asynchronous = PopConsumer(group, listener, namesrv, config, events=events, executor=self._pool)
+        self.asynchronous = PopConsumer(group, listener, namesrv, config, executor=self._pool, **more)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -325,13 +323,11 @@ class BlockingLitePullConsumer(_Blocking):
     def __init__(
         self,
         group: str,
-        namesrv: str,
+        namesrv: str = "",
         config: ConsumerConfig | None = None,
-        *,
-        events: EventStream | None = None,
         **more: Any,
     ) -> None:
-        self.asynchronous = LitePullConsumer(group, namesrv, config, events=events, **more)
+        self.asynchronous = LitePullConsumer(group, namesrv, config, **more)
         super().__init__(self.asynchronous)
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
@@ -371,8 +367,8 @@ class BlockingLitePullConsumer(_Blocking):
 class BlockingPullConsumer(_Blocking):
     """See :class:`engine.client.pulling.PullConsumer`."""
 
-    def __init__(self, group: str, namesrv: str, *, events: EventStream | None = None) -> None:
-        self.asynchronous = PullConsumer(group, namesrv, events=events)
+    def __init__(self, group: str, namesrv: str = "", **more: Any) -> None:
+        self.asynchronous = PullConsumer(group, namesrv, **more)
         super().__init__(self.asynchronous)
 
     def queues(self, topic: str) -> tuple[MessageQueue, ...]:

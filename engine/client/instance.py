@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from engine.client.routes import MASTER, NotUnderstood, TopicRoute, read_route
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
+from engine.remoting.signing import sign
 
 LANGUAGE = "PYTHON"
 GET_ROUTEINFO_BY_TOPIC, HEART_BEAT, UNREGISTER_CLIENT = 105, 34, 35
@@ -60,10 +62,19 @@ class ClientPart(Protocol):
 class ClientInstance:
     """A client: ``namesrv`` are addresses with ``;`` between. Parts that share it have one id before the brokers.
 
-    ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given.
+    ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given. ``account`` is an access key and
+    its secret, with which each request is signed; with ``tls`` all servers are spoken to by TLS.
     """
 
-    def __init__(self, namesrv: str, *, client_id: str | None = None, events: EventStream | None = None) -> None:
+    def __init__(
+        self,
+        namesrv: str,
+        *,
+        client_id: str | None = None,
+        events: EventStream | None = None,
+        account: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.name_servers = [one.strip() for one in namesrv.split(";") if one.strip()]
         if not self.name_servers:
             raise ClientError("no name server address: expected HOST:PORT, more of them with ; between")
@@ -72,6 +83,8 @@ class ClientInstance:
         self.events = events or EventStream()
         self.replies: dict[str, asyncio.Future[Command]] = {}
         """Requests of producers that wait for a reply, by correlation id."""
+        self._account = account
+        self._tls = tls
         self._parts: list[ClientPart] = []
         self._connections: dict[str, Connection] = {}
         self._gates: dict[str, asyncio.Lock] = {}
@@ -178,7 +191,7 @@ class ClientInstance:
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
                     raise ConnectionError(f"{address!r} is no address: expected HOST:PORT")
-                known = await connect(host.strip("[]"), int(port), self._asked)
+                known = await connect(host.strip("[]"), int(port), self._asked, tls=self._tls)
                 self._connections[address] = known
                 try:
                     self._still_runs()
@@ -193,7 +206,7 @@ class ClientInstance:
 
     async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
         """The answer of a server, whatever its code. Raises ``OSError``, ``TimeoutError``."""
-        request.language = LANGUAGE
+        self._stamp(request)
         known = self._connections.get(address)
         if known is None or known.closed.is_set():
             async with asyncio.timeout(patience):
@@ -211,8 +224,19 @@ class ClientInstance:
 
     async def tell(self, address: str, code: int, fields: Mapping[str, object], body: bytes = b"") -> None:
         """A one-way request: nobody says whether it came. Raises ``OSError``, ``TimeoutError``."""
-        connection = await self.connection(address)
-        connection.send(Command(code, spelled(fields), body, flag=ONE_WAY, opaque=0, language=LANGUAGE))
+        self.write(await self.connection(address), Command(code, spelled(fields), body))
+
+    def write(self, connection: Connection, request: Command) -> None:
+        """Send a request over a connection, and want no answer."""
+        self._stamp(request)
+        request.flag |= ONE_WAY
+        connection.send(request)
+
+    def _stamp(self, request: Command) -> None:
+        """Whose request it is."""
+        request.language = LANGUAGE
+        if self._account is not None:
+            sign(request, *self._account)
 
     # Routes
 

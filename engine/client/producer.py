@@ -47,7 +47,7 @@ from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.remoting.connection import Connection
-from engine.remoting.frame import ONE_WAY, Command
+from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
 
 SEND_MESSAGE_V2, SEND_BATCH_MESSAGE, SEND_REPLY_MESSAGE_V2 = 310, 320, 325
@@ -302,10 +302,8 @@ class Producer:
         begun = _now()
         for hook in self._hooks:
             hook.before(first, chosen)
-        request = self._request(message, encoded, chosen)
-        request.flag = ONE_WAY
         connection = await self.instance.connection(self.instance.address(chosen.broker))
-        connection.send(request)
+        self.instance.write(connection, self._request(message, encoded, chosen))
         self._told(first, chosen, None, None)
         if self.events.wanted:
             self._saw_sent(SendResult("ONE_WAY", chosen, -1, first.msg_id, ""), first, encoded, 1, begun)
@@ -452,7 +450,7 @@ class Producer:
         elif first.topic.startswith(RETRY):
             fields["j"] = first.properties.get(RECONSUME_TIME, "0")
             fields["l"] = first.properties.get(MAX_RECONSUME_TIMES, "16")
-        return Command(code, fields, encoded.body, language="PYTHON")
+        return Command(code, fields, encoded.body)
 
     async def _try(
         self,
@@ -515,7 +513,7 @@ class Producer:
     async def _end_transaction(self, address: str, fields: Mapping[str, object], words: str) -> None:
         connection = await self.instance.connection(address)
         told = f"executeLocalTransactionBranch exception: {words}" if words else None
-        connection.send(Command(END_TRANSACTION, spelled(fields), remark=told, flag=ONE_WAY, language="PYTHON"))
+        self.instance.write(connection, Command(END_TRANSACTION, spelled(fields), remark=told))
 
     async def _checked(self, request: Command, connection: Connection) -> None:
         assert self._listener is not None
@@ -533,7 +531,7 @@ class Producer:
             "bname": request.fields.get("bname"),
         }  # fmt: skip
         told = f"checkLocalTransactionState Exception: {words}" if words else None
-        connection.send(Command(END_TRANSACTION, spelled(fields), remark=told, flag=ONE_WAY, language="PYTHON"))
+        self.instance.write(connection, Command(END_TRANSACTION, spelled(fields), remark=told))
         self._saw_transaction(message.topic, message.msg_id, state, checked=True)
 
     # Requests that are replied to, and recall

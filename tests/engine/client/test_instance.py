@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 
 import pytest
 from brokers import run
+from certificates import tls_properties
 from clients_beside import served, until
 
-from engine.client.errors import BrokerRefused, NoRoute, NotRunning
+from engine.broker.access import Access
+from engine.client.consumer import Consumer
+from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.errors import BrokerRefused, NoRoute, NotRunning, NotSent
 from engine.client.instance import ClientInstance, Pace, spelled
 from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.remoting.connection import Server, bind, port_of
 from engine.remoting.frame import Command, answer_to
+from engine.remoting.tls import read_tls
 
 
 def test_a_name_server_that_is_gone_is_passed_over(tmp_path: Path) -> None:
@@ -93,5 +99,61 @@ def test_a_pace_holds_back_until_it_may_go_on() -> None:
         assert not waiting.done()
         pace.resume()
         await waiting
+
+    run(what)
+
+
+ACL = """\
+accounts:
+- accessKey: someuser
+  secretKey: 12345678
+  defaultTopicPerm: PUB|SUB
+  defaultGroupPerm: PUB|SUB
+"""
+
+
+@pytest.mark.parametrize("secret", ["12345678", "wrong"])
+def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> None:
+    (tmp_path / "plain_acl.yml").write_text(ACL)
+
+    async def what() -> None:
+        async with served(tmp_path / "store") as beside:
+            beside.server.broker.access = Access(tmp_path / "plain_acl.yml", "5.3", "DefaultCluster")
+            client = ClientInstance(beside.namesrv, account=("someuser", secret))
+            seen: list[bytes] = []
+            consumer = Consumer(
+                "readers", lambda got, _: seen.extend(one.body for one in got),
+                config=ConsumerConfig(start=FROM_FIRST), instance=client,
+            )  # fmt: skip
+            consumer.subscribe("T")
+            async with Producer("senders", instance=client) as producer, consumer:
+                if secret == "wrong":
+                    with pytest.raises((BrokerRefused, NotSent)):
+                        await producer.send(Message("T", b"x"))
+                    return
+                assert (await producer.send(Message("T", b"x"))).is_ok
+                await producer.send_one_way(Message("T", b"y"))
+                await until(lambda: sorted(seen) == [b"x", b"y"])
+
+    run(what)
+
+
+def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
+    tls, _ = read_tls(tls_properties(tmp_path, "enforcing"))
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+
+    async def what() -> None:
+        server = Server(lambda request, _: answer_to(request, body=bytes(request.body)), None, tls)
+        with bind("127.0.0.1", 0) as bound:
+            await server.listen(bound)
+            address = f"127.0.0.1:{port_of(bound)}"
+            secret, plain = ClientInstance(address, tls=trusting), ClientInstance(address)
+            assert bytes((await secret.call(address, 34, {}, b"told")).body) == b"told"
+            with pytest.raises((OSError, TimeoutError)):
+                await plain.call(address, 34, {}, patience=1.0)
+            for client in (secret, plain):
+                await client.kill()
+            await server.close()
 
     run(what)
