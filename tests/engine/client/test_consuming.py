@@ -11,10 +11,11 @@ from brokers import run
 from clients_beside import Served, served, until
 
 from engine.broker.config import BrokerConfig
+from engine.broker.serving import serving_store
 from engine.client.allocation import AveragelyByCircle
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, FROM_LAST, FROM_TIME, ConsumerConfig
-from engine.client.errors import BrokerRefused, WrongMessage
+from engine.client.errors import BrokerRefused, ClientError, WrongMessage
 from engine.client.events import (
     Committed,
     OffsetReset,
@@ -30,8 +31,10 @@ from engine.client.events import (
     now_ms,
 )
 from engine.client.messages import Message
-from engine.client.producer import Producer
+from engine.client.producer import Producer, ProducerConfig
 from engine.client.routes import MessageQueue
+from engine.namesrv.server import ListeningNameServer
+from engine.remoting.connection import bind, port_of
 from engine.remoting.frame import ONE_WAY, Command
 from engine.remoting.subscriptions import SQL92
 
@@ -318,3 +321,57 @@ def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
         ConsumerConfig(**wrong)
     with pytest.raises(WrongMessage):
         Consumer("readers", lambda *_: None, "127.0.0.1:1").subscribe("Orders", "*", "JSON")
+
+
+def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
+    """Connections end, locks and members are forgotten there: messages come all the same, in order too."""
+
+    async def what() -> None:
+        with bind("127.0.0.1", 0) as free:
+            port = port_of(free)
+        plain: list = []
+        ordered: list = []
+        async with ListeningNameServer(port=0) as names:
+
+            def serving():
+                return serving_store(tmp_path / "store", QUICK_BROKER, name_servers=[names.address], port=port)
+
+            async with Producer("senders", names.address, ProducerConfig(send_timeout=20.0, retries=30)) as producer:
+                one = Consumer("plain", lambda got, _: plain.extend(got), names.address, FIRST)
+                other = Consumer(
+                    "ordered", lambda got, _: ordered.extend(got), names.address,
+                    ConsumerConfig(start=FROM_FIRST, orderly=True),
+                )  # fmt: skip
+                for consumer in (one, other):
+                    consumer.subscribe("Orders")
+                async with serving():
+                    await producer.send(Message("Orders", b"0"))
+                    await one.start()
+                    await other.start()
+                    await until(lambda: len(plain) == len(ordered) == 1)
+                    await one.commit()
+                    await other.commit()
+                async with serving():
+                    for number in range(1, 9):
+                        await sent_at_last(producer, Message("Orders", b"%d" % number))
+                    await until(lambda: len({message.body for message in plain}) == 9, 40)
+                    await until(lambda: len({message.body for message in ordered}) == 9, 40)
+                    await one.stop()
+                    await other.stop()
+
+    run(what)
+
+
+QUICK_BROKER = BrokerConfig(registration_ms=10_000)
+
+
+async def sent_at_last(producer: Producer, message: Message) -> None:
+    """Until a broker is there again and known."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await producer.send(message)
+            except ClientError:
+                await asyncio.sleep(0.1)
+            else:
+                return
