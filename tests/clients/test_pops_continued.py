@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -68,6 +69,27 @@ async def real_client(said: dict[str, str]) -> Asking:
     return client
 
 
+async def in_hand(client: Asking) -> None:
+    """Two of three messages are in the hands of an orderly group, and the first of them is done with."""
+    for body in BODIES[:3]:
+        assert (await client.send("Orders", body)).code == 0
+    answer = await pop(
+        client, order=True, attemptId="a", maxMsgNums=2, invisibleTime=600_000, pollTime=1_000, queueId=0
+    )
+    assert answer.fields["msgOffsetInfo"] == "0 0 0,1"
+    handle = f"0 {answer.fields['popTime']} 600000 999 0 broker-a 0 0"
+    acked = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0, "offset": 0, "extraInfo": handle}
+    assert (await client.ask(200051, **acked)).code == 0
+
+
+async def assert_in_hand(client: Asking) -> None:
+    """Another attempt gets nothing, the same one gets what is open, and what follows."""
+    asked = {"order": True, "maxMsgNums": 2, "invisibleTime": 600_000, "queueId": 0}
+    assert (await pop(client, **asked, attemptId="b", pollTime=300)).code == 210
+    again = await pop(client, **asked, attemptId="a", pollTime=300)
+    assert (again.fields["msgOffsetInfo"], again.fields["orderCountInfo"]) == ("0 0 1,2", "0 0 0")
+
+
 def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     async def ours() -> None:
         async with asking(tmp_path / "store", BrokerConfig(cluster=CLUSTER)) as client:
@@ -83,6 +105,28 @@ def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path, *options) as said:
         asyncio.run(theirs(said))
+
+
+def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
+    """Of ours with a real broker, and of that one with ours."""
+
+    async def ours(folder: Path, what: Callable[[Asking], Awaitable[None]]) -> None:
+        async with asking(folder / "store", BrokerConfig(cluster=CLUSTER)) as client:
+            await what(client)
+
+    async def theirs(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
+        client = await real_client(said)
+        await what(client)
+        client.close()
+
+    for folder, first in ((tmp_path / "ours first", True), (tmp_path / "theirs first", False)):
+        if first:
+            asyncio.run(ours(folder, in_hand))
+        options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+        with real_cluster.real(folder, *options) as said:
+            asyncio.run(theirs(said, assert_in_hand if first else in_hand))
+        if not first:
+            asyncio.run(ours(folder, assert_in_hand))
 
 
 def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
