@@ -95,7 +95,7 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
     born, hold = int(header["bornTime"] or 0) or now, int(header["pollTime"] or 0)
     if now - born - hold > TOO_LATE_MS:
         raise Refused(Answer.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
-    if not config.permission & READ:
+    if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
     most = int(header["maxMsgNums"] or 0)
     if most > codec.MOST_AT_ONCE:

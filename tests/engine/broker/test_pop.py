@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from brokers import asking, run, units
@@ -122,6 +123,21 @@ def test_refusals_are_rocketmqs(tmp_path: Path) -> None:
             client.server.broker.topics.group(GROUP)
             client.server.broker.store.tables.create_group(GROUP, more={"consumeEnable": False})
             assert (await pop(client)).code == 16
+
+    run(told)
+
+
+def test_a_slave_hands_nothing_out(tmp_path: Path) -> None:
+    """It could store no checkpoint: nobody would know of the messages."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await sent(client, b"one")
+            store = client.server.broker.store
+            master, store.config = store.config, replace(store.config, broker_role="SLAVE")
+            answer = await pop(client)
+            store.config = master
+            assert (answer.code, answer.remark) == (16, "the broker[127.0.0.1] pop message is forbidden")
 
     run(told)
 
