@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from engine.broker.config import BrokerConfig
 from engine.errors import CannotRead, UsageError
 from engine.remoting.settings import LARGEST_FILE, by_key, key, over, pairs, read_text
 
@@ -38,6 +39,12 @@ def test_values_come_by_their_java_names_and_types():
 def test_a_wrong_value_is_told_with_its_line(text, said):
     with pytest.raises(UsageError, match=said):
         over(Some(), text, "some.conf")
+
+
+def test_a_number_below_zero_is_taken_where_the_usual_one_is():
+    """``defaultPopShareQueueNum=-1`` stands in files of real brokers."""
+    found, unknown = over(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
+    assert (found.pop_share_queues, unknown) == (-1, [])
 
 
 def test_a_file_that_is_not_there_or_too_long(tmp_path):
