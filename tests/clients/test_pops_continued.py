@@ -5,6 +5,9 @@ RocketMQ's did; what was acknowledged before stays done.
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -63,6 +66,15 @@ async def assert_revived(client: Asking) -> None:
     assert again[-1].body == b"5"
 
 
+async def assert_all_come(client: Asking) -> None:
+    """Each at least once: behind a kill offsets are some seconds old, and what was popped may be popped anew."""
+    came: set[bytes] = set()
+    until = time.monotonic() + PATIENCE
+    while not came >= set(BODIES) - {b"0", b"3"} and time.monotonic() < until:
+        came |= {unit.body for unit in popped(await pop(client, pollTime=1_000))}
+    assert came >= set(BODIES) - {b"0", b"3"}
+
+
 async def real_client(said: dict[str, str]) -> Asking:
     client = Asking(SimpleNamespace(address=said["broker"]))  # type: ignore[arg-type]
     await client.open()
@@ -105,6 +117,29 @@ def test_a_real_broker_revives_what_ours_handed_out(tmp_path: Path) -> None:
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     with real_cluster.real(tmp_path, *options) as said:
         asyncio.run(theirs(said))
+
+
+def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"brokerClusterName={CLUSTER}\n")
+    words = ["serve", str(tmp_path / "store"), "--port", "0", "--namesrv-port", "0", "--json", "--config", str(conf)]
+    process = subprocess.Popen([sys.executable, "-m", "engine.cli", *words], stdout=subprocess.PIPE, text=True)
+
+    async def told(said: dict[str, str], what: Callable[[Asking], Awaitable[None]]) -> None:
+        client = await real_client(said)
+        await what(client)
+        client.close()
+
+    try:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        asyncio.run(told(said, left_open))
+    finally:
+        process.kill()
+        process.communicate()
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    with real_cluster.real(tmp_path, *options) as said:
+        asyncio.run(told(said, assert_all_come))
 
 
 def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
