@@ -13,6 +13,8 @@ from engine.message_store import MessageStore
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 
 _PAUSE = 5.0
+_FIRST_PAUSE = 0.2
+"""Seconds before a link is begun again: twice as many each time, up to the longer pause."""
 _SILENCE = 20.0
 """Seconds without a word after which either side takes the other for gone."""
 _FLUSH_EVERY = 0.01
@@ -56,8 +58,9 @@ class Follower:
 
     async def run(self) -> None:
         """Follow until cancelled. Raises :class:`NotAPrefix`, :class:`StoreError` for what cannot be a copy,
-        ``OSError`` of the disk; a link that breaks is begun again after five seconds.
+        ``OSError`` of the disk; a link that breaks is begun again, soon, and every five seconds where nobody answers.
         """
+        pause = _FIRST_PAUSE
         while True:
             try:
                 async with asyncio.timeout(_PAUSE):
@@ -65,6 +68,7 @@ class Follower:
             except (TimeoutError, OSError) as error:
                 self.told(f"no link to {self._at[0]}:{self._at[1]}: {str(error) or 'no answer'}")
             else:
+                pause = _FIRST_PAUSE
                 try:
                     await self._follow(reader, writer)
                 except (ConnectionError, TimeoutError) as error:
@@ -73,7 +77,8 @@ class Follower:
                     writer.close()
                     with contextlib.suppress(OSError):
                         await writer.wait_closed()
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(min(pause, _PAUSE))
+            pause = min(pause * 2, _PAUSE)
 
     async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         store, wanted = self._store, self._wanted()

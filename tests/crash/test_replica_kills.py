@@ -1,0 +1,230 @@
+"""A master and its slave are killed (-9) by chance while clients send, over a link that is slow and is cut: what was
+acknowledged under SYNC_MASTER is in both logs, and both have the same bytes. Five kills, unless ``--replica-kills``
+says more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import filecmp
+import itertools
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from engine.cli.main import main
+from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
+from engine.remoting.connection import Connection, connect
+from engine.remoting.frame import Command
+
+pytestmark = pytest.mark.timeout(3600)
+TOPIC, QUEUES = "Orders", 4
+PATIENCE = 60.0
+SIZES = (
+    "mappedFileSizeCommitLog=65536\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=1000\nmaxIndexNum=4000\n"
+    "maxMessageSize=8192\n"
+)
+MASTER = SIZES + "brokerRole=SYNC_MASTER\ninSyncReplicas=2\nslaveTimeout=1000\n"
+SLAVE = SIZES + "brokerRole=SLAVE\nbrokerId=1\nhaMasterAddress=127.0.0.1:{port}\n"
+SEND = {
+    "producerGroup": "senders", "topic": TOPIC, "defaultTopic": "TBW102", "defaultTopicQueueNums": str(QUEUES),
+    "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "", "reconsumeTimes": "0",
+    "unitMode": "false", "batch": "false",
+}  # fmt: skip
+
+
+class Life:
+    """One process of ``serve`` after the other over one store."""
+
+    def __init__(self, folder: Path, config: str) -> None:
+        folder.mkdir()
+        self.store = folder / "store"
+        (folder / "broker.conf").write_text(config)
+        self._words = [
+            sys.executable, "-m", "engine.cli", "serve", str(self.store), "--config", str(folder / "broker.conf"),
+            "--namesrv-port", "0", "--port", "0", "--no-backup", "--json",
+        ]  # fmt: skip
+        self._said = folder / "said.log"
+        self._process: asyncio.subprocess.Process | None = None
+        self.address = self.ha = ""
+
+    async def begin(self) -> None:
+        with self._said.open("ab") as said:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._words, stdout=asyncio.subprocess.PIPE, stderr=said, env=os.environ
+            )
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        assert line, self.words()
+        told = json.loads(line)
+        self.address, self.ha = told["broker"], told["ha"]
+
+    async def end(self, how: signal.Signals) -> int:
+        assert self._process is not None
+        self.address = self.ha = ""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(how)
+        return await self._process.wait()
+
+    def words(self) -> str:
+        return self._said.read_text("utf-8")[-3000:]
+
+
+class Link:
+    """Between a slave and whatever master there is: slow while ``slow``, and cut by :meth:`cut`."""
+
+    def __init__(self, master: Life) -> None:
+        self._master = master
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.slow = False
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            host, _, port = self._master.ha.rpartition(":")
+            there, back = await asyncio.open_connection(host, int(port or 1))
+            self._writers.add(back)
+            await asyncio.gather(self._carry(reader, back), self._carry(there, writer))
+            self._writers.discard(back)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            self._writers.discard(writer)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(700 if self.slow else 1 << 16):
+                writer.write(data)
+                await writer.drain()
+                if self.slow:
+                    await asyncio.sleep(0.005)
+        finally:
+            writer.close()
+
+    def cut(self) -> None:
+        for writer in list(self._writers):
+            writer.transport.abort()
+
+
+@contextlib.asynccontextmanager
+async def linked(master: Life) -> AsyncIterator[tuple[Link, int]]:
+    link = Link(master)
+    server = await asyncio.start_server(link.accept, "127.0.0.1", 0)
+    try:
+        yield link, server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        link.cut()
+        await server.wait_closed()
+
+
+@dataclass
+class Account:
+    """What senders were told: messages that a slave has, too, and those that only the master had in time."""
+
+    master: Life
+    acknowledged: set[tuple[int, int]] = field(default_factory=set)
+    stored: set[tuple[int, int]] = field(default_factory=set)
+    sending: bool = True
+
+
+async def opened(account: Account) -> Connection:
+    while True:
+        host, _, port = account.master.address.rpartition(":")
+        try:
+            return await connect(host, int(port or 1))
+        except (OSError, TimeoutError, ValueError):
+            await asyncio.sleep(0.05)
+
+
+async def send(account: Account, queue: int) -> None:
+    """One by one; each once more where nobody answered."""
+    connection = await opened(account)
+    for number in itertools.count():
+        if not account.sending:
+            break
+        body = b"%d " % number + bytes(number * 37 % 1500)
+        with contextlib.suppress(OSError, TimeoutError):
+            answer = await connection.ask(Command(10, {**SEND, "queueId": str(queue)}, body=body, version=477), 10)
+            assert answer.code in (0, 12), answer
+            (account.acknowledged if answer.code == 0 else account.stored).add((queue, number))
+            continue
+        connection.close()
+        connection = await opened(account)
+    connection.close()
+
+
+def same(master: Path, slave: Path) -> bool:
+    """The slave has every file of the master, byte for byte, and no other."""
+    names = [sorted(file.name for file in (one / "commitlog").iterdir()) for one in (master, slave)]
+    return names[0] == names[1] and all(
+        filecmp.cmp(master / "commitlog" / name, slave / "commitlog" / name, shallow=False) for name in names[0]
+    )
+
+
+async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Life]:
+    chance = random.Random(seed)
+    master = Life(folder / "master", MASTER)
+    account = Account(master)
+    async with linked(master) as (link, port):
+        slave = Life(folder / "slave", SLAVE.format(port=port))
+        try:
+            await master.begin()
+            await slave.begin()
+            senders = [asyncio.create_task(send(account, queue)) for queue in range(QUEUES)]
+            for _ in range(kills):
+                before = len(account.acknowledged)
+                async with asyncio.timeout(PATIENCE):
+                    while len(account.acknowledged) < before + 20:
+                        await asyncio.sleep(0.02)
+                link.slow = chance.random() < 0.4
+                await asyncio.sleep(chance.uniform(0.1, 0.8))
+                if chance.random() < 0.4:
+                    link.cut()
+                    await asyncio.sleep(chance.uniform(0, 0.5))
+                struck = chance.choice([[master], [slave], [master, slave], [slave, master]])
+                for life in struck:
+                    assert await life.end(signal.SIGKILL) == -signal.SIGKILL, life.words()
+                for life in chance.sample(struck, len(struck)):
+                    await asyncio.sleep(chance.uniform(0, 0.3))
+                    await life.begin()
+                link.slow = False
+            account.sending = False
+            await asyncio.gather(*senders)
+            async with asyncio.timeout(PATIENCE):
+                while not same(master.store, slave.store):
+                    await asyncio.sleep(0.2)
+            for life in (master, slave):
+                assert await life.end(signal.SIGINT) == 0, life.words()
+        except BaseException:
+            for life in (master, slave):
+                with contextlib.suppress(Exception):
+                    await life.end(signal.SIGKILL)
+            raise
+    return account, master, slave
+
+
+def test_master_and_slave_have_what_was_acknowledged_and_the_same_bytes(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    kills, seed = request.config.getoption("--replica-kills"), request.config.getoption("--kill-first")
+    account, master, slave = asyncio.run(rounds(tmp_path, kills, seed))
+    assert len(account.acknowledged) >= 20 * kills
+    assert same(master.store, slave.store)
+    assert len(list((slave.store / "commitlog").iterdir())) >= 3
+    for life in (master, slave):
+        with open_store(life.store) as snapshot:
+            units = [item for item in snapshot.log.walk() if isinstance(item, Unit) and item.topic == TOPIC]
+        stored = {(unit.queue_id, int(unit.body.split(b" ")[0])) for unit in units}
+        assert account.acknowledged | account.stored <= stored
+        assert main(["check", str(life.store)]) == 0
