@@ -83,3 +83,11 @@ def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
 def open_given(args: argparse.Namespace) -> StoreSnapshot:
     """The store that the command names, opened read-only."""
     return open_store(args.store, read_config(args))
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """An address as arguments give it. Raises :class:`UsageError`."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise UsageError(f"expected HOST:PORT, found {text!r}")
+    return host.strip("[]"), int(port)

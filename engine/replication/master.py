@@ -14,7 +14,7 @@ from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
 from engine.store.config_tables import ConfigTables
 
-GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO = 26, 28
+GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO, GET_BROKER_HA_STATUS = 26, 28, 907
 TABLES = (21, 43, 45, 201)
 """Topics, consumer offsets, delay offsets, groups."""
 _PATIENCE = 5.0
@@ -49,6 +49,37 @@ class MasterTables:
     groups: dict[str, dict[str, Any]]
     offsets: list[ConsumerOffset]
     delays: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SlavePosition:
+    """A slave as its master sees it, in offsets of the log: ``wrote`` is the master's own end, ``sent`` what went
+    to the slave, ``acknowledged`` what it says it has. ``peer`` is its address.
+    """
+
+    peer: str
+    wrote: int
+    sent: int
+    acknowledged: int
+
+    @property
+    def behind(self) -> int:
+        """Bytes that the master has and the slave has not said it has."""
+        return max(self.wrote - self.acknowledged, 0)
+
+
+async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
+    """Who follows the broker at a port of its own; None where it does not say so (it knows no 907: before 5.x)."""
+    try:
+        (body,) = await _ask(host, port, GET_BROKER_HA_STATUS)
+        told = parse(body).value
+        end = int(told["masterCommitLogMaxOffset"])
+        return tuple(
+            SlavePosition(str(one["addr"]), end, int(one["transferFromWhere"]), int(one["slaveAckOffset"]))
+            for one in told["haConnectionInfo"]
+        )
+    except (OSError, TimeoutError, ValueError, KeyError, TypeError):
+        return None
 
 
 async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:

@@ -168,6 +168,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         ),
         "checkpoint": dict,
     },
+    "slave": {"peer": str, "wrote": NUMBER, "sent": NUMBER, "acknowledged": NUMBER, "behind": NUMBER},
     "groupProgress": {
         "group": str,
         "topic": str,

@@ -1,14 +1,19 @@
-"""``positions``: every position that files tell, and for each that they cannot tell, why."""
+"""``positions``: every position that files tell, and for each that they cannot tell, why; of the broker that has the
+store open, who follows its log, and how far.
+"""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 from typing import Any
 
-from engine.cli.options import common, open_given
+from engine.cli.options import common, host_and_port, open_given
 from engine.cli.output import Column, Output
+from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.positions import positions
+from engine.replication.master import SlavePosition, ask_slaves
 
 _COLUMNS = (
     Column("Position", "name"),
@@ -21,17 +26,39 @@ _COLUMNS = (
 def register(commands: Any) -> None:
     parser = commands.add_parser("positions", parents=[common()], help="how far everything came")
     parser.add_argument("store", metavar="STORE")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="that has STORE open: its slaves, too")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         record = records.positions(positions(store))
+    slaves = _slaves(*host_and_port(args.broker)) if args.broker else ()
     if out.as_json:
         out.record(record)
+        for slave in slaves:
+            out.record(slave_record(slave))
         return 0
     rows = {name: value for name, value in record.items() if name not in ("type", "checkpoint")}
     rows |= {f"checkpoint {name}": value for name, value in record["checkpoint"].items()}
     for name, value in rows.items():
         out.record({"name": name, **value, "said": value.get("how") or value.get("why")}, _COLUMNS)
+    for slave in slaves:
+        said = f"{slave.peer}: sent {slave.sent:,}, behind {slave.behind:,}"
+        out.record({"name": "slave", "offset": slave.acknowledged, "said": said}, _COLUMNS)
     return 0
+
+
+def _slaves(host: str, port: int) -> tuple[SlavePosition, ...]:
+    found = asyncio.run(ask_slaves(host, port))
+    if found is None:
+        raise UsageError(f"the broker at {host}:{port} does not say who follows it (brokers of 5.x do, and ours)")
+    return found
+
+
+def slave_record(slave: SlavePosition) -> dict[str, Any]:
+    """A slave on the ruler of its master's log."""
+    return {
+        "type": "slave", "peer": slave.peer, "wrote": slave.wrote, "sent": slave.sent,
+        "acknowledged": slave.acknowledged, "behind": slave.behind,
+    }  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
-from engine.cli.options import common
+from engine.cli.options import common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
 from engine.cli.writing import WriteTarget, find_target, given_config
@@ -39,8 +39,8 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    host, port = _address(args.master)
-    own = _address(args.broker) if args.broker else (host, port - 1)
+    host, port = host_and_port(args.master)
+    own = host_and_port(args.broker) if args.broker else (host, port - 1)
     told = asyncio.run(ask_master(*own))
     target = find_target(args.store, given_config(args, out))
     refuse_empty(args, target.empty_log)
@@ -60,13 +60,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
         asyncio.run(_follow(args, ((host, port), own), replace(target, config=config), told, kept, out))
     kept.say(out)
     return 0
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise UsageError(f"expected HOST:PORT, found {text!r}")
-    return host.strip("[]"), int(port)
 
 
 async def _follow(
