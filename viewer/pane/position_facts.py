@@ -5,11 +5,14 @@ one look off the loop, and words for it; no Qt.
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from dataclasses import dataclass, replace
 
 from engine.codec.message import Unit
 from engine.inspection.positions import Position, Positions, positions
 from engine.inspection.snapshot import StoreSnapshot
+from engine.replication.master import SlavePosition, ask_slaves
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.look.assets import tr, words
 from viewer.look.broken import Broken, missing_in
@@ -19,6 +22,8 @@ from viewer.runtime.live_history import LiveHistory
 from viewer.runtime.position_look import KEYS, Look, gaps_of, known_flushed
 from viewer.widgets.ruler import RulerBand, RulerFlag, RulerGap, RulerView
 
+MOST_SLAVES = 3
+"""Slaves that stand on the ruler."""
 MOST_HEADS = 400
 """Files whose first unit is asked for its time; of more files every n-th is."""
 
@@ -135,8 +140,37 @@ def _row(key: str, position: Position, role: str, wrote: int | None) -> Position
     )  # fmt: skip
 
 
-def ruler_view(seen: Look, plan: RecoveryPlan | None, broken: tuple[Broken, ...] = ()) -> RulerView:
-    """The ruler of one look; with a plan also where recovery would begin and end; ``broken`` is hatched."""
+def slaves_of(store: StoreSnapshot, wrote: int) -> tuple[SlavePosition, ...]:
+    """Who follows the log of a store that a broker has open, as that broker tells; none where nobody does, or nobody
+    tells. The broker is the one that stored the newest message before ``wrote``, asked only at an address of this
+    machine: a store that was copied here names somebody else's.
+    """
+    units = [item for item in store.log.items_before(wrote, 2, crc=False) if isinstance(item, Unit)] if wrote else []
+    host, _, port = units[-1].store_host.rpartition(":") if units else ("", "", "")
+    if store.lock_state != "held" or not _is_here(host):
+        return ()
+    return asyncio.run(ask_slaves(host, int(port))) or ()
+
+
+def _is_here(host: str) -> bool:
+    """Whether an address is one of this machine's."""
+    try:
+        with socket.socket(socket.AF_INET) as one:
+            one.bind((host, 0))
+    except OSError:
+        return False
+    return host not in {"", "0.0.0.0"}  # noqa: S104  what stands for all of them is nobody's
+
+
+def ruler_view(
+    seen: Look,
+    plan: RecoveryPlan | None,
+    broken: tuple[Broken, ...] = (),
+    slaves: tuple[SlavePosition, ...] = (),
+) -> RulerView:
+    """The ruler of one look; with a plan also where recovery would begin and end; ``broken`` is hatched. ``slaves``
+    stand on it, too: what was sent to each, what it has, how far that is behind.
+    """
     found = seen.positions
     wrote = found.wrote.offset or 0
     minimum = found.min.offset or 0
@@ -150,10 +184,18 @@ def ruler_view(seen: Look, plan: RecoveryPlan | None, broken: tuple[Broken, ...]
         flags.append(RulerFlag(tr("recovery starts"), max(plan.start_offset, minimum), "posTime", False))
         if plan.end_offset < wrote:
             flags.append(RulerFlag(tr("recovery ends"), plan.end_offset, "error", True))
+    gaps = list(_gaps(seen, wrote))
+    for slave in slaves[:MOST_SLAVES]:
+        flags.append(RulerFlag(tr("slave has"), slave.acknowledged, "live", False, slave.peer))
+        if slave.sent != slave.acknowledged:
+            flags.append(RulerFlag(tr("sent to slave"), slave.sent, "live", False, slave.peer))
+        if slave.behind:
+            said = tr("slave behind {size}", size=size(slave.behind))
+            gaps.append(RulerGap(slave.acknowledged, slave.wrote, said, False, size(slave.behind)))
     files = missing_in((start, end) for start, end, _ in seen.files)
     hatched = tuple(dict.fromkeys((*files, *broken)))
     return RulerView(
-        seen.files, minimum, wrote, tuple(flags), _bands(seen, minimum, wrote), _gaps(seen, wrote), broken=hatched
+        seen.files, minimum, wrote, tuple(flags), _bands(seen, minimum, wrote), tuple(gaps), broken=hatched
     )
 
 

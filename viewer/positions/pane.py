@@ -14,13 +14,24 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from engine.replication.master import SlavePosition
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.copying import command_copier, table_commands
 from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
-from viewer.pane.position_facts import NAMES, ROLES, TIME_FLAGS, PositionRow, gap_list, look, rows, ruler_view
+from viewer.pane.position_facts import (
+    NAMES,
+    ROLES,
+    TIME_FLAGS,
+    PositionRow,
+    gap_list,
+    look,
+    rows,
+    ruler_view,
+    slaves_of,
+)
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import LiveSide, live_commands
 from viewer.runtime import places
@@ -40,6 +51,8 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
 
+SLAVES_EVERY = 1.0
+"""Seconds from one question to a broker who follows it to the next."""
 MOST_BROKEN = 6
 """Stretches of the log that are not whole, listed beside the ruler."""
 
@@ -71,6 +84,8 @@ class PositionsPane(Pane):
         self._listed: list[PositionRow] = []
         self._plan: RecoveryJob | None = None
         self._looking = False
+        self._slaves: tuple[SlavePosition, ...] = ()
+        self._asked, self._asking = 0.0, False
         self._late = self._parts_live = False
         self._build()
 
@@ -148,6 +163,7 @@ class PositionsPane(Pane):
         super().set_session(session)
         self.over_time.set_session(session)
         self._seen, self._looking = None, False
+        self._slaves, self._asked, self._asking = (), 0.0, False
         self._show_parts(live=False)
         self.ruler.show_view(None)
         self.ruler.fit()
@@ -272,6 +288,23 @@ class PositionsPane(Pane):
             self._show_parts(live=True)
         if self._parts_live and self.over_time.at_end and self.isVisible():
             self.over_time.show(spread=True)
+            self._ask_slaves(session, seen)
+
+    def _ask_slaves(self, session: StoreSession, seen: Look) -> None:
+        """Who follows the log, once a second: the broker that writes it is asked."""
+        wrote, now = seen.positions.wrote.offset, time.monotonic()
+        if self._asking or seen.lab or not wrote or now - self._asked < SLAVES_EVERY:
+            return
+        self._asking, self._asked = True, now
+
+        def done(found: tuple[SlavePosition, ...]) -> None:
+            if session is self.session:
+                self._slaves, self._asking = found, False
+
+        def failed(_error: Exception) -> None:
+            done(())
+
+        session.jobs.read(lambda: slaves_of(session.snapshot, wrote), done, failed)
 
     def _show_live(self, seen: Look) -> None:
         """What stands beside the plots, for the time that they show."""
@@ -344,7 +377,8 @@ class PositionsPane(Pane):
             return
         plan = self._plan.plan if self._plan is not None and not self._parts_live else None
         broken = self.session.broken if self.session is not None else ()
-        self.ruler.show_view(ruler_view(self._seen, plan, broken) if self._seen.files else None)
+        slaves = self._slaves if self._parts_live and self.over_time.at_end else ()
+        self.ruler.show_view(ruler_view(self._seen, plan, broken, slaves) if self._seen.files else None)
         if self.over_time.ready and not self._parts_live:
             draw_positions(self.plot, self._seen)
             draw_gaps(self.gaps, self._seen)

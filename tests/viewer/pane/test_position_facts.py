@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 from panes import on_store
 
+from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_beside
+from engine.codec.encode import Message
 from engine.inspection.positions import positions
-from viewer.pane.position_facts import gap_list, look, rows, ruler_view
+from engine.inspection.snapshot import open_store
+from engine.replication.master import SlavePosition
+from engine.replication.source import Slave
+from viewer.pane.position_facts import gap_list, look, rows, ruler_view, slaves_of
 from viewer.positions.pane import PositionsPane
 
 
@@ -48,3 +54,36 @@ def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
         assert "whole store" in pane._plan_words.text()
 
     on_store(qapp, PositionsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)
+
+
+@pytest.mark.golden
+def test_slaves_stand_on_their_masters_ruler(golden) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        seen = look(store, 0)
+        end = seen.positions.wrote.offset
+        one, two = SlavePosition("127.0.0.1:5", end, end, end), SlavePosition("127.0.0.1:6", end, end - 100, end - 2048)
+        view = ruler_view(seen, None, slaves=(one, two))
+        stands = [(flag.name, flag.offset, flag.note) for flag in view.flags if "slave" in flag.name]
+        assert stands == [
+            ("slave has", end, "127.0.0.1:5"),
+            ("slave has", end - 2048, "127.0.0.1:6"),
+            ("sent to slave", end - 100, "127.0.0.1:6"),
+        ]
+        assert [(gap.start, gap.end) for gap in view.gaps if "slave" in gap.words] == [(end - 2048, end)]
+        assert slaves_of(store, end) == (), "nobody has it open"
+
+
+def test_the_broker_that_has_the_store_open_is_asked_who_follows_it(tmp_path, monkeypatch) -> None:
+    made = ListeningBroker.__aenter__
+
+    async def with_a_slave(self: ListeningBroker) -> ListeningBroker:
+        self.broker.followers = lambda: [Slave("127.0.0.1:5", sent=7, acknowledged=5)]
+        assert self.broker.store.put_message(Message("Orders", b"x")).ok
+        return await made(self)
+
+    monkeypatch.setattr(ListeningBroker, "__aenter__", with_a_slave)
+    with serving_beside(tmp_path), open_store(tmp_path) as store:
+        end = positions(store).wrote.offset
+        assert slaves_of(store, end) == (SlavePosition("127.0.0.1:5", end, 7, 5),)
+        monkeypatch.setattr("viewer.pane.position_facts._is_here", lambda _: False)
+        assert slaves_of(store, end) == (), "a message of another machine's broker"

@@ -8,6 +8,8 @@ import shutil
 import pytest
 from panes import on_store, settled
 
+from engine.replication.master import SlavePosition
+from viewer.positions import pane as module
 from viewer.positions.pane import PositionsPane
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -62,8 +64,12 @@ async def looked_at(session) -> None:
 
 
 @pytest.mark.golden
-def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> None:
-    """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds."""
+def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkeypatch) -> None:
+    """The last units are zeroed and come back: each look is a sample, and the plots turn to the last seconds. Who
+    follows its log stands on the ruler.
+    """
+    slave = SlavePosition("127.0.0.1:5", 9000, 8000, 7000)
+    monkeypatch.setattr(module, "slaves_of", lambda _store, _wrote: (slave,))
     store = tmp_path / "store"
     shutil.copytree(golden("clean-5.3.3"), store)
     file = sorted(next(store.rglob("commitlog")).iterdir())[-1]
@@ -86,6 +92,12 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path) -> Non
             ends.append(pane._seen.positions.wrote.offset)
         assert ends == sorted(set(ends))
         await settled(session.jobs)
+        await looked_at(session)
+        for _ in range(500):
+            if "slave has" in [flag.name for flag in pane.ruler._view.flags]:
+                break
+            await asyncio.sleep(0.02)
+        assert {("slave has", 7000), ("sent to slave", 8000)} <= {(f.name, f.offset) for f in pane.ruler._view.flags}
         assert not pane._live.isHidden()
         assert pane.over_time.bar.isVisible()
         for _ in range(500):
