@@ -1,8 +1,13 @@
 """One Spark session for all tests of a process."""
 
+import json
+
 import pytest
 
+from engine.cli.main import main
 from engine.pipeline import session
+
+LOCAL = ("--master", "local[2]", "--json")
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +22,16 @@ def spark(tmp_path_factory):
     }
     yield session.start("local[2]", log_file=folder / "spark.log", memory="1g", settings=settings)
     session.stop()
+
+
+@pytest.fixture
+def pipeline(spark, capsys, tmp_path):
+    """``pipeline("stats", STORE, code=0)``: the records of a job as a command, and what it said."""
+
+    def run(*words, code=0):
+        capsys.readouterr()
+        assert main(["pipeline", *map(str, words), *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
+        said = capsys.readouterr()
+        return [json.loads(line) for line in said.out.splitlines()], said.err
+
+    return run

@@ -13,35 +13,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from told_units import store_of, units_of
 
 from engine.cli.main import main
-from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
-from engine.inspection.where.evidence import where
 from engine.pipeline import java, session, stats
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 LOCAL = ("--master", "local[2]", "--json")
-
-
-@pytest.fixture
-def pipeline(spark, capsys, tmp_path):
-    def run(*words, code=0):
-        capsys.readouterr()
-        assert main(["pipeline", *map(str, words), *LOCAL, "--log-file", str(tmp_path / "spark.log")]) == code
-        said = capsys.readouterr()
-        return [json.loads(line) for line in said.out.splitlines()], said.err
-
-    return run
-
-
-def store_of(folder):
-    return next(path.parent for path in sorted(folder.rglob("commitlog")))
-
-
-def units_of(folder):
-    with open_store(folder) as store:
-        return [item for item in store.units() if isinstance(item, Unit)]
 
 
 def read_with_other_programs(folder, kind):
@@ -64,25 +43,6 @@ def read_with_other_programs(folder, kind):
                     row |= {"physicalOffset": int(row["physicalOffset"]), "keys": row["keys"].split()}
                     row |= {"properties": json.loads(row["properties"])}
                 yield row
-
-
-def test_stats_say_what_the_log_holds_and_how_the_job_went(pipeline, golden):
-    folder = store_of(golden("broker-orders"))
-    units = units_of(folder)
-    rows, _ = pipeline("stats", folder, "--split-bytes", "300_000", "--by", "topic,key")
-    total = next(row for row in rows if row["type"] == "stats")
-    assert (total["messages"], total["unitBytes"]) == (len(units), sum(unit.size for unit in units))
-    topics = {row["topic"]: row["messages"] for row in rows if row["type"] == "statsTopic"}
-    assert topics == {name: sum(u.topic == name for u in units) for name in {u.topic for u in units}}
-    summary = rows[-1]
-    assert summary["type"] == "jobSummary"
-    assert summary["units"] == len(units)
-    assert summary["splits"] >= 4
-    assert summary["tasks"] >= 1
-    assert summary["triedAgain"] == 0
-    for progress in (row for row in rows if row["type"] == "progress"):
-        assert progress["step"] == "counting"
-        assert progress["tasks"] >= progress["done"]
 
 
 @pytest.mark.parametrize(
@@ -139,40 +99,6 @@ def test_a_masked_export_tells_nothing_and_cannot_be_imported(pipeline, golden, 
     assert str(folder) not in (tmp_path / "rows" / "_storescope.json").read_text() + text
     assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 2
     assert "masked" in capsys.readouterr().err
-
-
-def test_trace_gives_the_verdicts_of_where_over_a_fleet(pipeline, golden, tmp_path):
-    for broker, name in (("a", "broker-retries"), ("b", "broker-transactions")):
-        source = store_of(golden(name))
-        shutil.copytree(source, tmp_path / broker / "store")
-    asked = {}
-    for broker in ("a", "b"):
-        units = units_of(tmp_path / broker / "store")
-        for unit in units[:: len(units) // 12]:
-            for key in [unit.unique_key, *unit.keys[:1]]:
-                if key:
-                    asked.setdefault(key, None)
-    keys = tmp_path / "keys.txt"
-    keys.write_text("".join(f"{key}\n" for key in asked) + "never-there\n")
-    rows, _ = pipeline("trace", tmp_path / "*" / "store", "--keys-file", keys)
-    found = {}
-    for row in rows:
-        if row["type"] == "whereResult":
-            found.setdefault((row["broker"], row["key"]), []).append((row["verdict"], row["physicalOffset"]))
-    assert {verdict for verdict, _ in found.pop(next(key for key in found if key[1] == "never-there"))} == {"neverSeen"}
-    for broker in ("a", "b"):
-        with open_store(tmp_path / broker / "store") as store:
-            store.settle_log_end()
-            for key in asked:
-                known = [(r.verdict, r.physical_offset) for r in where(store, key) if r.topic is not None]
-                assert found.get((broker, key), []) == known, (broker, key)
-    assert rows[-1]["keysMissing"] == 1
-    assert len({verdict for listed in found.values() for verdict, _ in listed}) >= 3
-
-
-def test_a_key_that_is_nowhere_ends_with_1(pipeline, golden):
-    rows, _ = pipeline("trace", store_of(golden("lmq-5.3.3")), "--key", "nowhere", code=1)
-    assert [row["verdict"] for row in rows if row["type"] == "whereResult"] == ["neverSeen"]
 
 
 @pytest.mark.parametrize(

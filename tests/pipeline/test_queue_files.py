@@ -1,0 +1,51 @@
+"""Consume queues as a plan sees them: files, and ends as a broker would keep them."""
+
+from __future__ import annotations
+
+import pytest
+from broken_stores import zero_log_from
+from made_stores import MadeStore
+
+from engine.inspection import open_store
+from engine.pipeline.files import find_stores
+from engine.pipeline.queue_files import bounded, list_queues, newest, raw_end
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for number in range(60):
+        made.put(("Orders", "Paid")[number % 3 == 0], number % 2)
+    return made
+
+
+def place(root):
+    (found,) = find_stores([str(root)])
+    return found
+
+
+def test_every_queue_with_its_files_in_order(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    (root / "consumequeue" / "notes.txt").write_text("mine")
+    queues = list(list_queues(place(root)))
+    assert sorted((queue.topic, queue.queue_id) for queue in queues) == [
+        ("Orders", 0), ("Orders", 1), ("Paid", 0), ("Paid", 1),
+    ]  # fmt: skip
+    assert all(file.start == 400 * number for queue in queues for number, file in enumerate(queue.files))
+
+
+def test_ends_are_those_of_the_engine_s_own_reader(made, tmp_path):
+    root = made.write(tmp_path / "s")
+    zero_log_from(root, made.units[50].offset)
+    unread = []
+    found = {(queue.topic, queue.queue_id): queue for queue in bounded(place(root), lambda _queue: True, unread)}
+    assert unread == []
+    with open_store(root) as store:
+        for (topic, queue_id), queue in found.items():
+            reader = store.queue(topic, queue_id)
+            assert (queue.end, raw_end(queue), newest(queue)) == (reader.valid_end, reader.raw_end, reader.newest())
+
+
+def test_only_wanted_queues_are_bounded(made, tmp_path):
+    found = bounded(place(made.write(tmp_path / "s")), lambda queue: queue.topic == "Paid", [])
+    assert {queue.topic for queue in found} == {"Paid"}
