@@ -114,6 +114,16 @@ class ListeningBroker:
             self.broker.sends.putter.shutdown()
         await asyncio.to_thread(self._loading.__exit__, None, None, None)
 
+    @property
+    def connections(self) -> int:
+        """How many stand."""
+        return len(self._server.connections)
+
+    def cut(self) -> None:
+        """End every connection; it goes on accepting."""
+        for connection in list(self._server.connections):
+            connection.close()
+
     def _answer(self, request: Command, connection: Connection) -> Command | None:
         return processors.answer(self.broker, request, connection)
 

@@ -20,7 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine import frames
 from engine.codec.encode import Message
@@ -44,6 +44,9 @@ from engine.store.put.message import PutMessageResult, PutMessageStatus
 from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.plan import RecoveryPlan
+
+if TYPE_CHECKING:
+    from engine.lab.serving import LabServing, ServingState
 
 BEHIND: Final = 5
 """How far a lab stands back (nice) where the window that shows it wants the processor too."""
@@ -83,6 +86,7 @@ class Lab:
         self._acknowledged = Acknowledged()
         self._ended_loads: list[Acknowledged] = []
         self._watches: dict[str, Watch] = {}
+        self._serving: LabServing | None = None
         self.plugged = False
         self._lock = threading.Lock()
 
@@ -106,7 +110,8 @@ class Lab:
         return self._opened(Path(path), is_lab=False)
 
     def close(self) -> None:
-        """End the load, and the store in order. A second call does nothing."""
+        """End the load and the serving, and the store in order. A second call does nothing."""
+        self.stop_serving()
         with self._lock:
             store, self._store = self._store, None
             lab, self._lab = self._lab, None
@@ -127,6 +132,8 @@ class Lab:
 
     def pull_the_plug(self, seed: int, keep: float | None) -> PlugReport:
         """End as a power loss would; nothing is asked of this process afterwards."""
+        if self._lab is not None:
+            self.stop_serving()
         with self._lock:
             lab, load = self._lab, self._load
             if lab is None:
@@ -199,6 +206,41 @@ class Lab:
     def counts(self) -> LoadCounts:
         """What the load has done so far."""
         return self._load.counts() if self._load is not None else LoadCounts()
+
+    # -- serving
+
+    def serve(self, port: int, namesrv_port: int) -> ServingState:
+        """A name server and a broker over the store, for any client. Raises ``CannotRead`` where a port is taken."""
+        from engine.lab.serving import LabServing
+
+        if self._serving is not None:
+            raise UsageError("the store is served already")
+        self._serving = LabServing(self._open, port, namesrv_port)
+        return self._serving.state()
+
+    def stop_serving(self) -> None:
+        """Serve no more; the store stays open. A second call does nothing."""
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            serving.stop()
+
+    def serving(self) -> ServingState | None:
+        """How the serving stands; None where nothing is served."""
+        return self._serving.state() if self._serving is not None else None
+
+    def cut_connections(self) -> None:
+        """End every connection of a client."""
+        if self._serving is not None:
+            self._serving.cut()
+
+    def record_requests(self, on: bool) -> None:
+        """Keep the frames that come from now on, or none any more."""
+        if self._serving is not None:
+            self._serving.record(on)
+
+    def requests(self, since: int) -> tuple[int, int, bytes]:
+        """Frames from number ``since`` on; see :meth:`LabServing.frames`."""
+        return self._serving.frames(since) if self._serving is not None else (since, since, b"")
 
     # -- services by hand
 

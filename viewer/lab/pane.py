@@ -17,11 +17,12 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from engine.codec.message import MIN_UNIT_SIZE, parts
-from engine.errors import CorruptUnit
+from engine.errors import CorruptUnit, StoreError
 from viewer.lab.fed import FedPanel, RightColumn
 from viewer.lab.load import LoadPanel
 from viewer.lab.plug import PlugPanel
 from viewer.lab.put import PutPanel
+from viewer.lab.serve import ServePanel
 from viewer.lab.services import ServicesPanel
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
@@ -29,6 +30,7 @@ from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.copying import table_commands
+from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
 from viewer.widgets.basics import (
     Button,
@@ -47,12 +49,12 @@ from viewer.widgets.basics import (
 from viewer.widgets.hex_pages import hex_fields
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample
     from viewer.lab.compare import TwoWays
     from viewer.runtime.lab_session import LabSession, PutDone
-    from viewer.runtime.places import Place
     from viewer.runtime.store_session import StoreSession
 
 LEFT, RIGHT = 384, 384
@@ -103,7 +105,17 @@ class LabPane(Pane):
         self.fed = FedPanel()
         self._right = RightColumn(self.services, self.fed)
         top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
-        right = splitter(True, (top, 460), (self.plug, 500))
+        self.serve = ServePanel()
+        self.deck = WordTabs("lab.deck", (("plug", tr("Pull the plug")), ("serve", tr("Serve"))))
+        self._lower = QStackedWidget()
+        self.deck.chosen.connect(lambda key: self._lower.setCurrentIndex(int(key == "serve")))
+        self._lower.addWidget(self.plug)
+        self._lower.addWidget(self.serve)
+        tabs = Paper("pane", ("bottom",))
+        tabs_box = QVBoxLayout(tabs)
+        tabs_box.setContentsMargins(0, 0, 0, 1)
+        tabs_box.addWidget(row(self.deck, None, margins=(14, 2, 12, 2)))
+        right = splitter(True, (top, 460), (stacked(tabs, self._lower, room=1), 500))
         right.setMinimumWidth(px(420))
         self._lab = splitter(False, (self._left, LEFT), (right, 1144))
         for parts_ in (self._top, self._lab):
@@ -165,6 +177,12 @@ class LabPane(Pane):
         self.plug.plugAsked.connect(self.plugAsked)
         self.plug.recoverAsked.connect(self.recoverAsked)
         self.plug.againAsked.connect(self.recoverAgainAsked)
+        self.serve.serveAsked.connect(lambda port, names: self._ask(lambda lab: self._serve_now(lab, port, names)))
+        self.serve.stopAsked.connect(lambda: self._ask(lambda lab: lab.stop_serving()))
+        self.serve.cutAsked.connect(lambda: self._ask(lambda lab: lab.cut_connections()))
+        self.serve.requestsAsked.connect(
+            lambda text: self.placeRequested.emit(Place("requests", name=REQUESTS_LIVE, part=text))
+        )
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
@@ -179,6 +197,7 @@ class LabPane(Pane):
         lab.plugged.connect(self._plugged)
         lab.failed.connect(self._failed)
         lab.died.connect(self._died)
+        lab.served.connect(self._show_serving)
         self._show_state()
         self._plugged()
         if lab.sample is not None:
@@ -228,6 +247,7 @@ class LabPane(Pane):
     def retheme(self) -> None:
         """Colours, fonts or zoom changed."""
         self.plug.retheme()
+        self.serve.retheme()
         self.resizeEvent(QResizeEvent(self.size(), self.size()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
@@ -316,6 +336,16 @@ class LabPane(Pane):
             return
         lab.begin(self._put_now(lab, form))
 
+    async def _serve_now(self, lab: LabSession, port: int, namesrv_port: int) -> None:
+        try:
+            await lab.serve(port, namesrv_port)
+        except StoreError as error:
+            self.serve.fail(str(error))
+
+    def show_serving(self) -> None:
+        """The deck that serves comes to the front."""
+        self.deck.choose("serve")
+
     async def _put_now(self, lab: LabSession, form: PutForm) -> None:
         try:
             await lab.put(form)
@@ -350,8 +380,14 @@ class LabPane(Pane):
             return
         able = lab.plug_possible and not lab.unplugged
         self.plug.show_able(plug=able, recover=lab.unplugged and not lab.busy, again=lab.again_possible)
+        self._show_serving()
         if self.isVisible():
             self.statusMessage.emit(self.status())
+
+    def _show_serving(self) -> None:
+        lab = self.lab
+        if lab is not None:
+            self.serve.show_state(lab.serving, able=lab.alive and not lab.unplugged)
 
     def _sampled(self, sample: PositionSample) -> None:
         if not self.isVisible() or (self.lab is not None and self.lab.unplugged):

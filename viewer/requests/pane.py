@@ -38,7 +38,7 @@ from viewer.requests.fields import PILLS, term_of
 from viewer.requests.rate_strip import RateStrip
 from viewer.requests.request_log import RequestLog, Row
 from viewer.requests.words import Standing, card_words, edge_words, standing_words
-from viewer.runtime.places import Place
+from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.widgets.basics import (
     Button,
     Chip,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch
     from viewer.runtime.store_session import StoreSession
 
-TALK_WIDTH = 236
+TALK_WIDTH = 264
 SLIM = 1240
 PILL_WORDS = {
     "not0": words("Not 0"), "held": words("Held"), "sends": words("Sends"), "beats": words("Without heartbeats"),
@@ -246,7 +246,10 @@ class RequestsPane(Pane):
         """The view as a whole; ``requests:PATH`` opens that file; a part is a filter."""
         if self.watch is None:
             return
-        if place.name and place.name != self.watch.standing.name:
+        if place.name == REQUESTS_LIVE:
+            if self.watch.feed is None:
+                self.recordAsked.emit()
+        elif place.name and place.name != self.watch.standing.name:
             self.watch.open_file(Path(place.name))
         if place.part:
             self.set_filter(place.part)
@@ -468,6 +471,10 @@ class RequestsPane(Pane):
     def _show(self) -> None:
         """Everything as it stands now: another source, another filter."""
         chosen = self._chosen
+        if self.watch is not None and not self.filter.hasFocus():
+            self.filter.setText(self.watch.text)
+            for key, pill in self.pills.items():
+                pill.setChecked(PILLS[key] == self.watch.text)
         self.table.set_source(LogSource(self._log))
         if chosen is not None and chosen in self._log.rows:
             self.table.go_to(chosen.exchange.number)
@@ -559,7 +566,9 @@ class RequestsPane(Pane):
         self._show_chosen()
         if chosen is not None and self.watch is not None:
             part = "" if chosen.exchange.broken else f"{chosen.client} · {tr('opaque')} {chosen.opaque:,}"
-            self.placeMoved.emit(Place("requests", name=self._standing.name, key=part))
+            live = self._standing.kind in {"live", "paused", "ended"}
+            name = REQUESTS_LIVE if live else self._standing.name
+            self.placeMoved.emit(Place("requests", name=name, key=part))
 
     def _show_chosen(self) -> None:
         chosen = self._chosen

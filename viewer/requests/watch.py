@@ -125,7 +125,7 @@ class RequestWatch(QObject):
         self._rates.clear()
         self.log.clear()
         self.standing = standing
-        self.show(self.text)
+        self.show("")
         return self._turn
 
     def _fetch(self) -> None:

@@ -60,10 +60,11 @@ def edge_words(standing: Standing) -> str:
 
 def card_words(log: RequestLog, standing: Standing) -> tuple[str, str, str]:
     """The card over the talks: what it is, where from and since when, what is kept."""
-    name = standing.name.rpartition("/")[2] or tr("Requests")
+    of_file = standing.kind in {"file", "reading"}
+    name = standing.name.rpartition("/")[2] if of_file else tr("Requests")
     first = next(iter(log.rows), None)
     since = tr("since {time}", time=clock(first.time)) if first is not None else ""
-    where = tr("a file") if standing.kind in {"file", "reading"} else standing.name
+    where = tr("a file") if of_file else standing.name
     kept = tr("kept {size} of {most}", size=size(log.bytes), most=size(KEPT))
     if log.dropped:
         kept += " · " + tr("the oldest go")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
     from engine.lab.server import Opened
+    from engine.lab.serving import ServingState
     from engine.rules.unit_check import Release
 
 CLOSE_SECONDS = 60.0
@@ -211,6 +212,37 @@ class LabClient:
     async def fed(self, most: int) -> tuple[TopicFed, ...]:
         """How the queues of the fullest topics are fed."""
         answer: tuple[TopicFed, ...] = await self._ask("fed", most)
+        return answer
+
+    # ---- serving
+
+    async def serve(self, port: int, namesrv_port: int) -> ServingState:
+        """A name server and a broker over the store, for any client; port 0 takes a free one. Raises ``CannotRead``
+        where a port is taken.
+        """
+        answer: ServingState = await self._ask("serve", port, namesrv_port)
+        return answer
+
+    async def stop_serving(self) -> None:
+        """Serve no more; the store stays open."""
+        await self._ask("stop_serving")
+
+    async def serving(self) -> ServingState | None:
+        """How the serving stands; None where nothing is served."""
+        answer: ServingState | None = await self._ask("serving")
+        return answer
+
+    async def cut_connections(self) -> None:
+        """End every connection of a client; clients come again by themselves."""
+        await self._ask("cut_connections")
+
+    async def record_requests(self, on: bool) -> None:
+        """Keep the frames that come from now on, or none any more."""
+        await self._ask("record_requests", on)
+
+    async def requests(self, since: int) -> tuple[int, int, bytes]:
+        """Frames from number ``since`` on: the number of the first, the one behind the last, and the frames."""
+        answer: tuple[int, int, bytes] = await self._ask("requests", since)
         return answer
 
     # ---- below

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, TopicFed
     from engine.lab.server import Opened
+    from engine.lab.serving import ServingState
     from engine.rules.unit_check import Release
     from viewer.runtime.lab_client import LabClient
     from viewer.runtime.live_history import LiveHistory
     from viewer.runtime.put_form import PutForm
 
 SAMPLE_SECONDS = 0.1
+SERVED_SECONDS = 0.5
 PUTS_KEPT = 200
 BYTES_KEPT = 32 << 20
 """Bodies and units of earlier puts that are kept, in all."""
@@ -83,8 +85,8 @@ class PutDone:
 
 class LabSession(QObject):
     """``changed()``: opened, closed, busy, load begun or ended; ``sampled(PositionSample)`` ten times a second;
-    ``answered(PutDone)``; ``plugged()``: :attr:`report` is new; ``failed(words)``; ``died(words)``: the engine's
-    process ended by itself.
+    ``answered(PutDone)``; ``served()``: :attr:`serving` is new; ``plugged()``: :attr:`report` is new;
+    ``failed(words)``; ``died(words)``: the engine's process ended by itself.
     """
 
     changed = Signal()
@@ -94,6 +96,7 @@ class LabSession(QObject):
     plugged = Signal()
     failed = Signal(str)
     died = Signal(str)
+    served = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,6 +120,9 @@ class LabSession(QObject):
         """Why the engine's process is gone, where it went by itself."""
         self.history: LiveHistory | None = None
         """What was seen of the store since it is open here, kept whoever looks."""
+        self.serving: ServingState | None = None
+        """Where and how the store is served; None where it is not."""
+        self._served_at = 0.0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._looking: asyncio.Task[Any] | None = None
 
@@ -189,7 +195,7 @@ class LabSession(QObject):
         store, self.store = self.store, None
         if store is not None:
             _labs.pop(store, None)
-        self.folder = self.config = self.sample = self.counts = self.report = self.history = None
+        self.folder = self.config = self.sample = self.counts = self.report = self.history = self.serving = None
         self.load, self.load_paused, self.busy = None, False, ""
         self._stop_looking()
         if store is not None:
@@ -202,7 +208,7 @@ class LabSession(QObject):
         """The engine's process has ended by itself."""
         if client is not self.client:
             return
-        self.client, self.dead = None, str(error)
+        self.client, self.dead, self.serving = None, str(error), None
         self.load, self.load_paused, self.busy = None, False, ""
         self._stop_looking()
         self.changed.emit()
@@ -247,6 +253,7 @@ class LabSession(QObject):
             return
         self.sample = sample
         self.sampled.emit(sample)
+        await self.look_at_serving()
         if self.load is not None:
             self.counts = await client.counts()
             if self.client is not client:
@@ -315,6 +322,48 @@ class LabSession(QObject):
             await self.client.commit()
             self._note("live", words("committed"), words("by hand"))
 
+    # ---- serving
+
+    async def serve(self, port: int, namesrv_port: int) -> None:
+        """Serve the store to any client; :attr:`serving` says where. Raises ``CannotRead`` where a port is taken."""
+        if self.client is not None:
+            self.serving = await self.client.serve(port, namesrv_port)
+            self.changed.emit()
+            self.served.emit()
+
+    async def stop_serving(self) -> None:
+        """Serve no more."""
+        if self.client is not None and self.serving is not None:
+            self.serving = None
+            await self.client.stop_serving()
+            self.changed.emit()
+            self.served.emit()
+
+    async def cut_connections(self) -> None:
+        """End every connection of a client."""
+        if self.client is not None:
+            await self.client.cut_connections()
+
+    async def record_requests(self, on: bool) -> None:
+        """Keep the frames that come from now on, or none any more."""
+        if self.client is not None and self.serving is not None:
+            await self.client.record_requests(on)
+
+    async def requests(self, since: int) -> tuple[int, int, bytes]:
+        """Frames from number ``since`` on; see :meth:`LabClient.requests`."""
+        return await self.client.requests(since) if self.client is not None else (since, since, b"")
+
+    async def look_at_serving(self) -> None:
+        """Ask how the serving stands, twice a second at most."""
+        client = self.client
+        if client is None or self.serving is None or time.monotonic() - self._served_at < SERVED_SECONDS:
+            return
+        self._served_at = time.monotonic()
+        state = await client.serving()
+        if self.client is client and self.serving is not None:
+            self.serving = state
+            self.served.emit()
+
     async def reopen(self, changes: Mapping[str, Any]) -> None:
         """Close the store cleanly and open it again with some values of its configuration changed."""
         from engine.lab.lab_store import change_config
@@ -327,7 +376,7 @@ class LabSession(QObject):
         done = list(self.done)
         try:
             config = with_changes(config, changes)
-            self.load, self.load_paused, self.client = None, False, None
+            self.load, self.load_paused, self.client, self.serving = None, False, None, None
             await client.close()
             if folder is not None:
                 await asyncio.to_thread(change_config, folder, config)
@@ -350,7 +399,7 @@ class LabSession(QObject):
             return
         self._set_busy("plug")
         try:
-            self.load, self.load_paused = None, False
+            self.load, self.load_paused, self.serving = None, False, None
             self.report = await client.pull_the_plug(seed)
             self._note("error", words("plug pulled"))
         finally:
@@ -396,6 +445,34 @@ class LabSession(QObject):
     def _set_busy(self, what: str) -> None:
         self.busy = what
         self.changed.emit()
+
+
+class LabFeed:
+    """The frames of the broker that a lab runs, as whoever shows requests fetches them."""
+
+    def __init__(self, lab: LabSession) -> None:
+        self._lab = lab
+
+    @property
+    def address(self) -> str:
+        """``ip:port`` of the broker; empty where nothing is served any more."""
+        return self._lab.serving.broker if self._lab.serving is not None else ""
+
+    def fetch(self, since: int, done: Callable[[int, int, bytes], None]) -> None:
+        """Have ``done`` called with the frames from ``since`` on: first, next, packed."""
+
+        async def fetched() -> None:
+            try:
+                found = await self._lab.requests(since)
+            except (StoreError, OSError, EOFError):
+                found = since, since, b""
+            done(*found)
+
+        self._lab.begin(fetched())
+
+    def record(self, on: bool) -> None:
+        """Keep what goes over the connections, or no more."""
+        self._lab.begin(self._lab.record_requests(on))
 
 
 _labs: dict[Path, LabSession] = {}

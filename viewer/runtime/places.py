@@ -20,6 +20,8 @@ Kind = Literal[
     "requests",
 ]  # fmt: skip
 """Every view is a kind (:data:`viewer.shell.views.VIEWS`), and so is what a view shows apart (:data:`SHOWN_IN`)."""
+REQUESTS_LIVE = "live"
+"""Name of the requests of the broker that the lab runs, in the place of a file's."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SHOWN_IN: dict[Kind, Kind] = {"trace": "index", "checkpoint": "positions", "abort": "findings", "filter": "log"}
 """Kinds that are no view of their own, and the view that shows them."""

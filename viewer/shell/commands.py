@@ -255,6 +255,8 @@ COMMANDS = (
             group=2),
     Command("lab.flush", words("Flush now"), "Lab", lambda p: p.lab.flush(), keys=("Ctrl+Alt+F",), group=3),
     Command("lab.commit", words("Commit now"), "Lab", lambda p: p.lab.commit(), keys=("Ctrl+Alt+M",), group=3),
+    Command("lab.serve.show", words("Serve the store to clients"), "Lab", lambda p: p.lab.serve(), icon="requests",
+            group=4),
     Command("lab.plug", words("Pull the plug…"), "Lab", lambda p: p.lab.plug(), icon="plug", keys=("Ctrl+Alt+U",),
             group=4),
     Command("lab.recover", words("Recover"), "Lab", lambda p: p.lab.recover(), keys=("Ctrl+Alt+R",), group=4),

@@ -13,7 +13,7 @@ from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
-from viewer.runtime.lab_session import LabSession
+from viewer.runtime.lab_session import LabFeed, LabSession
 from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
@@ -75,6 +75,15 @@ class LabRoom(QObject):
         assert self._pane is not None
         return self._pane
 
+    def feed(self) -> LabFeed | None:
+        """The frames of the broker that the lab runs; None where nothing is served."""
+        return LabFeed(self.session) if self.session.serving is not None else None
+
+    def serve(self) -> None:
+        """Where the store is served to clients."""
+        self._window.show_view("lab")
+        self.pane().show_serving()
+
     # ---- what can be done now ----------------------------------------------------------------------------------------
 
     def able(self) -> dict[str, bool]:
@@ -86,6 +95,7 @@ class LabRoom(QObject):
             "lab.put": alive, "lab.again": alive and bool(lab.done), "lab.flush": alive,
             "lab.commit": alive and bool(getattr(lab.config, "transient_store_pool_enable", False)),
             "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
+            "lab.serve.show": lab.there,
             "lab.plug": lab.plug_possible and not lab.unplugged, "lab.recover": lab.unplugged and not lab.busy,
             "lab.recoverAgain": lab.again_possible, "lab.close": lab.there and not lab.busy,
             "lab.write": self._window.session is not None and not lab.open_here,

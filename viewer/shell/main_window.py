@@ -82,6 +82,7 @@ class MainWindow(FramedWindow):
         comparison = Comparison(self, lambda store: open_beside(self, store, "log", tied=True), _comparison_of)
         self.workspace = Workspace(self, self.layouts, comparison)
         self.stages = Stages(self, self.changes)
+        self.workspace.feed = self.lab.feed
         self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)
         self._palette: PaletteBox | None = None
         self.closed = False

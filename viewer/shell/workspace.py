@@ -6,6 +6,7 @@ One :class:`Workspace` a window. What it keeps stands in the settings' folder, n
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from viewer.cluster.cluster_model import Question
     from viewer.cluster.watch import ClusterWatch
     from viewer.requests.watch import RequestWatch
+    from viewer.runtime.lab_session import LabFeed
     from viewer.shell.framed_window import FramedWindow
     from viewer.shell.layout import Layout
     from viewer.shell.pipeline_jobs import PipelineRoom
@@ -59,6 +61,8 @@ class Workspace:
         """The cluster that is looked at, from the first look at that view on."""
         self.requests: RequestWatch | None = None
         """The requests that are looked at, from the first look at that view on."""
+        self.feed: Callable[[], LabFeed | None] = lambda: None
+        """The frames of what this window serves; None where that is nothing."""
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
@@ -120,8 +124,12 @@ class Workspace:
         pane.recordAsked.connect(self._record_requests)
 
     def _record_requests(self) -> None:
-        """The lab serves nothing yet: that is where it begins."""
-        self._window.say(tr("Nothing is served here: make a lab store and press Serve there, or open a file."))
+        """Record what the lab's broker is asked; where nothing is served, say where that begins."""
+        feed = self.feed()
+        if feed is None or self.requests is None:
+            self._window.say(tr("Nothing is served here: make a lab store and press Serve there, or open a file."))
+        else:
+            self.requests.follow(feed)
 
     def _asked_cluster(self, question: Question) -> None:
         """A request that was not made before; how often it is made since then, the view tells."""

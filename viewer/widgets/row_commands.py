@@ -186,6 +186,7 @@ COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says
 VALUES = frozenset((
     "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation", "clusterLine",
     "clusterRequest", "clusterStep", "clusterMove", "clusterList", "request", "requestField", "requestTalk",
+    "servedCode", "servedClient",
 ))  # fmt: skip
 """Kinds that speak of figures and settings: they are copied and explained."""
 PARTS_OF = {
