@@ -48,7 +48,7 @@ async def follow_master(broker: Broker, told: Callable[[str], None]) -> None:
     """Until cancelled, or until what the master sends cannot be a copy: raises what :meth:`Follower.run` raises. The
     master is ``haMasterAddress``, or whom the name servers name; where that changes, the other is followed.
     """
-    copying = asyncio.ensure_future(_copy_tables_in_turn(broker))
+    copying = asyncio.ensure_future(_copy_tables_in_turn(broker, told))
     try:
         while True:
             address = _ha_address(broker)
@@ -85,11 +85,17 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
             await running
 
 
-async def _copy_tables_in_turn(broker: Broker) -> None:
+async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> None:
+    """A master that gives none (it is gone, or asks for accounts) is named once, until it gives them again."""
     first, pause = TABLES[broker.store.like]
     await asyncio.sleep(first)
+    silent = ""
     while True:
-        if broker.master_address:
-            host, _, port = broker.master_address.rpartition(":")
-            await mirror_tables(host, int(port), broker.store.tables)
+        address = broker.master_address
+        if address:
+            host, _, port = address.rpartition(":")
+            given = await mirror_tables(host, int(port), broker.store.tables)
+            if not given and silent != address:
+                told(f"the master at {address} gives no topics, groups and offsets; those from before hold")
+            silent = "" if given else address
         await asyncio.sleep(pause)

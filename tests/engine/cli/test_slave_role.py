@@ -62,11 +62,13 @@ async def broker(
 
 
 @contextlib.asynccontextmanager
-async def slave(path: Path, namesrv: str, like: Release = "5.3", **more: object) -> AsyncIterator[Asking]:
-    """A broker that follows whom the name server tells it."""
+async def slave(
+    path: Path, namesrv: str, like: Release = "5.3", told: Callable[[str], None] = lambda _: None, **more: object
+) -> AsyncIterator[Asking]:
+    """A broker that follows whom the name server tells it; ``told`` hears what it says."""
     ended = asyncio.Event()
     async with broker(path, SLAVE, namesrv, like, **more) as client:
-        following = asyncio.ensure_future(follow_until(ended, client.server.broker, lambda _: None))
+        following = asyncio.ensure_future(follow_until(ended, client.server.broker, told))
         yield client
         ended.set()
         await following
@@ -113,7 +115,8 @@ def test_a_slave_finds_its_master_has_its_log_and_its_tables(tmp_path: Path) -> 
 def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one(tmp_path: Path) -> None:
     async def told() -> None:
         async with ListeningNameServer(port=0) as names:
-            async with slave(tmp_path / "slave", names.address, slave_read=True) as copy:
+            said: list[str] = []
+            async with slave(tmp_path / "slave", names.address, told=said.append, slave_read=True) as copy:
                 async with broker(tmp_path / "master", STORE, names.address) as master:
                     for number in range(8):
                         await master.send("Orders", b"%d" % number)
@@ -123,6 +126,8 @@ def test_a_slave_without_its_master_serves_and_is_the_master_when_started_as_one
                 mine.wait_dispatched()
                 answer = await copy.pull("Orders", 0)
                 assert (answer.code, answer.fields["nextBeginOffset"]) == (0, "8")
+                await until(lambda: any("gives no topics" in line for line in said))
+                assert "Orders" in mine.tables.topics()
             async with broker(tmp_path / "slave", STORE, names.address) as now:
                 assert (await now.send("Orders", b"more")).fields["queueOffset"] == "8"
 
