@@ -218,16 +218,17 @@ class Consumer(QueueConsumer):
     ) -> tuple[ConsumeStatus, str]:
         now = now_ms()
         if not self.config.orderly:
+            begun = {CONSUME_START_TIME: str(now)}
             for message in messages:
-                message.properties[CONSUME_START_TIME] = str(now)
+                message.note(begun)
         if self.events.wanted:
             for message in messages:
                 self.events.emit(delivered(self, message, now))
-        begun = time.monotonic()
+        started = time.monotonic()
         status, words = await self._ask(messages, context)
         one.consumed_at = now_ms()
         if self.events.wanted:
-            ms = (time.monotonic() - begun) * 1000
+            ms = (time.monotonic() - started) * 1000
             first = messages[0].queue_offset
             self.events.emit(
                 Consumed(

@@ -17,7 +17,9 @@ from engine.codec import batch
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
+from engine.codec.encode import HEAD_SIZE, HEADS
 from engine.codec.message import Unit
+from engine.codec.unit_flavours import BY_VERSION
 from engine.remoting.unique_ids import unique_id
 
 MAX_BODY = 4 << 20
@@ -35,6 +37,10 @@ NOT_SENT_TO = frozenset({
     "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
 })  # fmt: skip
 """Topics that belong to the broker (Java: ``TopicValidator``)."""
+_HEAD = HEADS[0]
+_MAGIC = BY_VERSION[1].magic
+_BATCH = codec.INNER_BATCH | codec.NEED_UNWRAP
+_UNUSUAL = codec.COMPRESSED | codec.BORN_HOST_V6 | codec.STORE_HOST_V6 | _BATCH
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
 _LZ4_HEAD = bytes.fromhex("04224d18607073")
 """A frame's head as lz4-java writes it: blocks of 4 MiB, each by itself; the library says 64 KiB for a short body."""
@@ -211,32 +217,97 @@ class SendResult:
         return self.status == "SEND_OK"
 
 
-@dataclass(slots=True)
 class ReceivedMessage:
     """A message that a consumer got. Times are ms since the epoch, ``body`` is unpacked.
 
     ``queue`` is where it was read; ``topic`` is that of the sender also where it was read from a retry topic.
-    ``queue_id`` is what its unit says, which tells more only where a pop read several queues.
+    ``queue_id`` is what its unit says, which tells more only where a pop read several queues. Properties are read when
+    somebody looks: most listeners look at the body alone.
     """
 
-    topic: str
-    body: bytes
-    properties: dict[str, str]
-    queue: MessageQueue
-    queue_id: int
-    queue_offset: int
-    physical_offset: int
-    offset_msg_id: str
-    reconsume_times: int
-    born_timestamp: int
-    store_timestamp: int
-    born_host: str
-    store_host: str
-    sys_flag: int
-    flag: int
-    body_crc: int
-    store_size: int
-    prepared_transaction_offset: int
+    __slots__ = (
+        "_born_host", "_later", "_properties", "_properties_raw", "_store_host", "body", "body_crc", "born_timestamp",
+        "flag", "physical_offset", "prepared_transaction_offset", "queue", "queue_id", "queue_offset",
+        "reconsume_times", "store_size", "store_timestamp", "sys_flag", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        body: bytes,
+        queue: MessageQueue,
+        properties: dict[str, str] | bytes,
+        *,
+        queue_id: int = -1,
+        queue_offset: int = -1,
+        physical_offset: int = -1,
+        reconsume_times: int = 0,
+        born_timestamp: int = 0,
+        store_timestamp: int = 0,
+        born_host: str | bytes = "",
+        store_host: str | bytes = "",
+        sys_flag: int = 0,
+        flag: int = 0,
+        body_crc: int = 0,
+        store_size: int = 0,
+        prepared_transaction_offset: int = 0,
+    ) -> None:
+        self.topic = topic
+        self.body = body
+        self.queue = queue
+        self._properties: dict[str, str] | None = properties if isinstance(properties, dict) else None
+        self._properties_raw = properties if isinstance(properties, bytes) else b""
+        self._later: dict[str, str] | None = None
+        self.queue_id = queue_id
+        self.queue_offset = queue_offset
+        self.physical_offset = physical_offset
+        self.reconsume_times = reconsume_times
+        self.born_timestamp = born_timestamp
+        self.store_timestamp = store_timestamp
+        self._born_host = born_host
+        self._store_host = store_host
+        self.sys_flag = sys_flag
+        self.flag = flag
+        self.body_crc = body_crc
+        self.store_size = store_size
+        self.prepared_transaction_offset = prepared_transaction_offset
+
+    def __repr__(self) -> str:
+        return f"ReceivedMessage({self.topic!r}, {self.queue}, {self.queue_offset}, {len(self.body)} bytes)"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        found = self._properties
+        if found is None:
+            found = self._properties = props.decode(self._properties_raw)
+            if self._later:
+                found.update(self._later)
+        return found
+
+    def note(self, more: dict[str, str]) -> None:
+        """Properties that the consumer adds."""
+        if self._properties is not None:
+            self._properties.update(more)
+        elif self._later is None:
+            self._later = more
+        else:
+            self._later = {**self._later, **more}
+
+    @property
+    def born_host(self) -> str:
+        raw = self._born_host
+        return raw if isinstance(raw, str) else codec.host_text(raw)
+
+    @property
+    def store_host(self) -> str:
+        raw = self._store_host
+        return raw if isinstance(raw, str) else codec.host_text(raw)
+
+    @property
+    def offset_msg_id(self) -> str:
+        """Where it is stored: the store's host and the offset in its log; empty for a reply."""
+        raw = self._store_host
+        return "" if isinstance(raw, str) else codec.offset_message_id(raw, self.physical_offset)
 
     @property
     def msg_id(self) -> str:
@@ -265,13 +336,44 @@ def read_messages(body: bytes | memoryview, queue: MessageQueue) -> list[Receive
     found: list[ReceivedMessage] = []
     at, end = 0, len(body)
     while at < end:
+        one = _plainly(body, at, end, queue)
+        if one is not None:
+            found.append(one)
+            at += one.store_size
+            continue
         unit = codec.decode(body, at, crc=False)
         at += unit.size
-        if unit.sys_flag & (codec.INNER_BATCH | codec.NEED_UNWRAP) == codec.INNER_BATCH | codec.NEED_UNWRAP:
+        if unit.sys_flag & _BATCH == _BATCH:
             found += _members(unit, queue)
         else:
             found.append(received(unit, queue))
     return found
+
+
+def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -> ReceivedMessage | None:
+    """A unit of the usual form (version 1, IPv4 hosts, not packed), with every length held against the bytes that are
+    there; None where it has another form.
+    """
+    start = at + HEAD_SIZE
+    if start > end:
+        return None
+    (
+        size, magic, crc, queue_id, flag, queue_offset, physical, sys_flag, born, born_host, stored, store_host, times,
+        prepared, length,
+    ) = _HEAD.unpack_from(body, at)  # fmt: skip
+    if magic != _MAGIC or sys_flag & _UNUSUAL or length < 0 or at + size > end or start + length + 3 > at + size:
+        return None
+    behind = start + length
+    texts = behind + 3 + body[behind]
+    if texts > at + size or texts + int.from_bytes(body[texts - 2 : texts], "big") != at + size:
+        return None
+    return ReceivedMessage(
+        str(body[behind + 1 : texts - 2], "utf-8", "replace"), bytes(body[start:behind]), queue,
+        bytes(body[texts : at + size]), queue_id=queue_id, queue_offset=queue_offset, physical_offset=physical,
+        reconsume_times=times, born_timestamp=born, store_timestamp=stored, born_host=born_host,
+        store_host=store_host, sys_flag=sys_flag, flag=flag, body_crc=crc, store_size=size,
+        prepared_transaction_offset=prepared,
+    )  # fmt: skip
 
 
 def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
@@ -281,9 +383,11 @@ def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
         body = unpack(body, sys_flag).data
         sys_flag &= ~codec.COMPRESSED
     return ReceivedMessage(
-        unit.topic, body, unit.properties, queue, unit.queue_id, unit.queue_offset, unit.physical_offset,
-        unit.offset_msg_id, unit.reconsume_times, unit.born_timestamp, unit.store_timestamp, unit.born_host,
-        unit.store_host, sys_flag, unit.flag, unit.body_crc, unit.size, unit.prepared_transaction_offset,
+        unit.topic, body, queue, unit.properties, queue_id=unit.queue_id, queue_offset=unit.queue_offset,
+        physical_offset=unit.physical_offset, reconsume_times=unit.reconsume_times,
+        born_timestamp=unit.born_timestamp, store_timestamp=unit.store_timestamp, born_host=unit.born_host_raw,
+        store_host=unit.store_host_raw, sys_flag=sys_flag, flag=unit.flag, body_crc=unit.body_crc,
+        store_size=unit.size, prepared_transaction_offset=unit.prepared_transaction_offset,
     )  # fmt: skip
 
 
@@ -292,16 +396,17 @@ def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
     for one in batch.walk(outer.body):
         if isinstance(one, batch.MemberDamage):
             break
-        properties = {
-            **one.properties,
-            **{name: outer.properties[name] for name in (CLUSTER,) if name in outer.properties},
-        }
+        properties = one.properties
+        if CLUSTER in outer.properties:
+            properties[CLUSTER] = outer.properties[CLUSTER]
         found.append(
             ReceivedMessage(
-                outer.topic, one.body, properties, queue, outer.queue_id, outer.queue_offset + one.index,
-                outer.physical_offset, outer.offset_msg_id, outer.reconsume_times, outer.born_timestamp,
-                outer.store_timestamp, outer.born_host, outer.store_host, outer.sys_flag, one.flag, 0, one.size,
-                outer.prepared_transaction_offset,
+                outer.topic, one.body, queue, properties, queue_id=outer.queue_id,
+                queue_offset=outer.queue_offset + one.index, physical_offset=outer.physical_offset,
+                reconsume_times=outer.reconsume_times, born_timestamp=outer.born_timestamp,
+                store_timestamp=outer.store_timestamp, born_host=unit.born_host_raw, store_host=unit.store_host_raw,
+                sys_flag=outer.sys_flag, flag=one.flag, store_size=one.size,
+                prepared_transaction_offset=outer.prepared_transaction_offset,
             )
         )  # fmt: skip
     return found

@@ -603,10 +603,10 @@ def _reply(request: Command) -> ReceivedMessage:
     topic, queue_id = told.get("topic", ""), int(told.get("queueId", -1))
     properties = props.decode(told.get("properties", "").encode())
     return ReceivedMessage(
-        topic, body, properties, MessageQueue(topic, "", queue_id), queue_id, -1, -1, "",
-        int(told.get("reconsumeTimes", 0)), int(told.get("bornTimestamp", 0)), int(told.get("storeTimestamp", 0)),
-        told.get("bornHost", ""), told.get("storeHost", ""), sys_flag & ~codec.COMPRESSED, int(told.get("flag", 0)), 0,
-        0, 0,
+        topic, body, MessageQueue(topic, "", queue_id), properties, queue_id=queue_id,
+        reconsume_times=int(told.get("reconsumeTimes", 0)), born_timestamp=int(told.get("bornTimestamp", 0)),
+        store_timestamp=int(told.get("storeTimestamp", 0)), born_host=told.get("bornHost", ""),
+        store_host=told.get("storeHost", ""), sys_flag=sys_flag & ~codec.COMPRESSED, flag=int(told.get("flag", 0)),
     )  # fmt: skip
 
 

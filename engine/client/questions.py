@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from engine.client.errors import BrokerRefused, ClientError, NoRoute
 from engine.client.instance import ClientInstance, spelled
-from engine.client.messages import ReceivedMessage, read_messages
+from engine.client.messages import MAX_OFFSET, MIN_OFFSET, ReceivedMessage, read_messages
 from engine.client.routes import MASTER, MessageQueue, read_object
 from engine.codec import message as codec
 from engine.remoting.codes import Answer
@@ -95,8 +95,9 @@ async def pull(
     messages = read_messages(answer.body, queue) if status == "FOUND" else []
     if subscription.tags and subscription.kind == TAG:
         messages = [one for one in messages if one.tags in subscription.tags]
+    ends = {MIN_OFFSET: str(low), MAX_OFFSET: str(high)}
     for one in messages:
-        one.properties["MIN_OFFSET"], one.properties["MAX_OFFSET"] = str(low), str(high)
+        one.note(ends)
     return PullResult(
         status, messages, int(told.get("nextBeginOffset", offset)), low, high,
         int(told.get("suggestWhichBrokerId", MASTER)),

@@ -7,17 +7,20 @@ import pytest
 from engine.client.errors import WrongMessage
 from engine.client.messages import (
     Message,
+    ReceivedMessage,
     check_group,
     compressed,
     encode_batch,
     property_text,
     read_messages,
+    received,
     reply_to,
 )
 from engine.client.routes import MessageQueue
 from engine.codec import batch, encode
 from engine.codec import message as codec
 from engine.codec.compression import unpack
+from engine.errors import CorruptUnit
 
 QUEUE = MessageQueue("T", "broker-a", 3)
 
@@ -95,3 +98,36 @@ def test_names_and_texts_are_looked_at() -> None:
         property_text({"a": "b" * 32_768})
     with pytest.raises(WrongMessage, match="known are lz4, zlib, zstd"):
         compressed(b"", "snappy")
+
+
+def test_a_plain_unit_and_any_other_tell_the_same() -> None:
+    """The quick way of reading beside the one that every unit goes."""
+    raw = unit(b"tea", {"UNIQ_KEY": "U", "KEYS": "k"})
+    (quick,) = read_messages(raw, QUEUE)
+    slow = received(codec.decode(raw), QUEUE)
+    for name in (*(one for one in ReceivedMessage.__slots__ if not one.startswith("_")), "properties", "msg_id",
+                 "offset_msg_id", "born_host", "store_host"):  # fmt: skip
+        assert getattr(quick, name) == getattr(slow, name), name
+
+
+def test_bytes_that_are_no_unit_are_refused_wherever_they_are_wrong() -> None:
+    raw = unit(b"tea", {"KEYS": "k"})
+    for at in (0, 3, 4, 84, 87, 91):
+        for value in (0xFF, 0x7F):
+            wrong = bytearray(raw)
+            wrong[at] = value
+            with pytest.raises(CorruptUnit):
+                read_messages(bytes(wrong), QUEUE)
+    for length in range(1, len(raw)):
+        with pytest.raises(CorruptUnit):
+            read_messages(raw[:length], QUEUE)
+
+
+def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
+    (one,) = read_messages(unit(b"a", {"KEYS": "k"}), QUEUE)
+    one.note({"MIN_OFFSET": "0"})
+    one.note({"MAX_OFFSET": "9"})
+    assert one.properties == {"KEYS": "k", "MIN_OFFSET": "0", "MAX_OFFSET": "9"}
+    one.note({"CONSUME_START_TIME": "1"})
+    assert one.properties["CONSUME_START_TIME"] == "1"
+    assert "Orders" not in repr(one)
