@@ -22,6 +22,8 @@ from viewer.widgets.row_commands import Facts
 LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 CENTRE = Qt.AlignmentFlag.AlignCenter
+WIDEST = 14
+"""Px of the widest letter in a picture: what is shorter fits, whatever it says."""
 Box = tuple[QRectF, Chosen]
 
 
@@ -79,7 +81,7 @@ def draw_bands(p: QPainter, bands: Bands, strong: str, top: float, bottom: float
 
 def elided(p: QPainter, text: str, width: float, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> str:
     """As much of a name as there is room for, in the painter's font."""
-    return _elided(text, p.font().toString(), mode, int(width)) if len(text) * 4 > width else text
+    return _elided(text, p.font().toString(), mode, int(width)) if len(text) * WIDEST > width else text
 
 
 @lru_cache(maxsize=4096)

@@ -5,6 +5,7 @@ It outlives panes, languages and stores.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
@@ -159,9 +160,12 @@ class ClusterWatch(QObject):
             one.cancel(self.own)
 
     def close(self) -> None:
-        """The window closes: nobody is asked, clients of one's own end."""
-        self.record(None)
+        """The window closes: nobody is asked, clients of one's own end, what was recorded is written before it goes."""
         self._stop()
+        if self.recorder is not None:
+            with contextlib.suppress(OSError):
+                self.recorder.write()
+            self.recorder = None
         self.own.close()
 
     # ---- recordings --------------------------------------------------------------------------------------------------

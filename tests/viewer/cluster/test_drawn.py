@@ -7,7 +7,16 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 
 from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.drawn import client_colour, draw_badge, draw_bands, same, thing_mark, thing_words
+from viewer.cluster.drawn import (
+    client_colour,
+    draw_badge,
+    draw_bands,
+    elided,
+    same,
+    thing_mark,
+    thing_words,
+    words_font,
+)
 from viewer.cluster.plan import lines_plan
 from viewer.cluster.rows import Badge
 from viewer.look.theme import C
@@ -50,3 +59,13 @@ def test_badges_and_lines_are_in_their_clients_colour(dressed):
     ends = {(round(x), int(y)) for x, y, off in zip(bands.x0, bands.y0, bands.dashed, strict=True) if not off}
     assert [(x, y) for x, y in ends if picture.pixelColor(x + 2, y) == C("window")] == []
     assert client_colour(-1) == C("text3")
+
+
+def test_a_name_that_does_not_fit_is_cut_also_in_wide_letters(dressed):
+    picture = QImage(10, 10, QImage.Format.Format_RGB32)
+    p = QPainter(picture)
+    p.setFont(words_font())
+    assert elided(p, "广播消费进度在其自己的文件中", 60).endswith("中")
+    assert "…" in elided(p, "广播消费进度在其自己的文件中", 60)
+    assert elided(p, "short", 200) == "short"
+    p.end()

@@ -120,3 +120,15 @@ def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
     assert "nowhere" in said[-1]
     watch.load(tmp_path / "nothing")
     assert "nothing" in said[-1]
+
+
+def test_a_window_that_closes_writes_what_was_recorded(works, dressed, tmp_path):
+    watch = ClusterWatch(works, lambda _work, _done, _failed: None)
+    watch.begin(made.NAMES)
+    works.items(Look(made.small(0)))
+    watch.record(tmp_path / "r.jsonl")
+    works.items(Look(made.small(1)))
+    assert not (tmp_path / "r.jsonl").exists()
+    watch.close()
+    assert (tmp_path / "r.jsonl").read_text("utf-8").count("\n") == 3
+    assert not watch.runs
