@@ -252,6 +252,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
     """Two producers' worth of messages, two consumers; one is killed: a step, its harm counted, recorded, replayed."""
 
     async def added(pane: ClusterPane, kind: str, **fields: str) -> int:
+        await walker.until(walker.find(QToolButton, f"cluster.add.{kind}").isVisible, "one can be added")
         walker.find(QToolButton, f"cluster.add.{kind}").click()
         for name, text in fields.items():
             walker.find(QLineEdit, f"cluster.new.{name}").setText(text)
@@ -322,6 +323,7 @@ def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
 ) -> None:
     async def walk() -> None:
         pane = await connected(walker, served.namesrv)
+        await walker.until(walker.find(QWidget, "cluster.clients").isVisible, "clients can be added")
         pane.model.address = "10.9.8.7:9876"
         pane.clients.refresh()
         mine = walker.find(QPushButton, "cluster.mine")
@@ -343,7 +345,7 @@ def test_a_lesson_runs_by_a_click_and_tells_what_it_showed(run: Run, walker: Wal
         pane = await connected(walker, served.namesrv)
         pane.tabs.choose("rebalance")
         button = walker.find(QPushButton, "cluster.lesson.many")
-        assert button.isVisible()
+        await walker.until(button.isVisible, "lessons are offered")
         button.click()
         lesson = pane.lessons.runs["many"]
         await walker.until(lambda: lesson.standing != "running", "it ends", 100)
