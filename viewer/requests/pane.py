@@ -417,7 +417,7 @@ class RequestsPane(Pane):
         try:
             self.watch.show(text)
         except BadFilter as error:
-            self._fault(engine_words(str(error)))
+            self._fault(engine_words(error.what))
             return
         self._fault("")
         for key, pill in self.pills.items():
@@ -546,7 +546,7 @@ class RequestsPane(Pane):
         log, standing = self._log, self._standing
         if standing.fault:
             return State("error", engine_words(standing.fault), steps=((tr("Open a file…"), self.ask_file),))
-        if standing.kind == "reading":
+        if standing.kind in {"reading", "starting"}:
             return State("loading", tr("Reading {path} …", path=standing.name))
         if not log.rows and log.kept:
             return State("empty", tr("No request matches the filter."),
@@ -566,7 +566,7 @@ class RequestsPane(Pane):
         self._show_chosen()
         if chosen is not None and self.watch is not None:
             part = "" if chosen.exchange.broken else f"{chosen.client} · {tr('opaque')} {chosen.opaque:,}"
-            live = self._standing.kind in {"live", "paused", "ended"}
+            live = self._standing.kind in {"starting", "live", "paused", "ended"}
             name = REQUESTS_LIVE if live else self._standing.name
             self.placeMoved.emit(Place("requests", name=name, key=part))
 

@@ -37,8 +37,8 @@ class Feed(Protocol):
     def fetch(self, since: int, done: Done) -> None:
         """Have ``done(first, next, packed)`` called with the frames from ``since`` on, as far as one piece goes."""
 
-    def record(self, on: bool) -> None:
-        """Keep what goes over the connections, or no more."""
+    def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
+        """Keep what goes over the connections, or no more; ``done`` once that is so."""
 
 
 class RequestWatch(QObject):
@@ -88,12 +88,17 @@ class RequestWatch(QObject):
 
     def follow(self, feed: Feed) -> None:
         """Record what the server's connections carry from now on."""
-        self._begin(Standing("live", feed.address))
+        turn = self._begin(Standing("starting", feed.address))
         self.feed = feed
         self._since = 0
-        feed.record(True)
-        self._timer.start()
-        self.changed.emit()
+
+        def recording() -> None:
+            if turn == self._turn and self.feed is feed:
+                self.standing.kind = "live"
+                self._timer.start()
+                self.changed.emit()
+
+        feed.record(True, recording)
 
     def end(self) -> None:
         """Fetch no more; the rows stay."""
@@ -101,7 +106,7 @@ class RequestWatch(QObject):
         if self.feed is not None:
             self.feed.record(False)
             self.feed = None
-        if self.standing.kind in {"live", "paused"}:
+        if self.standing.kind in {"starting", "live", "paused"}:
             self.standing.kind = "ended"
         self.changed.emit()
 

@@ -11,7 +11,10 @@ from viewer.requests.request_log import KEPT, RequestLog
 
 @dataclass(slots=True)
 class Standing:
-    """Where rows come from. ``kind``: ``off``, ``reading``, ``file``, ``live``, ``paused`` or ``ended``."""
+    """Where rows come from.
+
+    ``kind``: ``off``, ``reading``, ``file``, ``starting``, ``live``, ``paused`` or ``ended``.
+    """
 
     kind: str = "off"
     name: str = ""

@@ -470,9 +470,14 @@ class LabFeed:
 
         self._lab.begin(fetched())
 
-    def record(self, on: bool) -> None:
-        """Keep what goes over the connections, or no more."""
-        self._lab.begin(self._lab.record_requests(on))
+    def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
+        """Keep what goes over the connections, or no more; ``done`` once that is so."""
+
+        async def told() -> None:
+            await self._lab.record_requests(on)
+            done()
+
+        self._lab.begin(told())
 
 
 _labs: dict[Path, LabSession] = {}

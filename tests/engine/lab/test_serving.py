@@ -72,7 +72,7 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
     asked(served.broker, a_send(b"during"))
     first, following, data = lab.requests(0)
     names = [one.name for one in exchanges_of(unpacked(io.BytesIO(data)))]
-    assert names == ["SEND_MESSAGE_V2"]
+    assert names.count("SEND_MESSAGE_V2") == 1  # a round of the registration may lie beside it
     assert following > first
     lab.record_requests(False)
     lab.record_requests(True)
