@@ -123,10 +123,14 @@ def test_a_real_master_is_followed_and_stood_in_for(tmp_path: Path, release: str
             member.stop()
             (refused,) = asked(ours["broker"], send(0))
             assert refused.code == (2 if release == "5.3.3" else 14)
+            with real_cluster.real(tmp_path / "master", *options, release=release) as again:
+                answers = asked(again["broker"], *(send(number) for number in range(1200, 1600)))
+                assert {one.code for one in answers} == {0}
+                until(lambda: logs_are_the_same(again["store"], store), "the slave does not go on")
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
-    again = tmp_path / "again"
-    again.mkdir()
-    store.rename(again / "store")
-    with real_cluster.real(again, *options, release=release) as opened:
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    store.rename(moved / "store")
+    with real_cluster.real(moved, *options, release=release) as opened:
         (answer,) = asked(opened["broker"], send(5000))
-        assert (answer.code, answer.fields["queueOffset"]) == (0, "300")
+        assert (answer.code, answer.fields["queueOffset"]) == (0, "400")
