@@ -545,15 +545,14 @@ class RequestsPane(Pane):
     def _state(self) -> State | None:
         log, standing = self._log, self._standing
         if standing.fault:
-            return State("error", engine_words(standing.fault), steps=((tr("Open a file…"), self.ask_file),))
+            return State("error", engine_words(standing.fault))
         if standing.kind in {"reading", "starting"}:
             return State("loading", tr("Reading {path} …", path=standing.name))
         if not log.rows and log.kept:
             return State("empty", tr("No request matches the filter."),
                          steps=((tr("Show all"), lambda: self.set_filter("")),))  # fmt: skip
         if standing.kind == "off":
-            return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."),
-                         steps=((tr("Record"), self.record_or_end), (tr("Open a file…"), self.ask_file)))  # fmt: skip
+            return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."))
         if not log.rows and standing.kind == "live":
             return State("empty", tr("No request has come yet. Point a client at {address}.", address=standing.name))
         if not log.rows:
@@ -586,7 +585,9 @@ class RequestsPane(Pane):
         seen = None
         if chosen is not None:
             seen = chosen.exchange.request if self.side.key == "request" else chosen.exchange.answer
-        if seen is None or not seen.data:
+        there = seen is not None and bool(seen.data)
+        self.hex.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
+        if seen is None or not there:
             self.hex.clear()
             why = "" if chosen is None else answer_chip(chosen).word
             if chosen is not None and chosen.exchange.sizes is not None:

@@ -54,7 +54,7 @@ def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
     state = pane.table.note.state
     assert state is not None
     assert state.text.startswith("Nothing is recorded.")
-    assert [word for word, _ in state.steps] == ["Record", "Open a file…"]
+    assert pane.hex.focusPolicy() == Qt.FocusPolicy.NoFocus, "nothing is there to go through"
     asked: list[bool] = []
     pane.recordAsked.connect(lambda: asked.append(True))
     pane.record.click()
