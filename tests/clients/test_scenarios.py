@@ -39,7 +39,10 @@ def assert_same(theirs: Path, ours: Path) -> None:
     assert [one for one in lines if one["kind"] == "difference"] == []
 
 
-@pytest.mark.parametrize("scenario", sorted(one.name.removesuffix(".jsonl.xz") for one in RECORDS.iterdir()))
+KEPT = sorted(one.name.removesuffix(".jsonl.xz") for one in RECORDS.iterdir())
+
+
+@pytest.mark.parametrize("scenario", [one for one in KEPT if one.split("-")[1] in SCENARIOS])
 def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: Path) -> None:
     """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
     release, name, seed = scenario.split("-")
