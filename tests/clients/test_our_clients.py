@@ -30,7 +30,7 @@ SWITCHES = ("transactionTimeOut=5000", "transactionCheckInterval=1000", "timerWh
 _names = itertools.count(1)
 
 
-@pytest.fixture(scope="module", params=["5.3.3", "4.9.7"])
+@pytest.fixture(scope="module", params=["5.3.3", pytest.param("4.9.7", marks=pytest.mark.clients_full)])
 def cluster(request, tmp_path_factory):
     """(release, name server, broker) of a real cluster with small files."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())

@@ -142,6 +142,7 @@ def test_a_real_broker_goes_on_where_ours_was_killed(tmp_path: Path) -> None:
         asyncio.run(told(said, assert_all_come))
 
 
+@pytest.mark.clients_full
 def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
     """Of ours with a real broker, and of that one with ours."""
 
@@ -164,6 +165,7 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
             asyncio.run(ours(folder, assert_in_hand))
 
 
+@pytest.mark.clients_full
 def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
     async def theirs(said: dict[str, str]) -> None:
         client = await real_client(said)

@@ -38,7 +38,7 @@ def test_row_3_a_running_broker_is_followed_and_not_disturbed(run: Run, walker: 
         await walker.act("view.follow")
         table = walker.window.pane("log").table
         screen = ScreenWatch(table)
-        await walker.until(lambda: len(screen.shown) > 2, "rows come")
+        await walker.until(lambda: len(screen.shown) > 2, "rows come", 200)
         since = time.monotonic()
         while time.monotonic() < since + WATCHED:
             before = len(screen.shown)
