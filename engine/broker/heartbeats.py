@@ -31,10 +31,10 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
     """34: who is there, and what its groups subscribe to."""
     told = read_object(request.body)
     client_id = str(told.get("clientID") or "")
-    for one in told.get("producerDataSet") or ():
+    for one in _objects(told, "producerDataSet"):
         if name := str(one.get("groupName") or ""):
             broker.clients.add_producer(name, connection, _member(broker, request, client_id))
-    for one in told.get("consumerDataSet") or ():
+    for one in _objects(told, "consumerDataSet"):
         wanted = _group(one)
         if wanted is None:
             continue
@@ -45,6 +45,14 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
             broker.tell_members(broker.clients.consumers[wanted.name])
         broker.filters.register(wanted.name, wanted.subscriptions.values())
     return answer_to(request)
+
+
+def _objects(told: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
+    """The rows of a list of objects. Raises :class:`Refused` where it is something else."""
+    found = told.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise Refused(Answer.SYSTEM_ERROR, f"{name}: expected a list of objects")
+    return found
 
 
 def _member(broker: Broker, request: Command, client_id: str) -> Member:
@@ -59,7 +67,7 @@ def _group(told: Mapping[Any, Any]) -> ConsumerGroup | None:
         name, _word(told.get("consumeType"), _TYPES, 1), _word(told.get("messageModel"), _MODELS, 1),
         _word(told.get("consumeFromWhere"), _STARTS, 0),
     )  # fmt: skip
-    for one in told.get("subscriptionDataSet") or ():
+    for one in _objects(told, "subscriptionDataSet"):
         subscription = subscription_of(one)
         found.subscriptions[subscription.topic] = subscription
     return found

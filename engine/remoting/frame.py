@@ -165,7 +165,7 @@ class FrameReader:
         header = bytes(data[at + 8 : at + 8 + length])
         try:
             command = _read_json(header) if form == JSON else _read_binary(header)
-        except (ValueError, RecursionError, struct.error) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
             return Fault(f"the header cannot be read: {str(error)[:200] or type(error).__name__}", place), at
         command.body = bytes(data[at + 8 + length : end])
         return command, end

@@ -399,8 +399,11 @@ ASIDE = ".deleted"
 
 def set_aside(disk: Disk, kinds: Sequence[Path], topic: str) -> None:
     """Rename the topic's folder in each of ``kinds`` that has one. The first decides: where it cannot be renamed
-    ``OSError`` is raised and nothing has changed; what the disk refuses afterwards stays, with a warning.
+    ``OSError`` is raised and nothing has changed; what the disk refuses afterwards stays, with a warning. A name that
+    is no folder's name has none, and may lead out of the store.
     """
+    if not is_folder_name(topic):
+        return
     decided = False
     for kind in kinds:
         here, there = kind / topic, kind / ASIDE / f"topic-{zlib.crc32(topic.encode()):08x}"

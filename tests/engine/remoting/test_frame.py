@@ -109,6 +109,8 @@ def test_a_code_without_room_in_the_binary_form_goes_as_json():
         (framed(b"{nothing"), "cannot be read"),
         (framed(b"[1]"), "not an object"),
         (framed(b'{"code":"many"}'), "cannot be read"),
+        (framed(b'{"code":1e999}'), "cannot be read"),
+        (framed(b'{"code":1,"opaque":[]}'), "cannot be read"),
         (framed(b"[" * 100_000), "cannot be read"),
         (framed(b"\x00\x01", BINARY), "cannot be read"),
         (framed(ROUTE_BINARY[8:-1], BINARY), "cannot be read"),

@@ -208,3 +208,16 @@ def test_wherever_the_power_fails_a_topic_has_all_of_its_queue_files_or_none(kee
         if done:
             return
     raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("topic", ["../commitlog", "..", "a/b", "é\x00b", ""])
+def test_a_name_that_is_no_folders_name_moves_nothing(tmp_path: Path, topic: str) -> None:
+    """An administrator's request may name anything, and a question has made it known before."""
+    with MessageStore(tmp_path / "store") as store:
+        store.put_message(Message("Orders", b"one"))
+        assert store.wait_dispatched(30_000)
+        store.parts.queues.find_or_create(topic, 0)
+        before = sorted(str(path) for path in tmp_path.rglob("*"))
+        store.delete_topics([topic])
+        assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+        assert store.max_offset_in_queue("Orders", 0) == 1
