@@ -16,6 +16,7 @@ from engine.namesrv.server import LOOPBACK
 from engine.remoting.tls import Tls, read_tls
 
 LAST_PORT = 65_535
+MOST_DESCRIPTORS = 20_000
 
 
 def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
@@ -60,6 +61,19 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def allow_many_connections() -> None:
+    """As many descriptors as the system lets this process have, up to :data:`MOST_DESCRIPTORS`: systems begin with
+    1,024, and each connection takes one. What is refused stays as it is.
+    """
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # there is none on Windows
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 @contextlib.contextmanager

@@ -9,7 +9,15 @@ from typing import Any
 
 from engine.cli.options import common
 from engine.cli.output import Output
-from engine.cli.serving import add_address, ended_by_signals, is_loopback, say_line, say_record, tls_of
+from engine.cli.serving import (
+    add_address,
+    allow_many_connections,
+    ended_by_signals,
+    is_loopback,
+    say_line,
+    say_record,
+    tls_of,
+)
 from engine.namesrv.config import PORT, NameServerConfig, read_config
 from engine.namesrv.routes import Change
 from engine.namesrv.server import ListeningNameServer
@@ -29,6 +37,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
     if not is_loopback(args.host):
         out.say(f"listening on {args.host}: whoever reaches it may register brokers and change routes")
+    allow_many_connections()
     asyncio.run(_serve(args, config, tls_of(args, out), out))
     return 0
 

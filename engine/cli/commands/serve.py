@@ -19,7 +19,16 @@ from engine.broker.server import ListeningBroker
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common, number
 from engine.cli.output import Output
-from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, say_line, say_record, tls_of
+from engine.cli.serving import (
+    add_address,
+    address_list,
+    allow_many_connections,
+    ended_by_signals,
+    is_loopback,
+    say_line,
+    say_record,
+    tls_of,
+)
 from engine.cli.serving import port as a_port
 from engine.cli.slave_role import follow_until, with_role
 from engine.cli.writing import WriteTarget, find_target
@@ -81,6 +90,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if changes:
         for line in target.planned():
             out.say(line)
+    allow_many_connections()
     with keeping(args, target.path, target.config, wanted=changes) as kept:
         asyncio.run(_serve(args, _Rules(broker, tls, access), target, kept, out))
     kept.say(out)

@@ -1,0 +1,143 @@
+"""Connections that are many, slow, silent, half-open or flooding: others are answered, and memory is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served_stores import a_send, asked, served
+
+from engine.remoting.connection import Connection, connect
+from engine.remoting.frame import Command, encode
+
+pytestmark = pytest.mark.timeout(240)
+
+MANY = 2_000
+GROWTH = 96 << 20
+"""Bytes that the process may take more."""
+FLOOD = 60 << 20
+"""Bytes of requests of somebody who reads no answer: some thirty times the buffers between the two."""
+
+
+def resident(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) << 10
+    raise LookupError(pid)
+
+
+@pytest.fixture
+def descriptors() -> Iterator[None]:
+    """Enough of them for both sides."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY * 2 + 500
+    if hard not in {resource.RLIM_INFINITY} and hard < wanted:
+        pytest.fail(f"this user may open {hard} files, and {wanted} are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("serverChannelMaxIdleTimeSeconds=3\n")
+    with served(tmp_path / "store", "--config", str(conf)) as found:
+        assert asked(found[1]["broker"], a_send(b"first"))[0].code == 0
+        while asked(found[1]["broker"], end_of_queue())[0].fields["offset"] != "1":
+            time.sleep(0.02)  # it is dispatched
+        yield found
+
+
+def place(record: dict[str, Any]) -> tuple[str, int]:
+    host, _, port = record["broker"].rpartition(":")
+    return host, int(port)
+
+
+def end_of_queue() -> Command:
+    return Command(30, {"topic": "Orders", "queueId": "0"})
+
+
+def test_two_thousand_connections_at_once_are_answered(broker, descriptors) -> None:
+    process, record = broker
+    before = resident(process.pid)
+
+    async def all_of_them() -> list[str]:
+        opened: list[Connection] = []
+        try:
+            for start in range(0, MANY, 100):
+                opened += await asyncio.gather(*(connect(*place(record)) for _ in range(start, start + 100)))
+            answers = await asyncio.gather(*(one.ask(end_of_queue(), 60) for one in opened))
+            assert resident(process.pid) - before < GROWTH
+            return [answer.fields["offset"] for answer in answers]
+        finally:
+            for one in opened:
+                one.close()
+
+    assert asyncio.run(all_of_them()) == ["1"] * MANY
+
+
+def test_whoever_reads_no_answer_is_not_read_and_fills_no_memory(broker) -> None:
+    process, record = broker
+    before = resident(process.pid)
+    frame = b"".join(map(bytes, encode(Command(26)))) * 500
+    with socket.create_connection(place(record)) as flood:
+        flood.settimeout(2)
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < FLOOD:
+                sent += flood.send(frame)
+        assert sent < FLOOD
+        assert resident(process.pid) - before < GROWTH
+        assert asked(record["broker"], a_send(b"meanwhile"))[0].code == 0
+    assert asked(record["broker"], end_of_queue())[0].code == 0
+
+
+def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
+    process, record = broker
+    with contextlib.ExitStack() as opened:
+        silent = [opened.enter_context(socket.create_connection(place(record))) for _ in range(50)]
+        frame = b"".join(map(bytes, encode(a_send(b"slowly"))))
+        slow = opened.enter_context(socket.create_connection(place(record)))
+        half = opened.enter_context(socket.create_connection(place(record)))
+        half.sendall(frame[: len(frame) // 2])
+        half.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        half.close()
+        for at in range(len(frame)):
+            slow.sendall(frame[at : at + 1])
+            if at % 50 == 0:
+                assert asked(record["broker"], a_send(b"quickly"))[0].code == 0
+        slow.settimeout(30)
+        assert int.from_bytes(slow.recv(4), "big") > 0
+        for one in silent:  # they said nothing for longer than the configuration allows
+            one.settimeout(60)
+            assert one.recv(1) == b""
+    assert process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x7f\xff\xff\xff" + b"x" * 100,
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\0" * 64,
+        b"\x16\x03\x01\x02\0\x01\0",
+        b"PROXY TCP4 1 2 3 4\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_frame_ends_its_own_connection_only(broker, garbage: bytes) -> None:
+    _, record = broker
+    with socket.create_connection(place(record)) as one:
+        one.sendall(garbage)
+        one.settimeout(60)
+        with contextlib.suppress(ConnectionResetError):
+            assert one.recv(1) == b""
+    assert asked(record["broker"], end_of_queue())[0].fields["offset"] == "1"
