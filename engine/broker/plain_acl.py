@@ -172,7 +172,7 @@ def _all_parts(address: str, sign: str, tests: list[Callable[[int], bool]]) -> b
         found = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if (sign == ":") != (found.version == 6):
+    if (sign == ":") != isinstance(found, ipaddress.IPv6Address):
         return False
     values = [int(one, 16 if sign == ":" else 10) for one in found.exploded.split(sign)]
     return len(values) >= len(tests) and all(test(value) for test, value in zip(tests, values, strict=False))

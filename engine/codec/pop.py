@@ -18,7 +18,7 @@ REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
 CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
 ORDERLY = 999
 """The revive queue that a handle of an orderly pop names."""
-NORMAL, RETRY_V1, RETRY_V2 = "0", "1", "2"
+NORMAL, RETRY_TOPIC, RETRY_TOPIC_V2 = "0", "1", "2"
 """Marks of topics: the normal one, its retry topics of either form."""
 MOST_AT_ONCE = 32
 """Messages of one pop, and of one checkpoint: its bit map has as many bits."""
@@ -50,17 +50,17 @@ def normal_topic(topic: str, group: str) -> str:
 def mark_of(topic: str) -> str:
     """The mark with which texts and handles tell the kind of a topic."""
     if is_retry_v2(topic):
-        return RETRY_V2
-    return RETRY_V1 if topic.startswith(RETRY) else NORMAL
+        return RETRY_TOPIC_V2
+    return RETRY_TOPIC if topic.startswith(RETRY) else NORMAL
 
 
 def real_topic(topic: str, group: str, mark: str) -> str:
     """The topic that ``mark`` makes of a normal one. Raises ``ValueError`` for what is no mark."""
     if mark == NORMAL:
         return topic
-    if mark not in {RETRY_V1, RETRY_V2}:
+    if mark not in {RETRY_TOPIC, RETRY_TOPIC_V2}:
         raise ValueError("getRetry fail, format is wrong")
-    return retry_topic(topic, group, v2=mark == RETRY_V2)
+    return retry_topic(topic, group, v2=mark == RETRY_TOPIC_V2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,14 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(tmp_path / "config")
 
 
+@pytest.fixture(autouse=True)
+def in_english() -> Iterator[None]:
+    """Whatever language a test speaks, the next one begins in English."""
+    assets.set_language("en")
+    yield
+    assets.set_language("en")
+
+
 @pytest.fixture
 def dressed(qapp: QApplication) -> Iterator[QApplication]:
     """The application in light colours, speaking English, at 100 %."""

@@ -4,7 +4,6 @@ and the dialog that asks for form and place.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -97,6 +96,8 @@ def _json_writer(out: IO[str], to_record: ToRecord) -> Callable[[Record], None]:
 
 def _csv_writer(out: IO[str], kind: RecordKind) -> Callable[[Record], None]:
     columns = [column for column in kind.columns if column.key]
+    import csv  # not before somebody exports
+
     writer = csv.writer(out)
     writer.writerow([column.key for column in columns])
     return lambda row: writer.writerow([_cell(column.value(row)) for column in columns])

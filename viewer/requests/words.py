@@ -40,7 +40,7 @@ def standing_words(log: RequestLog, standing: Standing) -> str:
         parts.append(tr("{n:,} requests", n=log.kept))
     parts.append(tr("{size} kept", size=size(log.bytes)))
     if log.dropped:
-        parts.append(tr("{n:,} older ones have gone", n=log.dropped))
+        parts.append(tr("{n:,} older requests have gone", n=log.dropped))
     if log.missed:
         parts.append(tr("{n:,} frames came too fast and are left out", n=log.missed))
     return " · ".join(parts)

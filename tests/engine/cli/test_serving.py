@@ -15,7 +15,7 @@ from engine.cli.serving import add_address, address_list, ended_by_signals, is_l
 def test_an_address_and_a_list_of_them():
     parser = argparse.ArgumentParser()
     add_address(parser, 9876)
-    assert vars(parser.parse_args([])) == {"host": "127.0.0.1", "port": None}
+    assert vars(parser.parse_args([])) == {"host": "127.0.0.1", "port": None, "tls": None}
     assert parser.parse_args(["--port", "0"]).port == 0
     assert address_list("a:1; b:65535;") == ["a:1", "b:65535"]
 

@@ -23,7 +23,7 @@ def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
     log.dropped, log.missed = 7, 2
     said = standing_words(log, Standing("paused", "h:1"))
     assert said.startswith("paused · 1 of 3 requests match")
-    assert "7 older ones have gone" in said
+    assert "7 older requests have gone" in said
     assert "2 frames came too fast" in said
 
 
