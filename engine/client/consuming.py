@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from engine.client import questions
 from engine.client.allocation import AllocationStrategy, Averagely
@@ -22,15 +22,12 @@ from engine.client.errors import BrokerRefused, NotRunning, WrongMessage
 from engine.client.events import (
     EventStream,
     OffsetReset,
-    Paced,
     PullAnswered,
     PullPutOff,
     PullSent,
     QueueGivenUp,
     QueueTaken,
     Rebalanced,
-    Started,
-    Stopped,
     now_ms,
 )
 from engine.client.instance import (
@@ -40,9 +37,9 @@ from engine.client.instance import (
     NOTIFY_CONSUMER_IDS_CHANGED,
     RESET_CONSUMER_CLIENT_OFFSET,
     ClientInstance,
-    Pace,
+    ClientPart,
 )
-from engine.client.messages import RETRY, ReceivedMessage, check_group, check_topic
+from engine.client.messages import RETRY, ReceivedMessage, check_topic
 from engine.client.offsets import BrokerOffsets, FileOffsets, OffsetStore
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
@@ -114,10 +111,9 @@ class ConsumerConfig:
             raise WrongMessage(f"batch and pull_batch are {self.batch} and {self.pull_batch}, expected 1 to 1024")
 
 
-class QueueConsumer(ABC):
+class QueueConsumer(ClientPart):
     """A consumer that shares queues with its group. ``async with``, or :meth:`start` and :meth:`stop`."""
 
-    is_consumer = True
     _consume_type = "CONSUME_PASSIVELY"
     _pull_flag = 0
     _commits_by_itself = True
@@ -133,13 +129,9 @@ class QueueConsumer(ABC):
         instance: ClientInstance | None = None,
         events: EventStream | None = None,
     ) -> None:
-        check_group(group)
-        self.group = group
+        super().__init__(group, namesrv, instance, events)
         self.config = config or ConsumerConfig()
         self.strategy: AllocationStrategy = strategy or Averagely()
-        self.instance = instance or ClientInstance(namesrv, events=events)
-        self.events = self.instance.events
-        self.pace = Pace()
         self.subscriptions: dict[str, Subscription] = {}
         self.offsets: OffsetStore = (
             FileOffsets(self.instance, group, self.config.offsets_folder)
@@ -152,20 +144,8 @@ class QueueConsumer(ABC):
         self._loops: list[asyncio.Task[None]] = []
         self._wake = asyncio.Event()
         self._reason = "start"
-        self._running = False
         self._sharing = asyncio.Lock()
         self._unplanned = 0
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    @property
-    def client_id(self) -> str:
-        return self.instance.client_id
 
     @property
     def is_broadcasting(self) -> bool:
@@ -218,8 +198,7 @@ class QueueConsumer(ABC):
         self._running = True
         self.started_at = now_ms()
         await self.instance.heartbeat()
-        if self.events.wanted:
-            self.events.emit(Started(now_ms(), self.client_id, self.group))
+        self._began()
         every = self.instance.every
         self._loops = [asyncio.create_task(self._rebalance_forever()), *map(asyncio.create_task, self._more_loops())]
         if self.config.auto_commit and self._commits_by_itself:
@@ -246,7 +225,7 @@ class QueueConsumer(ABC):
             with contextlib.suppress(*FAILURES):
                 await questions.unlock(self.instance, self.group, list(self._held))
         await self.instance.leave(self)
-        self._end(said_goodbye=True)
+        self._ended(said_goodbye=True)
 
     async def _finish(self) -> None:
         """Wait for what is consumed just now."""
@@ -259,7 +238,7 @@ class QueueConsumer(ABC):
             one.dropped = True
         await self._halt()
         await self.instance.kill()
-        self._end(said_goodbye=False)
+        self._ended(said_goodbye=False)
 
     async def _halt(self) -> None:
         ending = [*self._loops, *self._pulls.values()]
@@ -269,35 +248,15 @@ class QueueConsumer(ABC):
         self._loops.clear()
         self._pulls.clear()
 
-    def _end(self, *, said_goodbye: bool) -> None:
+    def _ended(self, *, said_goodbye: bool) -> None:
         self._held.clear()
-        if self.events.wanted:
-            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
-
-    def pause(self) -> None:
-        """Pull no more until :meth:`resume`; what is held is consumed (Java: ``suspend``)."""
-        self.pace.pause()
-        self._paced()
-
-    def resume(self) -> None:
-        """Pull again."""
-        self.pace.resume()
-        self._paced()
+        super()._ended(said_goodbye=said_goodbye)
 
     def pause_queues(self, *queues: MessageQueue, paused: bool = True) -> None:
         """Pull some queues no more, or again. A queue that is given up and taken again is not paused."""
         for queue in queues:
             if (one := self._held.get(queue)) is not None:
                 one.paused = paused
-
-    def slow_down(self, seconds: float) -> None:
-        """Each message takes so much longer; 0: as fast as it goes."""
-        self.pace.delay = seconds
-        self._paced()
-
-    def _paced(self) -> None:
-        if self.events.wanted:
-            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
 
     def _must_run(self) -> None:
         if not self._running:

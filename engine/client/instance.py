@@ -14,11 +14,13 @@ import os
 import random
 import ssl
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Self
 
 from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning
-from engine.client.events import EventStream
+from engine.client.events import EventStream, Paced, Started, Stopped, now_ms
+from engine.client.messages import check_group
 from engine.client.routes import MASTER, NotUnderstood, TopicRoute, read_route
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect, not_supported
@@ -38,25 +40,6 @@ FAILURES = (OSError, TimeoutError, ClientError, NotUnderstood)
 """What may go wrong with what is asked of others."""
 _log = logging.getLogger(__name__)
 _names = itertools.count(time.time_ns())
-
-
-class ClientPart(Protocol):
-    """A producer or a consumer of a client."""
-
-    @property
-    def group(self) -> str: ...
-
-    @property
-    def is_consumer(self) -> bool: ...
-
-    def topics(self) -> Iterable[str]:
-        """Topics whose routes are kept fresh."""
-
-    def heartbeat(self) -> Mapping[str, Any]:
-        """What a heartbeat says of it."""
-
-    def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
-        """The answer to what a broker asks of this group; None where there is none."""
 
 
 class ClientInstance:
@@ -408,3 +391,78 @@ class Pace:
             await self._goes.wait()
         if self.delay:
             await asyncio.sleep(self.delay)
+
+
+class ClientPart(ABC):
+    """A producer or a consumer of a client: ``async with``, or :meth:`start` and :meth:`stop`.
+
+    ``instance`` shares connections and id with other parts of one client; who brings one ends it by stopping its parts.
+    """
+
+    is_consumer = True
+
+    def __init__(self, group: str, namesrv: str, instance: ClientInstance | None, events: EventStream | None) -> None:
+        check_group(group)
+        self.group = group
+        self.instance = instance or ClientInstance(namesrv, events=events)
+        self.events = self.instance.events
+        self.pace = Pace()
+        self._running = False
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def client_id(self) -> str:
+        return self.instance.client_id
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Be known to brokers, and begin. Raises :class:`ClientError`."""
+
+    @abstractmethod
+    async def stop(self) -> None:
+        """End, and say goodbye."""
+
+    @abstractmethod
+    def topics(self) -> Iterable[str]:
+        """Topics whose routes are kept fresh."""
+
+    @abstractmethod
+    def heartbeat(self) -> Mapping[str, Any]:
+        """What a heartbeat says of it."""
+
+    @abstractmethod
+    def asked(self, request: Command, connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
+        """The answer to what a broker asks of this group; None where there is none."""
+
+    def pause(self) -> None:
+        """Send, or fetch, no more until :meth:`resume`; what a consumer holds is consumed (Java: ``suspend``)."""
+        self.pace.pause()
+        self._paced()
+
+    def resume(self) -> None:
+        """Go on."""
+        self.pace.resume()
+        self._paced()
+
+    def slow_down(self, seconds: float) -> None:
+        """Each message takes so much longer; 0: as fast as it goes."""
+        self.pace.delay = seconds
+        self._paced()
+
+    def _paced(self) -> None:
+        if self.events.wanted:
+            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
+
+    def _began(self) -> None:
+        if self.events.wanted:
+            self.events.emit(Started(now_ms(), self.client_id, self.group))
+
+    def _ended(self, *, said_goodbye: bool) -> None:
+        if self.events.wanted:
+            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))

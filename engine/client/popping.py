@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from engine.client.consumer import ConsumeContext, ConsumeStatus, Listener, answer_of
 from engine.client.consuming import AFTER_ERROR, FROM_FIRST, FROM_LAST, SOON
@@ -22,17 +22,14 @@ from engine.client.events import (
     Consumed,
     Delivered,
     EventStream,
-    Paced,
     PullAnswered,
     PullPutOff,
     PullSent,
     SentBack,
-    Started,
-    Stopped,
     now_ms,
 )
-from engine.client.instance import FAILURES, ClientInstance, Pace, spelled
-from engine.client.messages import ReceivedMessage, check_group, check_topic, read_messages
+from engine.client.instance import FAILURES, ClientInstance, ClientPart, spelled
+from engine.client.messages import ReceivedMessage, check_topic, read_messages
 from engine.client.routes import MASTER, MessageQueue
 from engine.codec import pop as codec
 from engine.codec import properties as props
@@ -193,13 +190,11 @@ class PopConfig:
             raise WrongMessage(f"threads is {self.threads}, expected 1 to 1000")
 
 
-class PopConsumer:
+class PopConsumer(ClientPart):
     """Hands popped messages to ``listener``, as :class:`engine.client.consumer.Consumer` does with pulled ones: what it
     is done with is acknowledged, what failed comes again, later each time. ``async with``, or :meth:`start` and
     :meth:`stop`.
     """
-
-    is_consumer = True
 
     def __init__(
         self,
@@ -212,12 +207,8 @@ class PopConsumer:
         events: EventStream | None = None,
         executor: Executor | None = None,
     ) -> None:
-        check_group(group)
-        self.group = group
+        super().__init__(group, namesrv, instance, events)
         self.config = config or PopConfig()
-        self.instance = instance or ClientInstance(namesrv, events=events)
-        self.events = self.instance.events
-        self.pace = Pace()
         self.subscriptions: dict[str, Subscription] = {}
         self._listener = listener
         self._executor = executor
@@ -226,18 +217,6 @@ class PopConsumer:
         """Messages that are not acknowledged, by topic and broker."""
         self._pops: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._loops: list[asyncio.Task[None]] = []
-        self._running = False
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    @property
-    def client_id(self) -> str:
-        return self.instance.client_id
 
     def subscribe(self, topic: str, expression: str = "*", kind: str = TAG) -> None:
         """Consume a topic. Raises :class:`WrongMessage`; a consumer that runs cannot be told more."""
@@ -256,8 +235,7 @@ class PopConsumer:
             raise
         await self.instance.heartbeat()
         self._running = True
-        if self.events.wanted:
-            self.events.emit(Started(now_ms(), self.client_id, self.group))
+        self._began()
         await self._look_for_brokers()
         self._loops = [asyncio.create_task(self._work()) for _ in range(self.config.threads)]
         every = self.instance.every(self.config.rebalance_interval, self._look_for_brokers)
@@ -284,29 +262,6 @@ class PopConsumer:
         await asyncio.gather(*ending, return_exceptions=True)
         self._loops.clear()
         self._pops.clear()
-
-    def _ended(self, *, said_goodbye: bool) -> None:
-        if self.events.wanted:
-            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
-
-    def pause(self) -> None:
-        """Pop no more until :meth:`resume`."""
-        self.pace.pause()
-        self._paced()
-
-    def resume(self) -> None:
-        """Pop again."""
-        self.pace.resume()
-        self._paced()
-
-    def slow_down(self, seconds: float) -> None:
-        """Each message takes so much longer; 0: as fast as it goes."""
-        self.pace.delay = seconds
-        self._paced()
-
-    def _paced(self) -> None:
-        if self.events.wanted:
-            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
 
     def topics(self) -> Collection[str]:
         """Topics that are popped."""

@@ -14,11 +14,11 @@ import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from engine.client.errors import BrokerRefused, NoReply, NoRoute, NotRunning, NotSent, WrongMessage
-from engine.client.events import EventStream, Paced, SendFailed, Sent, Started, Stopped, TransactionEnded, now_ms
-from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, Pace, spelled
+from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
+from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, spelled
 from engine.client.messages import (
     CORRELATION_ID,
     MAX_BODY,
@@ -35,7 +35,6 @@ from engine.client.messages import (
     ReceivedMessage,
     SendResult,
     check,
-    check_group,
     compressed,
     encode_batch,
     property_text,
@@ -115,11 +114,8 @@ class ProducerConfig:
             raise WrongMessage(f"like is {self.like!r}; known are {', '.join(TABLES)}")
 
 
-class Producer:
-    """``async with``, or :meth:`start` and :meth:`stop`. Safe for many tasks of one event loop.
-
-    ``instance`` shares connections and id with other parts of one client; who brings one ends it by stopping its parts.
-    """
+class Producer(ClientPart):
+    """``async with``, or :meth:`start` and :meth:`stop`. Safe for many tasks of one event loop."""
 
     is_consumer = False
 
@@ -134,28 +130,12 @@ class Producer:
         instance: ClientInstance | None = None,
         events: EventStream | None = None,
     ) -> None:
-        check_group(group)
-        self.group = group
+        super().__init__(group, namesrv, instance, events)
         self.config = config or ProducerConfig()
-        self.instance = instance or ClientInstance(namesrv, events=events)
-        self.events = self.instance.events
         self.choice = QueueChoice(self.config.like, avoid_slow=self.config.avoid_slow)
-        self.pace = Pace()
         self._listener = listener
         self._hooks = tuple(hooks)
         self._topics: dict[str, tuple[MessageQueue, ...]] = {DEFAULT_TOPIC: ()}
-        self._running = False
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    @property
-    def client_id(self) -> str:
-        return self.instance.client_id
 
     async def start(self) -> None:
         """Be known to name servers and brokers. Raises :class:`ClientError` where no name server answers."""
@@ -167,8 +147,7 @@ class Producer:
             raise
         await self.instance.heartbeat()
         self._running = True
-        if self.events.wanted:
-            self.events.emit(Started(now_ms(), self.client_id, self.group))
+        self._began()
 
     async def stop(self) -> None:
         """Say goodbye. What is being sent is not waited for."""
@@ -182,29 +161,6 @@ class Producer:
         self._running = False
         await self.instance.kill()
         self._ended(said_goodbye=False)
-
-    def _ended(self, *, said_goodbye: bool) -> None:
-        if self.events.wanted:
-            self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye))
-
-    def pause(self) -> None:
-        """Sends wait until :meth:`resume`."""
-        self.pace.pause()
-        self._paced()
-
-    def resume(self) -> None:
-        """Go on."""
-        self.pace.resume()
-        self._paced()
-
-    def slow_down(self, seconds: float) -> None:
-        """Each send takes so much longer; 0: as fast as it goes."""
-        self.pace.delay = seconds
-        self._paced()
-
-    def _paced(self) -> None:
-        if self.events.wanted:
-            self.events.emit(Paced(now_ms(), self.client_id, self.group, self.pace.paused, self.pace.delay))
 
     # The client's part
 

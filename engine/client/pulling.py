@@ -13,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from engine.client import questions
 from engine.client.allocation import AllocationStrategy
 from engine.client.consuming import FROM_LAST, ConsumerConfig, QueueConsumer
 from engine.client.errors import ClientError, NoRoute, NotRunning, WrongMessage
-from engine.client.events import Delivered, EventStream, Started, Stopped, now_ms
-from engine.client.instance import ClientInstance
-from engine.client.messages import ReceivedMessage, check_group
+from engine.client.events import Delivered, EventStream, now_ms
+from engine.client.instance import ClientInstance, ClientPart
+from engine.client.messages import ReceivedMessage
 from engine.client.process_queue import ProcessQueue
 from engine.client.questions import PullResult
 from engine.client.rebalance import RebalancePlan
@@ -179,10 +179,8 @@ class LitePullConsumer(QueueConsumer):
         await self.seek(queue, await questions.max_offset(self.instance, queue))
 
 
-class PullConsumer:
+class PullConsumer(ClientPart):
     """Pulls where and when it is told, and shares nothing. ``async with``, or :meth:`start` and :meth:`stop`."""
-
-    is_consumer = True
 
     def __init__(
         self,
@@ -192,38 +190,21 @@ class PullConsumer:
         instance: ClientInstance | None = None,
         events: EventStream | None = None,
     ) -> None:
-        check_group(group)
-        self.group = group
-        self.instance = instance or ClientInstance(namesrv, events=events)
-        self.events = self.instance.events
+        super().__init__(group, namesrv, instance, events)
         self._topics: set[str] = set()
-        self._running = False
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
-    @property
-    def client_id(self) -> str:
-        return self.instance.client_id
 
     async def start(self) -> None:
         """Join the client. Brokers are told of it with the next heartbeat."""
         await self.instance.join(self)
         self._running = True
-        if self.events.wanted:
-            self.events.emit(Started(now_ms(), self.client_id, self.group))
+        self._began()
 
     async def stop(self) -> None:
         """Say goodbye."""
         if self._running:
             self._running = False
             await self.instance.leave(self)
-            if self.events.wanted:
-                self.events.emit(Stopped(now_ms(), self.client_id, self.group, said_goodbye=True))
+            self._ended(said_goodbye=True)
 
     def topics(self) -> Iterable[str]:
         """Those that were pulled."""
@@ -267,6 +248,7 @@ class PullConsumer:
             raise NotRunning(f"The consumer {self.group} is not running")
         if queue.topic not in self._topics:
             await self.queues(queue.topic)
+        await self.pace.wait()
         sys_flag = questions.SUBSCRIPTION | (questions.SUSPEND if hold else 0)
         subscription = Subscription.of(queue.topic, expression, 0, kind)
         return await questions.pull(
