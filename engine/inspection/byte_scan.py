@@ -116,6 +116,7 @@ class _Block:
     def look(self) -> tuple[Places, bool]:
         """Absolute offsets of the places that begin in it; False where the file could not be read so far."""
         buffer = np.empty(1 + _CACHED + len(self.sought.needle), np.uint8)
+        masks = np.empty((2, len(buffer)), np.bool_)  # made once: new memory for each piece costs as much as the search
         found: list[Places] = []
         at, end = self.position, self.position + self.size
         while at < end:
@@ -125,7 +126,7 @@ class _Block:
                 have = self.file.read_into(buffer[:wanted].data, at - lead)
             except CannotRead:
                 return _joined(found), False
-            places = self.sought.places(buffer[:have], lead)
+            places = self.sought.places(buffer[:have], lead, masks)
             if len(places):
                 found.append(places[places < lead + size] + (self.file.start_offset + at - lead))
             if have < wanted:
@@ -176,8 +177,8 @@ class _Sought:
         self._word = word
         self._order = [(place, needle[place]) for place in rarest_first(needle)]
 
-    def places(self, data: npt.NDArray[np.uint8], lead: int) -> Places:
-        """Positions in ``data`` from ``lead`` on where the text stands.
+    def places(self, data: npt.NDArray[np.uint8], lead: int, masks: npt.NDArray[np.bool_]) -> Places:
+        """Positions in ``data`` from ``lead`` on where the text stands; ``masks`` are two rows to work in.
 
         Two bytes of it that are likely to be rare are compared everywhere, the others where those two stand.
         """
@@ -185,9 +186,11 @@ class _Sought:
         if count <= 0:
             return np.empty(0, np.int64)
         (first, byte), *others = self._order
-        there = data[lead + first : lead + first + count] == byte
+        there, also = masks[:, :count]
+        np.equal(data[lead + first : lead + first + count], byte, out=there)
         for place, byte in others[:1]:
-            there &= data[lead + place : lead + place + count] == byte
+            np.equal(data[lead + place : lead + place + count], byte, out=also)
+            np.logical_and(there, also, out=there)
         if not there.any():
             return np.empty(0, np.int64)
         found: Places = np.flatnonzero(there) + lead
