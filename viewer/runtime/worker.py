@@ -30,7 +30,7 @@ from viewer.runtime.priority import stand_back
 
 REPORT_EVERY = 0.1
 RESTS_AFTER = 3.0
-"""Seconds after a request in which no other may be under way for memory to go back to the system."""
+"""Seconds after a request in which no other may come for memory to go back to the system."""
 
 
 class Cancelled(Exception):
@@ -218,12 +218,39 @@ class WorkerControl:
             self._send(frames.pack(self._number, "told", done, total, note))
 
 
+class _Rest:
+    """Memory goes back to the system once no request has come for :data:`RESTS_AFTER`: beside a broker they follow one
+    another, and nothing is done between them.
+    """
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """Nothing is under way."""
+        self.put_off()
+        self._timer = timer = threading.Timer(RESTS_AFTER, self._give_back)
+        timer.daemon = True
+        timer.start()
+
+    def put_off(self) -> None:
+        """A request has come."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @staticmethod
+    def _give_back() -> None:
+        memory.give_back()
+        memory.give_back_code()
+
+
 def serve(pipe: Connection) -> None:
     """The worker's own main: take requests until the window goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stand_back()
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
+    rest = _Rest()
 
     def send(frame: bytes) -> None:
         with lock, contextlib.suppress(OSError):
@@ -241,14 +268,13 @@ def serve(pipe: Connection) -> None:
                 controls[number].stop.set()
             continue
         control = controls[number] = WorkerControl(number, send)
+        rest.put_off()
 
         def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
             send(_answer(control, frame))
             controls.pop(number, None)
-            time.sleep(RESTS_AFTER)
             if not controls:
-                memory.give_back()
-                memory.give_back_code()
+                rest.begin()
 
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import worker_tasks
 
 from engine.frames import CannotTravel
+from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
 from viewer.runtime.worker import WorkerDied
 
@@ -122,3 +124,17 @@ def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
 
     assert [type(error) for error in run(ask())] == [WorkerDied] * 4
     assert run(jobs.in_worker("Counting", f"{TASKS}:count", 3)) == 3
+
+
+def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
+    given = threading.Semaphore(0)
+    monkeypatch.setattr(worker, "RESTS_AFTER", 0.2)
+    monkeypatch.setattr(worker.memory, "give_back", given.release)
+    monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
+    rest = worker._Rest()
+    for _ in range(20):
+        rest.put_off()
+        rest.begin()
+    assert given.acquire(timeout=30)
+    assert not given.acquire(timeout=0.6)
