@@ -303,7 +303,7 @@ def answer_of(
         answered, words = refused or (Answer.SYSTEM_ERROR, result.status.value)
         fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
-    sent_to = request.fields.get("b") or request.fields.get("topic") or ""
+    sent_to = request.fields.get("topic" if request.code == 10 else "b", "")
     broker.stats.put[sent_to, kind_of(recallable or {})].add(append.message_count, append.size)
     fields = {
         "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,

@@ -30,9 +30,13 @@ LONGEST_GROUP = 255
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
-@lru_cache(maxsize=4096)
 def wrong_name(topic: str) -> str | None:
-    """Why no topic is called so, in RocketMQ's words."""
+    """Why no topic is called so, in RocketMQ's words. Each send asks: names that may be right are remembered."""
+    return (_wrong_name if len(topic) <= LONGEST_GROUP else _wrong_name.__wrapped__)(topic)
+
+
+@lru_cache(maxsize=4096)
+def _wrong_name(topic: str) -> str | None:
     if not topic.strip():
         return "The specified topic is blank."
     if not _NAME.fullmatch(topic):

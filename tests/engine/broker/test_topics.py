@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.broker import topics as names
 from engine.broker.config import BrokerConfig
 from engine.broker.topics import Topics, plain_topic, wrong_name
 from engine.layout import StorePaths
@@ -57,3 +58,13 @@ def test_light_queues_and_light_groups_need_no_declaration(tmp_path: Path) -> No
     assert told == ["Orders"]
     assert not (tmp_path / "config" / "subscriptionGroup.json").exists()
     assert topics(tmp_path / "other").get("%LMQ%room") is None
+
+
+def test_names_that_are_too_long_are_not_remembered() -> None:
+    """Whoever sends names of megabytes fills no memory with them."""
+    names._wrong_name.cache_clear()
+    for number in range(10):
+        assert "longer than topic max length" in str(names.wrong_name(f"{number}" * 1_000))
+    assert names._wrong_name.cache_info().currsize == 0
+    assert names.wrong_name("Orders") is None
+    assert names._wrong_name.cache_info().currsize == 1
