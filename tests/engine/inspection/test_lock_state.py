@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import sys
 
@@ -29,9 +27,10 @@ def test_free_held_and_absent(tmp_path):
 
 
 def test_asking_takes_nothing(tmp_path):
+    """Another process has it at once: a lock of this one would not stand in its own way."""
     file = tmp_path / "lock"
     file.write_bytes(b"lock")
-    lock_state(Reading(), file)
-    descriptor = os.open(file, os.O_RDWR)
-    fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-    os.close(descriptor)
+    assert lock_state(Reading(), file) == "free"
+    at_once = HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB")
+    done = subprocess.run([sys.executable, "-c", at_once, str(file)], input=b"", capture_output=True)
+    assert (done.stdout, done.returncode) == (b"held\n", 0), done.stderr

@@ -7,14 +7,13 @@ import errno
 import random
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dispatching import Place
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
+from topics_put import ROOT, SMALL, bodies, put
 
-from engine.codec.message import decode
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import StoreError, WrongFileSize
 from engine.mapped.disk import RealDisk
@@ -113,33 +112,6 @@ def test_ten_thousand_topics_keep_few_files_open_and_little_memory(tmp_path):
     tracemalloc.stop()
     assert disk.open_files <= 16
     assert used / len(names) < 2500
-
-
-SMALL: dict[str, Any] = {
-    "mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 200, "maxHashSlotNum": 50, "maxIndexNum": 400,
-    "mappedFileSizeConsumeQueueExt": 1 << 12,
-}  # fmt: skip
-
-
-ROOT = Path("/store")
-
-
-def put(store: MessageStore, count: int, topic: str = "Orders", queues: int = 2) -> list[tuple[int, int]]:
-    """Queue and queue offset of each message."""
-    made = []
-    for number in range(count):
-        result = store.put_message(Message(topic, b"x" * 50, queue_id=number % queues))
-        assert result.append is not None
-        made.append((number % queues, result.append.queue_offset))
-    return made
-
-
-def bodies(store: MessageStore, topic: str, queue_id: int) -> list[bytes]:
-    found: list[bytes] = []
-    for block in store.stream(topic, queue_id):
-        with block:
-            found += [decode(message).body for message in block.messages()]
-    return found
 
 
 FAULTS = [("move_folder", "*"), ("sync_folder", "*consumequeue*"), ("delete", "*"), ("remove_folder", "*"),
