@@ -43,13 +43,16 @@ class Sent:
 
 @dataclass
 class Replayed:
-    """What came of it. ``left_out``: what the other side had asked, what went to a name server, what was not wanted."""
+    """What came of it. ``answered_now``: what has an answer that was not recorded, a pull that was held to the end.
+    ``left_out``: what the other side had asked, what went to a name server, what was not wanted.
+    """
 
     sent: int = 0
     same: int = 0
     differs: int = 0
     one_way: int = 0
     unanswered: int = 0
+    answered_now: int = 0
     left_out: int = 0
     by_name: Counter[str] = field(default_factory=Counter)
 
@@ -151,7 +154,9 @@ class Replay:
             self._told(Sent(exchange, before, None, str(error) or "no answer came in time"))
             return
         sent = Sent(exchange, before, answer.code, answer.remark or "")
-        if before is not None:
+        if before is None:
+            self.result.answered_now += 1
+        else:
             self.result.same += sent.same
             self.result.differs += not sent.same
         self._remember(exchange, answer)

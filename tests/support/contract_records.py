@@ -215,7 +215,8 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "now": OPTIONAL_TEXT, "remark": OPTIONAL_TEXT,
     },
     "replayed": {
-        "sent": int, "same": int, "differs": int, "oneWay": int, "unanswered": int, "leftOut": int, "byName": dict,
+        "sent": int, "same": int, "differs": int, "oneWay": int, "unanswered": int, "answeredNow": int,
+        "leftOut": int, "byName": dict,
     },
     "topicStatus": {"topic": str, "queueId": int, "minOffset": int, "maxOffset": int},
 }  # fmt: skip

@@ -130,6 +130,7 @@ def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
         out.record({
             "type": "replayed", "sent": result.sent, "same": result.same, "differs": result.differs,
             "oneWay": result.one_way, "unanswered": result.unanswered, "leftOut": result.left_out,
+            "answeredNow": result.answered_now,
             "byName": dict(result.by_name.most_common()),
         })  # fmt: skip
         return
@@ -139,7 +140,7 @@ def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
     out.line(f"{result.sent:,} requests were sent again: {names or 'none'}")
     out.line(
         f"{result.same:,} were answered as before, {result.differs:,} otherwise, {result.unanswered:,} not at all; "
-        f"{result.one_way:,} want no answer"
+        f"{result.answered_now:,} have an answer that was not recorded; {result.one_way:,} want no answer"
     )
     if result.left_out:
         out.line(f"{result.left_out:,} were left out: not asked of a broker by a client, or not wanted")

@@ -29,6 +29,7 @@ def test_the_second_store_holds_what_the_first_does(tmp_path: Path) -> None:
             await recorded_filler(server.broker.store)
             result = await Replay(exchanges, server.address, told.append).run()
             assert (result.sent, result.one_way, result.unanswered) == (11, 1, 0)
+            assert result.same + result.differs + result.answered_now + result.one_way == result.sent
             assert (result.same, result.differs) == (10, 0), [one for one in told if not one.same]
             assert result.left_out == 1  # what the broker asked itself
             server.broker.store.wait_dispatched()
