@@ -163,7 +163,7 @@ def _all(
     topics = TopicTable()
     log = LogCheck(store, clock, others)
     queues = QueueCheck(store, topics)
-    index = IndexCheck(store.index_files(), topics)
+    index = IndexCheck(store.index_files(), topics, live=store.lock_state == "held")
     stop = _walk(store, topics, _Checks(log, queues, index), cancel, progress, proofs)
     log.finish(stop)
     starts.log, starts.queues = log, queues

@@ -37,12 +37,22 @@ class Chains:
         self._count = count  # number of the entry behind the newest
         self._newest = np.zeros(slots, np.int32)
         self._several = np.zeros(slots, bool)
+        self._settled: NDArray[np.int32] | None = None
+        self._since: list[Int64] = []
         self.bad: list[BadLink] = []
         self.total = 0
+
+    def settle(self) -> None:
+        """The entries that are fed from now on were being written while the slots were read: a slot may name the newest
+        of its chain so far, or any of its chain that follow.
+        """
+        self._settled = self._newest.copy()
 
     def feed(self, first: int, hashes: Int64, links: Int64, most: int = 64) -> None:
         """Entries ``first``, ``first + 1`` … with their hashes and ``prev`` links; keeps the first ``most`` faults."""
         slots = np.abs(hashes) % self._slots
+        if self._settled is not None:
+            self._since.append(slots)
         numbers = np.arange(first, first + len(hashes), dtype=np.int32)
         expected = self._newest[slots]
         self._newest[slots] = numbers  # where a slot comes twice, its last entry stays
@@ -61,7 +71,7 @@ class Chains:
 
     def slots(self, stored: NDArray[np.int32], most: int = 64) -> list[BadLink]:
         """Slots that do not name the newest entry of their chain; 0 and values out of range count as none."""
-        wrong = np.flatnonzero(stored != self._newest)
+        wrong = self._unexplained(stored, np.flatnonzero(stored != self._newest))
         found = []
         for slot in wrong[:most]:
             value, expected = int(stored[slot]), int(self._newest[slot])
@@ -69,6 +79,19 @@ class Chains:
             found.append(BadLink(0, int(slot), value, expected, kind))
         self.total += len(wrong)
         return found
+
+    def _unexplained(self, stored: NDArray[np.int32], wrong: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Of the slots ``wrong`` those that named no entry of their chain while it grew."""
+        if self._settled is None:
+            return wrong
+        wrong = wrong[stored[wrong] != self._settled[wrong]]
+        grown = np.concatenate([*self._since, np.zeros(0, np.int64)])
+        nth = stored[wrong].astype(np.int64) - (self._count - len(grown))
+        inside = (nth >= 0) & (nth < len(grown))
+        named = np.full(len(wrong), -1, np.int64)
+        named[inside] = grown[nth[inside]]
+        unexplained: NDArray[np.intp] = wrong[named != wrong]
+        return unexplained
 
     @property
     def used_slots(self) -> int:

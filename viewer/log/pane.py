@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -186,8 +187,14 @@ class UnitsPane(Pane):
         if log is None or session is None:
             return
         log.lost = partial(lost_units, session.snapshot)
+        if self.table.loading:  # rows that are on their way were made without it
+            self.table.filled.connect(self._tell_again, Qt.ConnectionType.SingleShotConnection)
+        else:
+            self._tell_again()
+
+    def _tell_again(self) -> None:
         if any(isinstance(row, EdgeRow) and row.kind == "damage" for row in self.table.table.rows):
-            self.table.reload()
+            self.table.reload(anew=True)
 
     def _tell_incident(self) -> None:
         """The first time that messages are lost: what tells of it is not on the way to the first rows."""

@@ -24,7 +24,7 @@ LOOK_MS = 30
 FIELD = "text"
 """Colour role of the frame around a field: its own ground is the accent."""
 LOOKS = 40
-"""Rows of a jump may have to be read first: how often it is looked whether they are there."""
+"""How often it is looked for the row when no more rows are being read."""
 
 
 class JumpFrame(QWidget):
@@ -63,7 +63,6 @@ class Jumps:
         self._timer.start()
 
     def _look(self) -> None:
-        self._left -= 1
         window = self._window
         pane = window.panes.get(window.view) if window.session is not None else None
         if pane is None or self._left <= 0:
@@ -72,6 +71,7 @@ class Jumps:
         views = [view for view in pane.findChildren(RecordView) if view.isVisible()]
         if any(view.loading for view in views):
             return
+        self._left -= 1
         chosen = next((view for view in views if view.currentIndex().isValid()), None)
         if chosen is None or (self._field and not self._frame_field(pane)):
             return

@@ -96,12 +96,14 @@ class RecordView(MenuTable):
         """Show rows that are all in memory."""
         self.set_source(ListSource(rows))
 
-    def reload(self) -> None:
-        """Read again: files have changed, or a source has grown. What is on the screen and the choice stay."""
+    def reload(self, anew: bool = False) -> None:
+        """Read again: files have changed, or a source has grown. What is on the screen and the choice stay. Rows in the
+        middle of what is counted are not asked for again, unless ``anew``: something else is told of them now.
+        """
         if self._asked is not None and self._asked[0].kind == "jump":
             return
         window, top = self._window, self.verticalScrollBar().value()
-        if window.rows and not window.last and window.source.total is not None:
+        if not anew and window.rows and not window.last and window.source.total is not None:
             self.show_extent()
             return
         position = self._top_position()

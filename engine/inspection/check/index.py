@@ -57,8 +57,11 @@ class IndexAccount:
     rising: bool = True  # each entry points as far as the one in front of it, or further
 
 
-def look_at(reader: IndexReader) -> IndexAccount:
-    """Prove one file: its counts, its slots, every chain."""
+def look_at(reader: IndexReader, live: bool = False) -> IndexAccount:
+    """Prove one file: its counts, its slots, every chain. One that a broker is writing just now (``live``) grows in the
+    meantime: an entry is there before the slot that names it, and that before the header counts it, so they are read
+    the other way round and each may be further than the one before.
+    """
     account = IndexAccount(reader)
     data = reader.file.read(0, codec.HEADER_SIZE)
     if len(data) < codec.HEADER_SIZE:
@@ -70,28 +73,41 @@ def look_at(reader: IndexReader) -> IndexAccount:
         open_question = header.entries == 0 or reader.geometry_how.startswith("several")
         account.trouble = None if open_question else reader.geometry_how
         return account
+    slots = _slots(reader, geometry)
     account.entries = _count_entries(reader, geometry, header.entries)
+    moving = live and (account.entries != header.entries or reader.file.read(0, codec.HEADER_SIZE) != data)
+    settled = account.entries
+    if moving:  # the newest entry may be there in part: it is whole when a slot names it
+        settled = min(header.entries, account.entries)
+        account.entries = max(settled, int(slots[slots <= account.entries].max(initial=0)))
     chains = Chains(geometry.slots, account.entries + 1)
     ends: list[int] = []
-    for first, rows in _chunks(reader, geometry, 1, account.entries + 1):
+    grown = _chunks(reader, geometry, settled + 1, account.entries + 1)
+    for first, rows in chain(_chunks(reader, geometry, 1, settled + 1), grown):
+        if moving and first == settled + 1:
+            chains.settle()
         chains.feed(first, rows["key_hash"].astype(np.int64), rows["prev"].astype(np.int64))
         physical = rows["phy_offset"].astype(np.int64)
         account.rising &= not (ends and physical[0] < ends[1]) and not (physical[1:] < physical[:-1]).any()
         ends[:] = [ends[0] if ends else int(physical[0]), int(physical[-1])]
-    raw = reader.file.read(codec.HEADER_SIZE, geometry.slots * codec.SLOT_SIZE)
-    slots = np.frombuffer(raw[: len(raw) - len(raw) % codec.SLOT_SIZE], ">i4").astype(np.int32)
     if len(slots) == geometry.slots:
         account.slots = chains.slots(slots)
     account.links, account.bad_links = chains.bad, chains.total
     first_last = (ends[0], ends[1]) if ends else (None, None)
     account.ends = (ends[0], ends[1]) if ends else (0, 0)
-    account.header_faults = index_rules.header_faults(header, chains.used_slots, account.entries, *first_last)
+    if not moving:
+        account.header_faults = index_rules.header_faults(header, chains.used_slots, account.entries, *first_last)
     return account
 
 
-def _look_if_readable(reader: IndexReader) -> IndexAccount | None:
+def _slots(reader: IndexReader, geometry: codec.Geometry) -> NDArray[np.int32]:
+    raw = reader.file.read(codec.HEADER_SIZE, geometry.slots * codec.SLOT_SIZE)
+    return np.frombuffer(raw[: len(raw) - len(raw) % codec.SLOT_SIZE], ">i4").astype(np.int32)
+
+
+def _look_if_readable(reader: IndexReader, live: bool) -> IndexAccount | None:
     try:
-        return look_at(reader)
+        return look_at(reader, live)
     except CannotRead:
         return None  # the door has noted it
 
@@ -201,10 +217,13 @@ def _ascending(accounts: list[IndexAccount]) -> list[list[int]]:
 
 
 class IndexCheck:
-    """Fed with blocks of units in the order of the log, it reads along the entries of all files."""
+    """Fed with blocks of units in the order of the log, it reads along the entries of all files. With ``live`` somebody
+    is writing the last of them.
+    """
 
-    def __init__(self, readers: list[IndexReader], topics: TopicTable) -> None:
-        self.accounts = [account for reader in readers if (account := _look_if_readable(reader)) is not None]
+    def __init__(self, readers: list[IndexReader], topics: TopicTable, live: bool = False) -> None:
+        looked = (_look_if_readable(reader, live and reader is readers[-1]) for reader in readers)
+        self.accounts = [account for account in looked if account is not None]
         self._topics = topics
         self.bad: list[BadEntry] = []
         self.bad_count = 0

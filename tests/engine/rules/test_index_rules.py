@@ -56,6 +56,22 @@ def test_a_slot_names_the_newest_of_its_chain(value, kind):
     assert (bad.entry, bad.slot, bad.found, bad.expected, bad.kind) == (0, 1, value, 5, kind)
 
 
+@pytest.mark.parametrize("settled", range(7))
+def test_slots_that_were_read_while_entries_came_are_each_of_a_moment_of_its_own(settled):
+    made = Chains(SLOTS, 7)
+    made.feed(1, HASHES[:settled], LINKS[:settled])
+    made.settle()
+    made.feed(settled + 1, HASHES[settled:], LINKS[settled:])
+    chain_of = [[number + 1 for number in range(6) if HASHES[number] % SLOTS == slot] for slot in range(SLOTS)]
+    for slot, numbers in enumerate(chain_of):
+        newest = max((number for number in numbers if number <= settled), default=0)
+        may = {newest, *(number for number in numbers if number > settled)}
+        for value in range(-1, 9):
+            stored = NEWEST.copy()
+            stored[slot] = value
+            assert [bad.found for bad in made.slots(stored)] == [value] * (value not in may), (slot, value)
+
+
 def test_an_entry_with_another_hash_is_told_from_wrong_links():
     hashes = HASHES.copy()
     hashes[1] = 3

@@ -339,7 +339,8 @@ def test_a_unit_that_cannot_be_read_is_taken_apart_as_far_as_it_holds(qapp, gold
         pane.show_place(places.log(wrong.offset))
         await until(lambda: pane.unit.current is not None and pane.unit.current.row.offset == wrong.offset)
         row = pane.table.current_row()
-        assert row.was == ", ".join((f"{wrong.topic}/{wrong.queue_id}/{wrong.queue_offset}", *wrong.keys))
+        told = ", ".join((f"{wrong.topic}/{wrong.queue_id}/{wrong.queue_offset}", *wrong.keys))
+        assert row.was == told, (row, pane.unit.current.row)
         assert pane.table.kind.look(row).words.startswith(f"Damaged · was {row.was} · length field says 217,728,000")
         assert field_value(pane, "totalSize").startswith("217,728,000")
         assert field_value(pane, "topic") == wrong.topic

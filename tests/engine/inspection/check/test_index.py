@@ -9,6 +9,7 @@ from made_stores import SLOTS, MadeStore
 from planted_faults import patch
 
 from engine.inspection import open_store
+from engine.inspection.check.index import look_at
 from engine.inspection.findings import check
 from engine.rules.findings import Finding
 
@@ -44,6 +45,19 @@ def test_a_chain_that_goes_round_and_one_that_leaves_the_file(root, link, rule):
     told = found(root, rule)
     assert len(told) == 1
     assert told[0].file == str(index(root))
+
+
+def test_a_file_that_grows_while_it_is_read_has_no_fault_and_hides_none(root):
+    """Slots of some moment, a header of an earlier one: beside a writer no more than the file was a moment ago."""
+    patch(index(root), 36, struct.pack(">i", 61))
+    with open_store(root) as store:
+        (reader, *_) = store.index_files()
+        settled, live = look_at(reader), look_at(reader, live=True)
+    assert settled.header_faults
+    assert (live.header_faults, live.slots, live.links, live.entries) == ([], [], [], settled.entries)
+    patch(index(root), 40, struct.pack(">i", 5000))
+    with open_store(root) as store:
+        assert look_at(store.index_files()[0], live=True).slots
 
 
 def test_an_entry_that_leads_to_another_unit(root):
