@@ -8,6 +8,7 @@ side is measured. Times are seconds unless a name says otherwise.
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import platform
 import statistics
@@ -57,7 +58,7 @@ def conditions() -> Row:
         "processors": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": sys.modules["numba"].__version__ if compiled is not None else None,
+        "numba": importlib.metadata.version("numba") if compiled is not None else None,
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
     }
 

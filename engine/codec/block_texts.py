@@ -9,7 +9,6 @@ like say None, and whoever asks decodes text by text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,8 @@ import numpy.typing as npt
 
 from engine.codec import columns
 from engine.codec.columns import UnitColumns
+from engine.codec.machine_code import Twins
+from engine.codec.machine_code_build import twins
 
 How = Literal["equal", "contains", "startswith", "endswith"]
 Rows = npt.NDArray[np.intp]
@@ -163,9 +164,7 @@ def _span(buffer: npt.NDArray[np.uint8]) -> tuple[int, int]:
     return at, at + len(buffer)
 
 
-def _twin() -> ModuleType | None:
+def _twin() -> Twins | None:
     if columns.twin() is None:
         return None
-    from engine.codec import compiled_texts
-
-    return compiled_texts
+    return twins("compiled_texts")

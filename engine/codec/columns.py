@@ -14,7 +14,6 @@ import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +22,8 @@ import numpy.typing as npt
 from engine.codec import message, properties
 from engine.codec.crc import crc31
 from engine.codec.java import i64, utf8
+from engine.codec.machine_code import FULL, GROW_TOPICS, PATCH, Twins
+from engine.codec.machine_code_build import twins
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_VERSION
@@ -228,7 +229,7 @@ def fill(
 
 
 def _run(
-    compiled: ModuleType,
+    compiled: Twins,
     window: Window,
     out: UnitColumns,
     topics: TopicTable,
@@ -238,19 +239,19 @@ def _run(
 ) -> bool:
     want = (_BODY_CRC if crc else 0) | (_NAMES if want_tags else 0)
     delays = _delays(levels)
-    rows, why = 0, compiled.GROW_TOPICS
-    while why == compiled.GROW_TOPICS:
+    rows, why = 0, GROW_TOPICS
+    while why == GROW_TOPICS:
         window.at, rows, why, window.have, window.position = compiled.read_and_scan(
             window.descriptor, window.position, window.chunk, window.buffer.ctypes.data, window.have,
             len(window.buffer), window.at, window.base, out.addresses, rows, out.capacity, topics.table(), delays, want,
         )  # fmt: skip
-        if why == compiled.GROW_TOPICS:
+        if why == GROW_TOPICS:
             topics.grow()
     out.count, out.base, out.buffer = rows, window.base, window.buffer
     if want_tags:
-        for row in np.flatnonzero(out.tags_code[:rows] == compiled.PATCH):
+        for row in np.flatnonzero(out.tags_code[:rows] == PATCH):
             _patch_tags_code(out, int(row), levels)
-    return bool(why == compiled.FULL)
+    return bool(why == FULL)
 
 
 def scan_block_plain(
@@ -357,10 +358,10 @@ def _bytes_of(buf: Buffer) -> npt.NDArray[np.uint8]:
     return buf if isinstance(buf, np.ndarray) else np.frombuffer(buf, np.uint8)
 
 
-def twin() -> ModuleType | None:
-    """The module of the compiled twins, tried once in a process; None where only plain Python is to be had.
+def twin() -> Twins | None:
+    """The compiled twins, tried once in a process; None where only plain Python is to be had.
 
-    The first call takes about a second, or several where nothing is in the user's cache yet.
+    The first call loads their machine code, which takes several seconds where none is in the user's cache yet.
     """
     if os.environ.get("STORESCOPE_PLAIN") == "1" or any(doubt() for doubt in _doubts):
         return None
@@ -383,13 +384,9 @@ def without_twins_while(doubt: Callable[[], bool]) -> Iterator[None]:
 
 
 @functools.cache
-def _try_twin() -> ModuleType | None:
+def _try_twin() -> Twins | None:
     try:
-        from engine.codec.compiled_cache import prepare
-
-        prepare()
-        from engine.codec import compiled
-
+        compiled = twins("compiled")
         nothing = Window(np.zeros(256, np.uint8), 0, 0, 256)
         _run(compiled, nothing, UnitColumns(2), TopicTable(), True, True, message.DEFAULT_DELAY_LEVELS)
     except Exception as error:  # noqa: BLE001  numba and LLVM fail in many ways

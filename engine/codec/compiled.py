@@ -1,8 +1,8 @@
 """Compiled twins: the walk over a block, the search for the next unit, and key hashes (spec 2, 4.2).
 
-Imported late and only through :func:`engine.codec.columns.twin`: the import costs a second, the first compilation some
-more, later processes load machine code from the user's cache. Raw addresses know no bounds, so every length found in
-the bytes is proven against the bytes that exist before anything behind it is read.
+Imported only where they are compiled (:mod:`engine.codec.machine_code_build`), and by twins that build on them. Raw
+addresses know no bounds, so every length found in the bytes is proven against the bytes that exist before anything
+behind it is read.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from engine.codec.intrinsics import (
     put64,
     u8,
 )
+from engine.codec.machine_code import FULL, GROW_TOPICS, PATCH, STOPPED
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import MAGICS
@@ -41,7 +42,6 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_BITS, _BYTE = np.uint64(0x8080808080808080), np.uint64(0xFF)
 _P2, _P3, _P4, _P5, _P6, _P7, _P8 = (np.uint64(31**n) for n in range(2, 9))
 
-FULL, STOPPED, GROW_TOPICS = 0, 1, 2
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
 BODY_CRC, NAMES = 1, 2
 _AT = {name: number for number, (name, _) in enumerate(COLUMNS)}
@@ -53,7 +53,6 @@ _RECONSUME, _PREPARED = _AT["reconsume_times"], _AT["prepared_transaction_offset
 _BODY_CRC, _BODY_LENGTH, _BODY_POSITION = _AT["body_crc"], _AT["body_length"], _AT["body_position"]
 _TOPIC_ID, _TAGS_CODE = _AT["topic_id"], _AT["tags_code"]
 _PROPERTIES_POSITION, _PROPERTIES_LENGTH = _AT["properties_position"], _AT["properties_length"]
-PATCH = -(1 << 63)
 _AHEAD = 8  # rows: the next texts are on their way into the cache
 
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))

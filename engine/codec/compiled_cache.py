@@ -12,11 +12,32 @@ import pkgutil
 from pathlib import Path
 
 from engine.own_folders import find_own, for_a_while, own_folder, user_cache
+from engine.whole_file import PRIVATE, put_whole
 
 _SOURCES = (
-    "compiled.py", "compiled_chains.py", "compiled_gather.py", "compiled_write.py", "gather_job.py", "intrinsics.py",
-    "intrinsics_write.py", "unit_fields.py", "unit_flavours.py", "write_job.py",
+    "compiled.py", "compiled_chains.py", "compiled_dispatch.py", "compiled_gather.py", "compiled_texts.py",
+    "compiled_write.py", "gather_job.py", "intrinsics.py", "intrinsics_write.py", "machine_code.py",
+    "machine_code_build.py", "unit_fields.py", "unit_flavours.py", "write_job.py",
 )  # fmt: skip
+
+
+def folder() -> Path:
+    """Where machine code is kept: :func:`prepare` has seen to it. Raises ``OSError``."""
+    prepare()
+    return Path(os.environ["NUMBA_CACHE_DIR"])
+
+
+def kept(name: str) -> bytes | None:
+    """What :func:`keep` has put there by this name; None for nothing. Raises ``OSError``."""
+    try:
+        return (folder() / name).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def keep(name: str, content: bytes) -> None:
+    """Have ``content`` stand in the folder by this name, whole or not at all. Raises ``OSError``."""
+    put_whole(folder() / name, content, PRIVATE)
 
 
 def prepare() -> None:

@@ -5,7 +5,6 @@ Imported late and only where :func:`engine.codec.columns.twin` has found that nu
 
 from __future__ import annotations
 
-import numpy as np
 from numba import int32, int64, njit, uint64
 
 from engine.codec.compiled import _pread
@@ -14,15 +13,30 @@ from engine.codec.intrinsics import be32, be64
 
 @njit(cache=True, nogil=True)
 def chains(
-    descriptor, hashes, newest, key, slots, count, begin, low, high, most, state, out_key, out_offset, out_entry, filled
+    descriptor,
+    hashes,
+    newest,
+    key,
+    slots,
+    count,
+    begin,
+    low,
+    high,
+    most,
+    state,
+    out_key,
+    out_offset,
+    out_entry,
+    filled,
+    page,
 ):
     """Matching entries of the keys from number ``key`` on in one index file; gives (next key, filled).
 
     ``newest``: the slots' values where they are read already. Stops before a key that might not fit. ``state[key]`` is
     how a chain ended: 0 well, 1 a link leads upwards, 2 bytes could not be read. Numbers fall, so every walk ends.
+    ``page``: 20 bytes to read into.
     """
-    page, entries = np.empty(20, np.uint8), 40 + 4 * slots
-    address = page.ctypes.data
+    address, entries = page.ctypes.data, 40 + 4 * slots
     while key < hashes.shape[0] and filled + most <= out_key.shape[0]:
         wanted = int32(hashes[key])
         found, above = 0, int64(count) + 1

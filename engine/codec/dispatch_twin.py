@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from engine.codec import columns
+from engine.codec.machine_code_build import twins
 
 
 class Compiled(Protocol):
@@ -19,11 +20,9 @@ class Compiled(Protocol):
 
 
 def twin() -> Compiled | None:
-    """The module of the compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
+    """The compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
     it.
     """
     if columns.twin() is None:
         return None
-    from engine.codec import compiled_dispatch
-
-    return cast("Compiled", compiled_dispatch)
+    return cast("Compiled", twins("compiled_dispatch"))

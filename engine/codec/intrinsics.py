@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _V2, _V4, _V16 = ir.VectorType(_I64, 2), ir.VectorType(_I64, 4), ir.VectorType(_I8, 16)
@@ -58,6 +59,20 @@ def _store(bits: int) -> Any:
 
 
 put8, put32, put64 = _store(8), _store(32), _store(64)
+
+
+def pointer_to(item: str) -> Any:
+    """An address as a pointer to items of the numpy type ``item``."""
+    kind = types.CPointer(from_dtype(np.dtype(item)))
+
+    @intrinsic
+    def pointer(_typing: Any, _address: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(kind))
+
+        return kind(types.intp), generate
+
+    return pointer
 
 
 @intrinsic

@@ -54,7 +54,7 @@ def load() -> QueryTwin | None:
 
 def _consider(keys: int) -> QueryTwin | None:
     Loaded.asked += keys
-    if Loaded.asked < (SOON if "engine.codec.compiled" in sys.modules else LATE):
+    if Loaded.asked < (SOON if "numba" in sys.modules else LATE):
         return None
     Loaded.asked = 0
     return load()

@@ -143,9 +143,24 @@ def _blocks(log: LogReader, begin: int, sought: _Sought) -> Iterator[_Block]:
     """What is to be looked through from the absolute offset ``begin`` on."""
     for file in log.files:
         size = log.sequence.behind(file) - file.start_offset
-        for position in range(max(begin - file.start_offset, 0), size, _BLOCK):
-            count = min(_BLOCK, size - position)
-            yield _Block(file, position, count, size - position - count, sought)
+        for start, stop in _spans(file, max(begin - file.start_offset, 0), size, sought):
+            for position in range(start, stop, _BLOCK):
+                count = min(_BLOCK, stop - position)
+                yield _Block(file, position, count, size - position - count, sought)
+
+
+def _spans(file: ReadOnlyFile, start: int, stop: int, sought: _Sought) -> Iterator[tuple[int, int]]:
+    """Where in [``start``, ``stop``) a place may begin: not in holes, which are zeros, as in a file made ahead."""
+    if sought.needle.startswith(b"\0"):
+        yield start, stop
+        return
+    try:
+        spans = file.extents(start)
+    except CannotRead:  # whoever reads it meets it again
+        spans = [(start, stop)]
+    for low, high in spans:
+        if max(low, start) < min(high, stop):
+            yield max(low, start), min(high, stop)
 
 
 def _in_turn(blocks: Iterator[_Block]) -> Iterator[tuple[_Block, tuple[Places, bool]]]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from engine.codec import index as codec
 from engine.codec.columns import twin
 from engine.codec.java import index_key_hash
+from engine.codec.machine_code_build import twins
 from engine.errors import CannotRead
 from engine.inspection.index_reader import IndexReader
 from engine.mapped.read_only import ReadOnlyFile
@@ -90,8 +91,7 @@ def _chains(
     hashes: npt.NDArray[np.int32], descriptor: int, newest: npt.NDArray[np.int32], slots: int, count: int, first: int,
     begin: int, end: int, most: int,
 ) -> Matches:  # fmt: skip
-    from engine.codec import compiled_chains
-
+    compiled_chains, page = twins("compiled_chains"), np.empty(20, np.uint8)
     state = np.zeros(len(hashes), np.uint8)
     most = min(most, max(count, 1))
     room = 2 * len(hashes) + most
@@ -114,6 +114,7 @@ def _chains(
             offsets,
             entries,
             filled,
+            page,
         )
         if key < len(hashes):
             keys, offsets, entries = (np.resize(array, 2 * len(array)) for array in (keys, offsets, entries))

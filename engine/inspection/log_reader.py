@@ -39,6 +39,7 @@ class LogReader:
         self._settling: Future[int] | None = None
         """The end that a thread beside is looking for; whoever asks for the end waits for it."""
         self._finding = threading.Lock()
+        self._whole: tuple[int, int] | None = None
 
     @property
     def files(self) -> list[ReadOnlyFile]:
@@ -75,13 +76,22 @@ class LogReader:
         """:attr:`max_offset` where it was found already, else None; reads nothing."""
         return self._max_offset
 
+    @property
+    def whole_stretch(self) -> tuple[int, int]:
+        """[start, end) of a stretch in which there is nothing but whole units and blanks, as far as a search for the
+        log's end has gone through it; empty where none has. Waits for one that is under way.
+        """
+        if self._settling is not None:
+            wait([self._settling])
+        return self._whole or (0, 0)
+
     def know_end(self, end: int) -> None:
         """Somebody who watches the log has found its end."""
         self._max_offset, self._settling = end, None
 
     def forget_end(self) -> None:
         """Search for the end anew at the next ask."""
-        self._max_offset = self._settling = None
+        self._max_offset = self._settling = self._whole = None
 
     def close(self) -> None:
         """Wait until nothing reads beside any more."""
@@ -116,6 +126,11 @@ class LogReader:
         self._max_offset = end
 
     def _settled_in_bulk(self, start: int) -> int:
+        end = self._first_that_fails(start)
+        self._whole = start, end
+        return end
+
+    def _first_that_fails(self, start: int) -> int:
         from engine.codec.columns import BAD
         from engine.inspection.block_scan import scan_log
 
@@ -130,7 +145,7 @@ class LogReader:
     def refresh(self) -> bool:
         """List the files again and forget where the log ended; True where files changed."""
         changed = self.sequence.refresh()
-        self._max_offset = self._settling = None
+        self._max_offset = self._settling = self._whole = None
         return changed
 
     def read(self, offset: int, size: int) -> bytes:

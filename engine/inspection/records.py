@@ -14,16 +14,16 @@ from engine.codec.checkpoint import Checkpoint
 from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, OF_RECORDS
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.inspection.get_message import GetResult
-from engine.inspection.info import StoreInfo
 from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
-from engine.inspection.positions import Position, Positions
-from engine.inspection.queue_reader import CqEntry
-from engine.store.put.message import PutMessageResult
 
 if TYPE_CHECKING:
+    from engine.inspection.get_message import GetResult
+    from engine.inspection.info import StoreInfo
     from engine.inspection.lost_units import LostUnit
+    from engine.inspection.positions import Position, Positions
+    from engine.inspection.queue_reader import CqEntry
     from engine.inspection.where.lost import WhereResult
+    from engine.store.put.message import PutMessageResult
 
 Json = dict[str, Any]
 _UNIT: Json = dict.fromkeys(["type", *(field.name for field in OF_RECORDS if field.always)])

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from engine import frames
+from engine.codec import dispatch_twin
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
@@ -374,7 +375,7 @@ def _warm_up() -> None:
     """Import and compile what puts in batches and dispatch need, before anybody waits for it."""
     with contextlib.suppress(Exception):
         importlib.import_module("engine.codec.compiled_write")
-        importlib.import_module("engine.codec.compiled")
+        dispatch_twin.twin()
 
 
 def _answer(lab: Lab, frame: Frame) -> bytes:

@@ -295,9 +295,9 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
 
 
 def _warm_up() -> None:
-    """Import and compile what walks need before anybody asks."""
+    """Load what walks need before anybody asks."""
     with contextlib.suppress(Exception):
-        importlib.import_module("engine.codec.compiled")
+        importlib.import_module("engine.codec.columns").twin()
 
 
 @contextlib.contextmanager

@@ -391,14 +391,17 @@ class UnreadableSpans:
 
 def unreadable_spans(log: LogReader, most: int, progress: Callable[[int], None] | None = None) -> UnreadableSpans:
     """Every stretch of the log that is no unit, blank or zero tail, in the order of the log, ``most`` of them one by
-    one; the whole log is read, ``progress`` gets the bytes that are done.
+    one; ``progress`` gets the bytes that are done. What a search for the log's end has proven whole is not read again.
 
     Missing files count too. Bodies are not held against their CRC: keys and places are not in them.
     """
     found, start = UnreadableSpans(), max(log.min_offset, 0)
-    for one in scan_log(log, crc=False, want_tags=False):
-        if isinstance(one, Damage):
-            found.take(Unreadable(one.offset, one.size, one.reason), most)
-        elif progress is not None and isinstance(one, UnitColumns) and one.count:
-            progress(int(one.offset[one.count - 1]) - start)
+    low, high = log.whole_stretch
+    parts: list[tuple[int, int | None]] = [(start, None)] if low == high else [(start, low), (high, None)]
+    for first, stop in parts:
+        for one in scan_log(log, first, stop, crc=False, want_tags=False):
+            if isinstance(one, Damage):
+                found.take(Unreadable(one.offset, one.size, one.reason), most)
+            elif progress is not None and isinstance(one, UnitColumns) and one.count:
+                progress(int(one.offset[one.count - 1]) - start)
     return found

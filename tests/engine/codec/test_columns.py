@@ -264,9 +264,11 @@ def test_a_copy_outlives_the_next_block():
     assert len(out) == 1
 
 
-def test_where_numba_is_missing_plain_python_answers_and_says_so_once():
+def test_where_numba_is_missing_and_no_code_is_kept_plain_python_answers_and_says_so_once(tmp_path):
+    tmp_path.chmod(0o700)
     code = (
-        "import sys, logging\n"
+        "import os, sys, logging\n"
+        "os.environ['NUMBA_CACHE_DIR'] = sys.argv[2]\n"
         "logging.basicConfig(format='%(message)s')\n"
         "sys.modules['numba'] = None\n"
         "from engine.codec.columns import UnitColumns, scan_block\n"
@@ -275,7 +277,9 @@ def test_where_numba_is_missing_plain_python_answers_and_says_so_once():
         "out = UnitColumns(4)\n"
         "print([scan_block(data, len(data), 0, 0, out, TopicTable()).units for _ in range(3)], out.tags_code[0])"
     )
-    done = subprocess.run([sys.executable, "-c", code, VECTOR.hex()], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, VECTOR.hex(), str(tmp_path)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["[1,", "1,", "1]", "2598919"]
     assert len(done.stderr.splitlines()) == 1
     assert "plain Python is used" in done.stderr

@@ -1,0 +1,113 @@
+"""Compiles the twins to machine code that is loaded without numba afterwards (:mod:`engine.codec.machine_code`).
+
+Each function gets a face that reads its arguments out of a row of 64-bit words: the parameters in order (an array's
+address, 0 for a table), then the lengths of the arrays, then the words of a table, then room for the results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import re
+from typing import Any
+
+from engine.codec import compiled_cache
+from engine.codec.machine_code import (
+    FUNCTIONS,
+    INT,
+    TABLE,
+    TABLE_WORDS,
+    Code,
+    Function,
+    Twins,
+    load,
+    machine,
+    name_of,
+    put_together,
+)
+
+_ALLOWED = {"pread", "memcpy", "memset", "memmove", "memcmp", "bcmp"}
+"""What code may call: functions of the C library that every process has."""
+_DECLARED = re.compile(r"^declare [^@]*@\"?([^\"(\s]+)|^@\"?([^\"\s]+)\"? = external", re.MULTILINE)
+_FREES = re.compile(r"^declare [^@]*@(NRT_MemInfo_call_dtor)\(([^)]*)\).*$", re.MULTILINE)
+
+
+@functools.cache
+def twins(module: str) -> Twins:
+    """The functions of ``module``: the code that is kept, else compiled now. Raises whatever numba and LLVM raise."""
+    return load(module) or build(module)
+
+
+def build(module: str) -> Twins:
+    """Compile the functions of ``module`` and keep their code for later processes. Takes seconds.
+
+    Raises whatever numba and LLVM raise; code that cannot be kept is used all the same.
+    """
+    compiled_cache.prepare()
+    source = importlib.import_module(f"engine.codec.{module}")
+    codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
+    with contextlib.suppress(OSError):  # where it cannot be kept, the next process compiles it again
+        compiled_cache.keep(name_of(module), put_together(codes))
+    return Twins(module, codes)
+
+
+def _compile(function: Function, twin: Any) -> Code:
+    """The face as numba's own functions are called: (address of a result, address for an error, the sheet)."""
+    numba, compiler = importlib.import_module("numba"), importlib.import_module("numba.core.compiler")
+    target = importlib.import_module("numba.core.registry").cpu_target
+    flags = compiler.Flags()
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.error_model = "numpy"
+    flags.nrt = True
+    context, face = target.target_context, _face(function, twin)
+    word, nothing = numba.types.int64, numba.types.void
+    made = compiler.compile_extra(target.typing_context, context, face, (word,), nothing, flags, {})
+    return Code(made.fndesc.mangled_name, _object(function.name, made.library.get_llvm_str()))
+
+
+def _object(name: str, text: str) -> bytes:
+    """Object code of LLVM's ``text``. What would free an array that is nobody's any more is empty: all are lent."""
+    import llvmlite.binding as llvm
+
+    text = _FREES.sub(r"define linkonce_odr void @\1(\2) { ret void }", text)
+    wanted = {function or value for function, value in _DECLARED.findall(text)}
+    strange = {one for one in wanted if not one.startswith("llvm.")} - _ALLOWED
+    if strange:
+        raise RuntimeError(f"expected {name} to need nothing of numba's, found {', '.join(sorted(strange))}")
+    code: bytes = machine(llvm.get_host_cpu_features().flatten()).emit_object(llvm.parse_assembly(text))
+    return code
+
+
+def _face(function: Function, twin: Any) -> Any:
+    """``def face(sheet)``: the arguments read from ``sheet``, and the results written behind them."""
+    from engine.codec.intrinsics import le64, pointer_to, put64
+
+    numba = importlib.import_module("numba")
+    names: dict[str, Any] = {"twin": twin, "word": le64, "put": put64, "carray": numba.carray, "int64": numba.int64}
+    count = len(function.parameters)
+    table = count + sum(kind not in (INT, TABLE) for kind in function.parameters)
+    arguments = []
+    for number, kind in enumerate(function.parameters):
+        value = _word(number)
+        if kind == TABLE:
+            value = f"({', '.join(_word(table + at) for at in range(TABLE_WORDS))},)"
+        elif kind != INT:
+            item, _, columns = kind.partition(":")
+            names[f"to_{item}"] = pointer_to(item)
+            shape = f"({_word(count)},)" if not columns else f"({_word(count)}, {columns})"
+            value = f"carray(to_{item}({value}), {shape})"
+            count += 1
+        arguments.append(value)
+    count += TABLE_WORDS * (TABLE in function.parameters)
+    results = [f"r{number}" for number in range(function.results)]
+    told = f"{', '.join(results)} = " if results else ""
+    lines = ["def face(sheet):", f"    {told}twin({', '.join(arguments)})"]
+    lines += [f"    put(sheet + {8 * (count + at)}, int64(r{at}))" for at in range(function.results)]
+    exec("\n".join(lines), names)  # noqa: S102  made of the table above alone
+    return names["face"]
+
+
+def _word(number: int) -> str:
+    return f"int64(word(sheet + {8 * number}))"

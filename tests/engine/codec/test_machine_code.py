@@ -1,0 +1,93 @@
+"""Machine code that is kept: another process loads it without numba, and only what was made for this machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from engine.codec import compiled_cache
+from engine.codec.machine_code import FUNCTIONS, INT, load, name_of
+from engine.codec.machine_code_build import twins
+
+WITHOUT_NUMBA = """
+import sys
+from engine.cli.main import main
+code = main(sys.argv[1:])
+assert "numba" not in sys.modules, "numba was loaded"
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Code of ``compiled_texts`` in a folder of this test's own."""
+    twins("compiled_texts")
+    content = compiled_cache.kept(name_of("compiled_texts"))
+    monkeypatch.setattr(compiled_cache, "folder", lambda: tmp_path)
+    compiled_cache.keep(name_of("compiled_texts"), content)
+    return tmp_path / name_of("compiled_texts")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("check", "--quiet"), ("units", "--where", "keys contains '1'"), ("where", "K1"), ("info",)],
+    ids=lambda command: command[0],
+)
+def test_reading_a_store_loads_no_numba(golden, command):
+    for module in FUNCTIONS:
+        twins(module)
+    words = [command[0], str(golden("broker-orders")), *command[1:]]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA, *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode in (0, 1), done.stderr
+
+
+def test_what_is_kept_is_what_is_loaded(elsewhere):
+    found = load("compiled_texts")
+    assert found is not None
+    texts = np.frombuffer(b"12 -7x", np.uint8).copy()
+    values, states = np.zeros(2, np.int64), np.zeros(2, np.int8)
+    found.read_numbers(texts.ctypes.data, np.array([0, 3]), np.array([2, 3], np.int32), values, states)
+    assert (values[0], states.tolist()) == (12, [0, 1])
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "another machine", "no code", "gone"])
+def test_code_that_is_not_whole_or_not_for_this_machine_is_not_loaded(elsewhere, harm):
+    head, _, data = elsewhere.read_bytes().partition(b"\n")
+    if harm == "cut":
+        elsewhere.write_bytes(head + b"\n" + data[:-1])
+    elif harm == "changed":
+        elsewhere.write_bytes(head + b"\n" + bytes([data[0] ^ 1]) + data[1:])
+    elif harm == "another machine":
+        told = json.loads(head)
+        told["for"][2] = "another"
+        elsewhere.write_bytes(json.dumps(told).encode() + b"\n" + data)
+    elif harm == "no code":
+        elsewhere.write_bytes(b"\0" * 100)
+    else:
+        elsewhere.unlink()
+    assert load("compiled_texts") is None
+
+
+def test_an_array_of_another_type_or_with_gaps_is_an_error_and_never_a_wrong_address():
+    found = twins("compiled_texts")
+    starts, sizes = np.zeros(4, np.int64), np.zeros(4, np.int32)
+    values, states = np.zeros(4, np.int64), np.zeros(4, np.int8)
+    with pytest.raises(TypeError, match="int32"):
+        found.read_numbers(0, starts, sizes.astype(np.int64), values, states)
+    with pytest.raises(TypeError, match="in one piece"):
+        found.read_numbers(0, starts[::2], sizes, values, states)
+
+
+def test_every_function_says_what_each_of_its_parameters_is():
+    for module, functions in FUNCTIONS.items():
+        source = __import__(f"engine.codec.{module}", fromlist=["x"])
+        for function in functions:
+            code = getattr(source, function.name).py_func.__code__
+            assert code.co_argcount == len(function.parameters), function.name
+            assert set(function.parameters) - {INT, "table"} <= {
+                "int8", "int32", "int64", "int64:2", "uint8", "uint32", "bool"
+            }  # fmt: skip
