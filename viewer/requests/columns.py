@@ -11,7 +11,7 @@ from engine.remoting.frame_parts import EXTRA
 from viewer.look.assets import tr, words
 from viewer.look.formats import number
 from viewer.requests.fields import term_of
-from viewer.requests.request_log import RequestLog, Row, is_trouble
+from viewer.requests.request_log import ANSWER, REQUEST, Frame, RequestLog, Shown, Unasked, frame_record, is_trouble
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.columns import (
@@ -30,7 +30,7 @@ ASKS, ASKED = "→", "←"
 INDENT = "   "
 
 
-def entry_place(row: Row) -> Place | None:
+def entry_place(row: Shown) -> Place | None:
     """The queue entry that a send wrote or a pull asked for; None where the request names none."""
     if row.exchange.broken or not row.topic or row.queue_id is None or row.offset is None:
         return None
@@ -39,13 +39,13 @@ def entry_place(row: Row) -> Place | None:
     return places.queue(row.topic, row.queue_id, row.offset)
 
 
-def unit_place(row: Row) -> Place | None:
+def unit_place(row: Shown) -> Place | None:
     """The unit that a send wrote."""
     at = row.exchange.written_at
     return None if at is None else places.log(at)
 
 
-def answer_chip(row: Row) -> Chip:
+def answer_chip(row: Shown) -> Chip:
     """The answer as mark and word."""
     exchange = row.exchange
     if exchange.broken:
@@ -65,13 +65,13 @@ def answer_chip(row: Row) -> Chip:
 _TONES = {"ok": "text", "chat": "text3", "live": "live", "warn": "warn", "error": "error"}
 
 
-def _answer_text(row: Row) -> str:
+def _answer_text(row: Shown) -> str:
     """The answer in words; what went well has a tick and no colour."""
     chip = answer_chip(row)
     return f"✓ {chip.word}" if chip.kind == "ok" else chip.word
 
 
-def ms_text(row: Row) -> str:
+def ms_text(row: Shown) -> str:
     """How long the answer took; a pull that was kept says so."""
     ms = row.ms
     if ms is None:
@@ -80,7 +80,7 @@ def ms_text(row: Row) -> str:
     return tr("held {ms}", ms=said) if row.exchange.held else said
 
 
-def _look(row: Row) -> RowLook | None:
+def _look(row: Shown) -> RowLook | None:
     exchange = row.exchange
     if exchange.broken:
         return RowLook("error", words=tr("No frame: {reason}", reason=exchange.request.reason))
@@ -92,7 +92,7 @@ EXCHANGES = RecordKind(
     (
         gutter(),
         time_column("time", words("Time"), 104, filterable=False),
-        Column("client", words("Client"), 56, lambda row: row.client, lambda row: row.client, mono=True,
+        Column("client", words("Client"), 62, lambda row: row.client, lambda row: row.client, mono=True,
                tip=lambda row: row.peer, filterable=False),
         Column("direction", "", 26, lambda row: ASKS if row.direction == "in" else ASKED, lambda row: row.direction,
                tone=lambda row: "live" if row.direction == "out" else "", filterable=False,
@@ -109,11 +109,73 @@ EXCHANGES = RecordKind(
                tone=lambda row: _TONES[answer_chip(row).kind], filterable=False),
         Column("ms", words("ms"), 88, ms_text, lambda row: row.ms, right=True, mono=True, filterable=False),
         number_column("bytes", words("Bytes"), 72, filterable=False),
+        Column("physicalOffset", words("Unit"), 112, lambda row: number(row.exchange.written_at),
+               lambda row: row.exchange.written_at, right=True, mono=True, jump=unit_place, hides=True, slim=True,
+               filterable=False),
         text_column("group", words("Group"), 120, slim=True, filterable=False),
     ),
     look=_look,
     record=lambda row: request_record(row.exchange),
     verdict=lambda row: answer_chip(row).word,
+)  # fmt: skip
+
+
+def _frame_name(frame: Frame) -> str:
+    """What a frame is: the request's name, or the answer's with a tick where it went well."""
+    return frame.name if frame.frame == REQUEST else _answer_text(frame)
+
+
+def _other_words(frame: Frame) -> str:
+    """The other half by its number, or why there is none."""
+    other = frame.other
+    if other is not None:
+        return f"{'→' if frame.frame == REQUEST else '←'} {other.number:,}"
+    if frame.exchange.broken:
+        return ""
+    return tr("not seen") if frame.frame == ANSWER else answer_chip(frame).word
+
+
+def _frame_look(frame: Frame) -> RowLook | None:
+    if frame.exchange.broken or frame.frame == ANSWER:
+        return _look(frame)
+    return None
+
+
+FRAMES = RecordKind(
+    "frame",
+    (
+        gutter(),
+        number_column("number", words("No."), 72, filterable=False),
+        time_column("time", words("Time"), 104, filterable=False),
+        Column("client", words("Client"), 62, lambda row: row.client, lambda row: row.client, mono=True,
+               tip=lambda row: row.peer, filterable=False),
+        Column("direction", "", 26, lambda row: ASKS if row.direction == "in" else ASKED, lambda row: row.direction,
+               filterable=False, tip=lambda row: tr("the client sent it") if row.direction == "in"
+               else tr("the server sent it")),
+        Column("frame", words("Frame"), 240, _frame_name, _frame_name, mono=True, filterable=False, elide="middle",
+               tone=lambda row: "" if row.frame == REQUEST else _TONES[answer_chip(row).kind],
+               tip=lambda row: row.name if row.frame == REQUEST else tr("answer to {name}", name=row.name or "?")),
+        Column("code", words("Code"), 64, lambda row: number(row.frame_code), lambda row: row.frame_code, right=True,
+               mono=True, filterable=False),
+        number_column("opaque", words("Opaque"), 80, filterable=False),
+        Column("other", words("Other"), 84, _other_words, lambda row: row.other and row.other.number, mono=True,
+               jump=lambda row: row.other, filterable=False),
+        topic_column("topic", words("Topic"), 150, filterable=False),
+        Column("queueId", words("Queue"), 56, lambda row: number(row.queue_id), lambda row: row.queue_id, right=True,
+               mono=True, filterable=False),
+        Column("offset", words("Offset"), 100, lambda row: number(row.offset), lambda row: row.offset, right=True,
+               mono=True, jump=entry_place, filterable=False),
+        Column("ms", words("ms"), 88, lambda row: ms_text(row) if row.frame == ANSWER else "",
+               lambda row: row.ms if row.frame == ANSWER else None, right=True, mono=True, filterable=False),
+        number_column("bytes", words("Bytes"), 72, filterable=False),
+        Column("physicalOffset", words("Unit"), 112, lambda row: number(row.exchange.written_at),
+               lambda row: row.exchange.written_at, right=True, mono=True, jump=unit_place, hides=True, slim=True,
+               filterable=False),
+        text_column("group", words("Group"), 120, slim=True, filterable=False),
+    ),
+    look=_frame_look,
+    record=frame_record,
+    verdict=_frame_name,
 )  # fmt: skip
 
 
@@ -126,20 +188,34 @@ class FieldRow:
     note: str = ""
     part: str = ""
     side: str = "request"
-    place: Place | None = None
+    place: Place | Frame | None = None
     head: bool = False
 
 
-def field_rows(row: Row) -> list[FieldRow]:
+def field_rows(row: Shown) -> list[FieldRow]:
     """The answer first with its links, then the request's head, then its header fields with their long names."""
     exchange = row.exchange
     if exchange.broken:
         return [FieldRow(tr("No frame"), exchange.request.reason, head=True),
                 FieldRow(tr("Bytes"), number(len(exchange.request.data)))]  # fmt: skip
+    if isinstance(row, Frame):
+        if row.frame == REQUEST:
+            return [*_request_rows(row), _other_row(row, tr("Answer"))]
+        return [*_answer_rows(row), _other_row(row, tr("Request"))]
+    return [*_answer_rows(row), *_request_rows(row)]
+
+
+def _other_row(frame: Frame, said: str) -> FieldRow:
+    """The other half of a frame, as a link."""
+    note = "" if frame.other is None else frame.name if frame.frame == ANSWER else answer_chip(frame).word
+    return FieldRow(said, _other_words(frame), note, place=frame.other, head=True)
+
+
+def _answer_rows(row: Shown) -> list[FieldRow]:
     found: list[FieldRow] = []
-    answer = exchange.answer
+    answer = row.exchange.answer
     if answer is not None and answer.command is not None:
-        took = tr("{ms} ms later", ms=ms_text(row))
+        took = "" if isinstance(row.exchange, Unasked) else tr("{ms} ms later", ms=ms_text(row))
         code = answer.command.code
         found.append(FieldRow(tr("Answer"), f"{code} {answer_name(code)}", took, "code", "answer", head=True))
         if answer.command.remark:
@@ -151,11 +227,16 @@ def field_rows(row: Row) -> list[FieldRow]:
             found.append(FieldRow("body", tr("{n:,} bytes", n=len(answer.body)), "", "body", "answer"))
     else:
         found.append(FieldRow(tr("Answer"), answer_chip(row).word, head=True))
+    return found
+
+
+def _request_rows(row: Shown) -> list[FieldRow]:
+    exchange = row.exchange
     command = exchange.command
     spoken = f"{command.language} {release_of(command.version)}"
     wants = tr("one-way") if exchange.one_way else tr("waits for an answer")
-    found.append(FieldRow(tr("Request"), f"{exchange.code} {request_name(exchange.code)}", wants, "code", head=True))
-    found += [
+    found = [
+        FieldRow(tr("Request"), f"{exchange.code} {request_name(exchange.code)}", wants, "code", head=True),
         FieldRow("opaque", f"{command.opaque}", "", "opaque"),
         FieldRow("flag", f"{command.flag}", "", "flag"),
         FieldRow("language", spoken, "", "language"),
@@ -181,7 +262,7 @@ def _shown(value: str) -> str:
     return value.replace("\x01", "␁").replace("\x02", "␂")
 
 
-def _answer_link(row: Row, name: str) -> tuple[Place | None, str]:
+def _answer_link(row: Shown, name: str) -> tuple[Place | None, str]:
     if name == "msgId" and (unit := unit_place(row)) is not None:
         return unit, tr("{offset:,} → the unit it wrote", offset=unit.offset or 0)
     if name == "queueOffset" and (entry := entry_place(row)) is not None:

@@ -11,14 +11,14 @@ from typing import Any
 from engine.query import Filter, parse, quote
 from engine.query.fields import FieldSpec, Kind
 from engine.remoting.exchanges import answer_name
-from viewer.requests.request_log import Row
+from viewer.requests.request_log import ANSWER, REQUEST, Shown
 
 
-def _spec(name: str, kind: Kind, about: str, read: Callable[[Row], Any], words: tuple[str, ...] = ()) -> FieldSpec:
+def _spec(name: str, kind: Kind, about: str, read: Callable[[Shown], Any], words: tuple[str, ...] = ()) -> FieldSpec:
     return FieldSpec(name, kind, about, read, read, None, words)
 
 
-def _answer(row: Row) -> str | None:
+def _answer(row: Shown) -> str | None:
     code = row.exchange.answer_code
     return None if code is None else answer_name(code)
 
@@ -26,7 +26,7 @@ def _answer(row: Row) -> str | None:
 _ALL = (
     _spec("time", "time", "when the request was seen", lambda row: row.time),
     _spec("request", "text", "the request's name", lambda row: row.name or None),
-    _spec("code", "number", "the request's code", lambda row: row.code),
+    _spec("code", "number", "the request's code", lambda row: row.code if row.name else None),
     _spec("answer", "text", "the answer's name", _answer),
     _spec("answerCode", "number", "the answer's code", lambda row: row.exchange.answer_code),
     _spec("ms", "number", "milliseconds until the answer", lambda row: None if row.ms is None else round(row.ms)),
@@ -38,14 +38,16 @@ _ALL = (
     _spec("peer", "text", "the client's address", lambda row: row.peer or None),
     _spec("connection", "number", "the connection", lambda row: row.exchange.connection),
     _spec("server", "text", "who was asked", lambda row: row.exchange.server, ("broker", "namesrv")),
-    _spec("direction", "text", "who asks", lambda row: row.direction, ("in", "out")),
+    _spec("direction", "text", "who asks; of a frame who sent it", lambda row: row.direction, ("in", "out")),
     _spec("opaque", "number", "what ties the answer to it", lambda row: row.opaque),
-    _spec("bytes", "number", "bytes of both frames", lambda row: row.bytes),
+    _spec("frame", "text", "which half of an exchange a frame is; none for a row that is both",
+          lambda row: getattr(row, "frame", None), (REQUEST, ANSWER)),
+    _spec("bytes", "number", "bytes of both frames; of a frame its own", lambda row: row.bytes),
     _spec("oneWay", "condition", "no answer is wanted", lambda row: row.exchange.one_way),
     _spec("held", "condition", "a pull that was kept until something came", lambda row: row.exchange.held),
     _spec("waits", "condition", "its answer is still to come", lambda row: row.exchange.waits),
     _spec("broken", "condition", "bytes that are no frame", lambda row: row.exchange.broken),
-)
+)  # fmt: skip
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}
 """Every field by its name."""
 NOT_OK = 'answerCode != 0 and answer != "PULL_NOT_FOUND"'

@@ -27,6 +27,7 @@ from viewer.pane.copying import table_commands
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,
+    FRAMES,
     TALKS,
     FieldRow,
     TalkRow,
@@ -36,7 +37,7 @@ from viewer.requests.columns import (
 )
 from viewer.requests.fields import PILLS, term_of
 from viewer.requests.rate_strip import RateStrip
-from viewer.requests.request_log import RequestLog, Row
+from viewer.requests.request_log import Frame, RequestLog, Shown
 from viewer.requests.words import Standing, card_words, edge_words, standing_words
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.widgets.basics import (
@@ -73,24 +74,24 @@ SUFFIX = "requests"
 
 
 class LogSource:
-    """The rows of a log that the filter lets through; their positions are the numbers of their exchanges."""
+    """The rows of a log that the filter lets through; their positions are the numbers of exchanges, or of frames."""
 
     def __init__(self, log: RequestLog) -> None:
         self._log = log
 
     @property
     def start(self) -> int:
-        return self._log.rows[0].exchange.number if self._log.rows else 0
+        return self._log.rows[0].number if self._log.rows else 0
 
     @property
     def end(self) -> int:
-        return self._log.rows[-1].exchange.number + 1 if self._log.rows else 0
+        return self._log.rows[-1].number + 1 if self._log.rows else 0
 
     @property
     def total(self) -> int:
         return len(self._log.rows)
 
-    def read(self, position: int, before: int, after: int) -> Page[Row]:
+    def read(self, position: int, before: int, after: int) -> Page[Shown]:
         """A slice; see :class:`viewer.widgets.row_window.RowSource`."""
         rows = self._log.rows
         at = self._at(position)
@@ -100,17 +101,17 @@ class LogSource:
     def _at(self, position: int) -> int:
         return bisect_left(self._log.rows, position, key=self.position)
 
-    def position(self, row: Row) -> int:
-        return row.exchange.number
+    def position(self, row: Shown) -> int:
+        return row.number
 
-    def behind(self, row: Row) -> int:
-        return row.exchange.number + 1
+    def behind(self, row: Shown) -> int:
+        return row.number + 1
 
-    def number(self, row: Row) -> int | None:
-        return self._at(row.exchange.number)
+    def number(self, row: Shown) -> int | None:
+        return self._at(row.number)
 
     def position_of(self, number: int) -> int | None:
-        return self._log.rows[number].exchange.number if 0 <= number < len(self._log.rows) else None
+        return self._log.rows[number].number if 0 <= number < len(self._log.rows) else None
 
 
 class RequestsPane(Pane):
@@ -125,7 +126,7 @@ class RequestsPane(Pane):
         self.setObjectName("requests.pane")
         self.watch: RequestWatch | None = None
         self._log = RequestLog()
-        self._chosen: Row | None = None
+        self._chosen: Shown | None = None
         self._end_in_view = True
         self._build()
         self._show()
@@ -138,7 +139,7 @@ class RequestsPane(Pane):
         self.table = RecordView("requests.table", EXCHANGES)
         self.table.setAccessibleName(tr("Requests"))
         self.table.rowChosen.connect(self._row_chosen)
-        self.table.placeRequested.connect(self.placeRequested)
+        self.table.placeRequested.connect(self._follow)
         self.table.installEventFilter(self)
         self.talks = RecordView("requests.talks", TALKS)
         self.talks.setAccessibleName(tr("Connections, codes and answers"))
@@ -146,7 +147,7 @@ class RequestsPane(Pane):
         self.fields = RecordView("requests.fields", FIELD_ROWS)
         self.fields.setAccessibleName(tr("Fields of the request"))
         self.fields.rowChosen.connect(self._field_chosen)
-        self.fields.placeRequested.connect(self.placeRequested)
+        self.fields.placeRequested.connect(self._follow)
         self.hex = HexView("requests.hex")
         self.hex.setAccessibleName(tr("Bytes of the frame"))
         self.hex.fieldChosen.connect(self._byte_chosen)
@@ -215,11 +216,14 @@ class RequestsPane(Pane):
             pill.setCheckable(True)
             pill.clicked.connect(lambda on, key=key: self._pill(key, on))
         self.pill_box = row(*self.pills.values())
+        self.shape = WordTabs("requests.shape", (("exchanges", tr("Exchanges")), ("frames", tr("Frames"))))
+        self.shape.setToolTip(tr("A row each request with its answer, or each frame a row"))
+        self.shape.chosen.connect(lambda key: self.show_frames(key == "frames"))
         self.filter_fault = Elided("", 12, "error")
         self.filter_fault.setObjectName("requests.filter.fault")
         self.filter_fault.hide()
         made = Paper("pane", ("bottom",))
-        line = row(self.filter, Key("Ctrl L"), self.pill_box)
+        line = row(self.filter, Key("Ctrl L"), self.pill_box, 4, self.shape)
         line.box.setStretch(0, 1)
         box = QVBoxLayout(made)
         box.setContentsMargins(px(12), px(6), px(12), px(7))
@@ -299,6 +303,7 @@ class RequestsPane(Pane):
             "requests.client": self.follow_client,
             "requests.opaque": self.follow_opaque,
             "requests.half": self.other_half,
+            "requests.frames": lambda: self.show_frames(not self._log.by_frame),
             "filter.focus": self.filter.setFocus,
             "filter.apply": lambda: self.set_filter(self.filter.text()),
             "filter.clear": lambda: self.set_filter(""),
@@ -455,16 +460,43 @@ class RequestsPane(Pane):
         if found is None:
             self.statusMessage.emit(tr("There is no further request of this client in sight."))
         else:
-            self.table.go_to(found.exchange.number)
+            self.table.go_to(found.number)
 
     def other_half(self) -> None:
-        """The answer's bytes in the place of the request's, or the other way round."""
+        """The answer's bytes in the place of the request's, or the other way round; of a frame the row of its other."""
+        if isinstance(self._chosen, Frame):
+            self._go_to_frame(self._chosen.other)
+            return
         self.side.choose("answer" if self.side.key == "request" else "request")
+
+    def show_frames(self, on: bool) -> None:
+        """A row each frame, or each request with its answer; what was chosen stays chosen."""
+        if self.watch is None or self._log.by_frame == on:
+            return
+        chosen = self._chosen
+        if chosen is not None:
+            self._chosen = chosen.row if isinstance(chosen, Frame) else chosen.asked
+        self.watch.show_by_frame(on)
+
+    def _follow(self, place: object) -> None:
+        """A link: to the other half of an exchange here, else out of the view."""
+        if isinstance(place, Frame):
+            self._go_to_frame(place)
+        else:
+            self.placeRequested.emit(place)
+
+    def _go_to_frame(self, frame: Frame | None) -> None:
+        if frame is None:
+            self.statusMessage.emit(tr("The other half of the exchange was not seen."))
+        elif not self._log.holds(frame):
+            self.statusMessage.emit(tr("The filter does not let the other half of the exchange through."))
+        else:
+            self.table.go_to(frame.number)
 
     def _go_to_second(self, ms: int) -> None:
         found = next((one for one in self._log.rows if one.time >= ms), None)
         if found is not None:
-            self.table.go_to(found.exchange.number)
+            self.table.go_to(found.number)
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -475,34 +507,47 @@ class RequestsPane(Pane):
             self.filter.setText(self.watch.text)
             for key, pill in self.pills.items():
                 pill.setChecked(PILLS[key] == self.watch.text)
-        self.table.set_source(LogSource(self._log))
-        if chosen is not None and chosen in self._log.rows:
-            self.table.go_to(chosen.exchange.number)
+        self._show_shape()
+        if chosen is not None and self._log.holds(chosen):
+            self.table.go_to(chosen.number)
         elif self._log.rows:
             live = self._standing.kind in {"live", "paused"}
-            self.table.go_to(self._log.rows[-1 if live else 0].exchange.number)
+            self.table.go_to(self._log.rows[-1 if live else 0].number)
         else:
             self._row_chosen(None)
         self._show_standing()
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
-    def _came(self, new: list[Row], changed: list[Row]) -> None:
+    def _show_shape(self) -> None:
+        """The rows under the columns that are theirs; those of exchanges can tell of a frame, not the other way."""
+        frames = self._log.by_frame
+        if not frames and self.table.kind is not EXCHANGES:
+            self.table.set_kind(EXCHANGES)
+        self.table.set_source(LogSource(self._log))
+        if frames and self.table.kind is not FRAMES:
+            self.table.set_kind(FRAMES)
+        self.shape.choose("frames" if frames else "exchanges")
+        self.side.setVisible(not frames)
+        self.field_head.set_title(tr("Frame") if frames else tr("Exchange"))
+
+    def _came(self, new: list[Shown], changed: list[Shown]) -> None:
         if not self.isVisible():
             return
-        held = {one.exchange.number: number for number, one in enumerate(self.table.table.rows)}
+        held = {one.number: number for number, one in enumerate(self.table.table.rows)}
         for one in changed:
-            number = held.get(one.exchange.number)
+            number = held.get(one.number)
             if number is not None:
                 self.table.table.row_changed(number)
         if self._chosen is not None and self._chosen in changed:
             self._show_chosen()
-        if new:
-            bar = self.table.verticalScrollBar()
-            if bar.value() >= bar.maximum():
-                self.table.tail()
-            else:
-                self.table.show_extent()
+        bar = self.table.verticalScrollBar()
+        if new and bar.value() >= bar.maximum():
+            self.table.tail()
+        elif self._log.reordered:
+            self.table.reload(anew=True)
+        elif new:
+            self.table.show_extent()
         self._show_standing()
 
     def showEvent(self, event: object) -> None:
@@ -549,7 +594,8 @@ class RequestsPane(Pane):
         if standing.kind in {"reading", "starting"}:
             return State("loading", tr("Reading {path} …", path=standing.name))
         if not log.rows and log.kept:
-            return State("empty", tr("No request matches the filter."),
+            none = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
+            return State("empty", none,
                          steps=((tr("Show all"), lambda: self.set_filter("")),))  # fmt: skip
         if standing.kind == "off":
             return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."))
@@ -560,7 +606,7 @@ class RequestsPane(Pane):
         said = edge_words(standing)
         return State("live" if standing.kind == "live" else "note", said) if said else None
 
-    def _row_chosen(self, chosen: Row | None) -> None:
+    def _row_chosen(self, chosen: Shown | None) -> None:
         self._chosen = chosen
         self._show_chosen()
         if chosen is not None and self.watch is not None:
@@ -583,7 +629,9 @@ class RequestsPane(Pane):
     def _show_bytes(self) -> None:
         chosen = self._chosen
         seen = None
-        if chosen is not None:
+        if isinstance(chosen, Frame):
+            seen = chosen.seen
+        elif chosen is not None:
             seen = chosen.exchange.request if self.side.key == "request" else chosen.exchange.answer
         there = seen is not None and bool(seen.data)
         self.hex.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
@@ -606,7 +654,8 @@ class RequestsPane(Pane):
 
     def _byte_chosen(self, name: str) -> None:
         rows = [one for one in self.fields.table.rows if isinstance(one, FieldRow)]
-        at = next((n for n, one in enumerate(rows) if one.part == name and one.side == self.side.key), None)
+        side = "" if self._log.by_frame else self.side.key
+        at = next((n for n, one in enumerate(rows) if one.part == name and side in {"", one.side}), None)
         if at is not None:
             self.fields.go_to(at)
 

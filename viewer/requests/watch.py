@@ -19,7 +19,7 @@ from engine.remoting.recording import unpacked
 from engine.remoting.replaying import Replayed
 from viewer.requests import work
 from viewer.requests.fields import request_filter
-from viewer.requests.request_log import RequestLog, Row
+from viewer.requests.request_log import RequestLog, Shown
 from viewer.requests.words import Standing
 
 EVERY_MS = 250
@@ -174,16 +174,22 @@ class RequestWatch(QObject):
         self.log.show(None if found.takes_all else found.matches)  # type: ignore[arg-type]
         self.changed.emit()
 
+    def show_by_frame(self, on: bool) -> None:
+        """A row each frame, or each request with its answer; the filter stays."""
+        if self.log.by_frame != on:
+            self.log.show_by_frame(on)
+            self.changed.emit()
+
     # ---- files -------------------------------------------------------------------------------------------------------
 
-    def export(self, path: Path, rows: Sequence[Row], told: Callable[[int | Exception], None]) -> None:
+    def export(self, path: Path, rows: Sequence[Shown], told: Callable[[int | Exception], None]) -> None:
         """Write rows as lines of JSON, or all that is kept as a recording where the name ends with ``.requests``."""
         if path.suffix == ".requests":
             items = self.log.items()
             self.run(lambda: work.write_recording(path, items), told, told)  # type: ignore[arg-type]
         else:
-            exchanges = [row.exchange for row in rows]
-            self.run(lambda: work.write_lines(path, exchanges), told, told)  # type: ignore[arg-type]
+            held = list(rows)
+            self.run(lambda: work.write_lines(path, held), told, told)  # type: ignore[arg-type]
 
     def replay(self, folder: Path, told: Callable[[Replayed | Exception], None]) -> None:
         """Send what is kept again, into a new store."""

@@ -14,6 +14,7 @@ from engine.remoting.exchanges import Exchange, Seen, exchange_of, request_recor
 from engine.remoting.recording import MAGIC, Recorder, Recording
 from engine.remoting.replaying import Replay, Replayed
 from engine.whole_file import whole_text
+from viewer.requests.request_log import Frame, Shown, frame_record
 
 LARGEST_LINE = 32 << 20
 MOST = 64 << 20
@@ -77,12 +78,15 @@ def _log(path: Path) -> Opened:
     return Opened([], exchanges, 0, passed)
 
 
-def write_lines(path: Path, exchanges: Sequence[Exchange]) -> int:
-    """The exchanges as lines of JSON, as ``--log-requests`` writes them; how many. Raises ``OSError``."""
+def write_lines(path: Path, rows: Sequence[Shown]) -> int:
+    """The rows as lines of JSON: exchanges as ``--log-requests`` writes them, frames as records of their own; how many.
+    Raises ``OSError``.
+    """
     with whole_text(path) as out:
-        for exchange in exchanges:
-            out.write(json.dumps(request_record(exchange), ensure_ascii=False) + "\n")
-    return len(exchanges)
+        for row in rows:
+            record = frame_record(row) if isinstance(row, Frame) else request_record(row.exchange)
+            out.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return len(rows)
 
 
 def write_recording(path: Path, items: Sequence[Seen]) -> int:

@@ -237,6 +237,7 @@ COMMANDS = (
             needs=False, group=3, noted=False),
     Command("requests.client", words("Only this client's requests, or all"), "Analyse", IN_FRONT, needs=False, group=3),
     Command("requests.opaque", words("Only this opaque, or all"), "Analyse", IN_FRONT, needs=False, group=3),
+    Command("requests.frames", words("Exchanges or frames as rows"), "Analyse", IN_FRONT, needs=False, group=3),
     Command("requests.half", words("The other half of the exchange"), "Analyse", IN_FRONT, needs=False, group=3,
             tip=words("Alt+Enter, in Requests")),
     Command("lab.create", words("Make a lab store…"), "Lab", lambda p: p.lab.create(), icon="lab",

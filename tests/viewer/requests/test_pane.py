@@ -127,6 +127,81 @@ def test_one_client_and_one_opaque_are_followed(pane: RequestsPane, file: Path) 
     assert pane.table.current_row().exchange.number == 5
 
 
+def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: RequestsPane, file: Path) -> None:
+    pane.open_file(file)
+    pane.table.go_to(4)
+    exchange = pane.table.current_row()
+    pane.shape.choose("frames")
+    assert pane.table.total_rows() == pane._log.showable == 22
+    chosen = pane.table.current_row()
+    assert (chosen.row, chosen.frame) == (exchange, "request"), "what was chosen stays chosen"
+    assert not pane.side.isVisible()
+    names = [one.name for one in pane.fields.table.rows]
+    assert (names[0], names[-1]) == ("Request", "Answer")
+    pane.other_half()
+    answer = pane.table.current_row()
+    assert (answer.row, answer.frame) == (exchange, "answer")
+    assert pane.fields.table.rows[0].name == "Answer"
+    pane.fields.go_to(len(pane.fields.table.rows) - 1)
+    assert pane.fields.follow(), "the last field leads back"
+    assert pane.table.current_row() is chosen
+    column = next(n for n, one in enumerate(pane.table.kind.columns) if one.key == "other")
+    pane.table.setCurrentIndex(pane.table.table.index(pane.table.currentIndex().row(), column))
+    assert pane.table.follow()
+    assert pane.table.current_row() is answer
+    pane.follow_opaque()
+    assert pane.table.total_rows() == 2
+    pane.set_filter('frame = "answer"')
+    assert pane.table.total_rows() == 10
+    said: list[str] = []
+    pane.statusMessage.connect(said.append)
+    pane.other_half()
+    assert "does not let" in said[-1]
+    pane.set_filter("")
+    pane.follow_client()
+    assert pane.table.total_rows() == 22
+    pane.commands()["requests.frames"]()
+    assert (pane.shape.key, pane.table.total_rows()) == ("exchanges", 12)
+    assert pane.side.isVisible()
+
+
+def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[Seen], tmp_path: Path) -> None:
+    watch = pane.watch
+    assert watch is not None
+    watch.standing.kind = "live"
+    pane.show_frames(True)
+    for seen in talk:
+        watch.came.emit(*watch.log.take([seen]))
+    assert pane.table.total_rows() == len(pane.table.table.rows) == 22
+    assert pane.status().startswith("0 requests a second · 22 frames")
+    QTest.keyClick(pane.table, Qt.Key.Key_Space)
+    assert watch.standing.kind == "paused"
+    said: list[str] = []
+    pane.statusMessage.connect(said.append)
+    pane.write(tmp_path / "out.jsonl")
+    assert said[-1] == f"22 rows written to {tmp_path / 'out.jsonl'}"
+    pane.write(tmp_path / "out.requests")
+    pane.replay(tmp_path / "again")
+    assert said[-1].startswith("11 requests were sent again: ")
+    pane.open_file(tmp_path / "out.requests")
+    assert (pane.shape.key, pane.table.total_rows()) == ("frames", 22)
+    pane.set_filter("opaque = 123456")
+    state = pane.table.note.state
+    assert state is not None
+    assert state.text == "No frame matches the filter."
+
+
+def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, talk: list[Seen]) -> None:
+    watch = pane.watch
+    assert watch is not None
+    watch.standing.kind = "live"
+    pane.set_filter("answerCode = 17 or waits")
+    for seen in talk:
+        watch.came.emit(*watch.log.take([seen]))
+        assert pane.table.table.rows == watch.log.rows
+    assert [row.exchange.answer_code for row in watch.log.rows] == [17]
+
+
 def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     pane.talks.setFocus()

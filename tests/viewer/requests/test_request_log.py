@@ -8,7 +8,8 @@ import recorded_requests
 from engine.remoting.exchanges import CAME, CLOSED, OPENED, WENT, Seen
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, encode
 from engine.remoting.replaying import exchanges_of
-from viewer.requests.request_log import RequestLog, family, is_trouble
+from viewer.requests.fields import request_filter
+from viewer.requests.request_log import Frame, RequestLog, family, frame_record, is_trouble
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +111,126 @@ def test_a_connection_that_ends_has_no_one_waiting() -> None:
     _, (changed,) = log.take([Seen(0, 1, CLOSED)])
     assert changed is held
     assert log.waiting == 0
+
+
+def halves(log: RequestLog) -> list[tuple[int, str, int]]:
+    return [(row.number, row.frame, row.opaque) for row in log.rows if isinstance(row, Frame)]
+
+
+def asked(opaque: int, code: int = 10, size: int = 0, ms: int = 0) -> Seen:
+    return frame(Command(code, opaque=opaque, body=b"x" * size), ms=ms)
+
+
+def answered(opaque: int, code: int = 0, size: int = 0, ms: int = 0) -> Seen:
+    return frame(Command(code, opaque=opaque, flag=ANSWER, body=b"x" * size), WENT, ms)
+
+
+def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half() -> None:
+    log = RequestLog()
+    log.show_by_frame(True)
+    new, _ = log.take([asked(1, 11), asked(2, size=9)])
+    assert halves(log) == [(1, "request", 1), (2, "request", 2)]
+    new, changed = log.take([answered(2, ms=5), answered(1, 19, ms=9)])
+    assert [row.number for row in new] == [3, 4]
+    assert [row.number for row in changed] == [2, 1], "what stood there has another half now"
+    assert halves(log) == [(1, "request", 1), (2, "request", 2), (3, "answer", 2), (4, "answer", 1)]
+    first, second, third, fourth = log.rows
+    assert (first.other, second.other, third.other, fourth.other) == (fourth, third, second, first)
+    assert [row.direction for row in log.rows] == ["in", "in", "out", "out"]
+    assert [row.frame_code for row in log.rows] == [11, 10, 0, 19]
+    assert [row.time for row in log.rows] == [0, 0, 5, 9]
+    assert sum(row.bytes for row in log.rows) == first.row.exchange.bytes + second.row.exchange.bytes
+    assert log.showable == 4
+    log.show_by_frame(False)
+    assert log.rows == [first.row, second.row]
+
+
+def test_both_views_of_a_talk_hold_the_same(talk: list[Seen]) -> None:
+    live, later = RequestLog(), RequestLog()
+    live.show_by_frame(True)
+    for seen in talk:
+        live.take([seen])
+    later.take(talk)
+    later.show_by_frame(True)
+    assert halves(live) == halves(later)
+    assert len(live.rows) == live.showable == live.frames
+    assert [row.seen.data for row in live.rows] == [seen.data for seen in talk if seen.command is not None]
+    lines = RequestLog()
+    lines.show_by_frame(True)
+    lines.take_exchanges(exchanges_of(talk))
+    assert [row.name for row in lines.rows] == [row.name for row in live.rows]
+    assert [row.number for row in lines.rows] == list(range(1, len(live.rows) + 1))
+    records = [frame_record(row) for row in live.rows if isinstance(row, Frame)]
+    assert [one["other"] for one in records] == [row.other and row.other.number for row in live.rows]
+    assert {one["frame"] for one in records} == {"request", "answer"}
+    assert {one["name"] for one in records} >= {"SEND_MESSAGE", "SUCCESS", "TOPIC_NOT_EXIST"}
+
+
+def test_a_condition_takes_both_halves_and_a_frame_by_its_own_bytes() -> None:
+    log = RequestLog()
+    log.show_by_frame(True)
+    log.take([asked(1, 11), answered(1, 19), asked(2, size=400), answered(2)])
+    for text, numbers in (
+        ("code = 11", [1, 2]), ("answerCode = 0", [3, 4]), ("bytes > 400", [3]), ('frame = "answer"', [2, 4]),
+        ('direction = "out"', [2, 4]), ("opaque = 2", [3, 4]),
+    ):  # fmt: skip
+        log.show(request_filter(text).matches)  # type: ignore[arg-type]
+        assert [row.number for row in log.rows] == numbers, text
+
+
+def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
+    """A live filter for answers that are not 0 showed nothing: rows were judged once, as their requests came."""
+    for by_frame in (False, True):
+        log = RequestLog()
+        log.show_by_frame(by_frame)
+        log.show(request_filter("answerCode = 1 or waits").matches)  # type: ignore[arg-type]
+        log.take([asked(1), asked(2), asked(3)])
+        assert [row.opaque for row in log.rows] == [1, 2, 3]
+        log.take([answered(2)])
+        assert ([row.opaque for row in log.rows], log.reordered) == ([1, 3], True)
+        log.show(request_filter("answerCode = 1").matches)  # type: ignore[arg-type]
+        assert log.rows == []
+        log.take([answered(3, 1)])
+        log.take([asked(4)])
+        new, _ = log.take([answered(1, 1)])
+        assert log.reordered
+        assert new
+        wanted = [1, 1, 3, 3] if by_frame else [1, 3]
+        assert sorted(row.opaque for row in log.rows) == wanted
+        assert [row.number for row in log.rows] == sorted(row.number for row in log.rows)
+
+
+def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: list[Seen]) -> None:
+    log = RequestLog()
+    log.take([Seen(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), asked(8, ms=2)])
+    assert [row.opaque for row in log.rows] == [8]
+    log.show_by_frame(True)
+    stray, other = log.rows
+    assert (stray.opaque, stray.frame, stray.other, stray.ms, stray.name, stray.peer) == (
+        7, "answer", None, None, "", "10.0.0.2:5",
+    )  # fmt: skip
+    assert stray.client == other.client == "A1"
+    again = RequestLog()
+    again.show_by_frame(True)
+    again.take(log.items())
+    assert halves(again) == halves(log), "a recording of what is kept has it too"
+
+
+@pytest.mark.parametrize("by_frame", [False, True])
+@pytest.mark.parametrize("text", ["", "opaque != 3"])
+def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> None:
+    """However answers and requests cross, what is shown is what is held, in order, and its bytes are counted."""
+    log = RequestLog(most=60_000)
+    log.show_by_frame(by_frame)
+    log.show(request_filter(text).matches if text else None)  # type: ignore[arg-type]
+    for number in range(200):
+        log.take([asked(number, size=number % 7 * 100, ms=number)])
+        if number % 3 == 0:
+            log.take([answered(number - 9, size=300, ms=number), answered(9_000 + number, ms=number)])
+        shown = list(log.rows)
+        log.show(log._test)
+        assert shown == log.rows
+    assert log.dropped > 100
+    assert log.bytes <= 60_000
+    held = [row.exchange for row in log.kept_rows()] + [one.row.exchange for one in log._strays]
+    assert log.bytes == sum(one.bytes + 1500 for one in held)

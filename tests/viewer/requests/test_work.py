@@ -10,15 +10,17 @@ import recorded_requests
 
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
-from engine.remoting.recording import Recorder, Recording, RequestLog
+from engine.remoting.recording import Recorder, Recording
+from engine.remoting.recording import RequestLog as LinesOfRequests
 from engine.remoting.replaying import exchanges_of
 from viewer.requests import work
+from viewer.requests.request_log import RequestLog
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
-    recorder, log = Recorder(folder / "talk.requests"), RequestLog(folder / "talk.jsonl")
+    recorder, log = Recorder(folder / "talk.requests"), LinesOfRequests(folder / "talk.jsonl")
     recorded_requests.seen_in_a_talk(folder / "store", recorder.take, log.take)
     recorder.close()
     log.close()
@@ -60,10 +62,17 @@ def test_what_holds_no_requests_is_said(tmp_path: Path) -> None:
 
 def test_what_is_shown_is_written_as_lines_and_as_a_recording(files: Path, tmp_path: Path) -> None:
     opened = work.read_file(files / "talk.requests")
-    exchanges = exchanges_of(opened.items)
-    assert work.write_lines(tmp_path / "out.jsonl", exchanges) == 12
+    log = RequestLog()
+    log.take(opened.items)
+    assert work.write_lines(tmp_path / "out.jsonl", log.rows) == 12
     names = [json.loads(line)["name"] for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert names == [one.name for one in exchanges]
+    assert names == [row.name for row in log.rows]
+    log.show_by_frame(True)
+    assert work.write_lines(tmp_path / "frames.jsonl", log.rows) == len(log.rows) > 12
+    told = [json.loads(line) for line in (tmp_path / "frames.jsonl").read_text("utf-8").splitlines()]
+    assert [(one["type"], one["number"]) for one in told] == [("frame", row.number) for row in log.rows]
+    with pytest.raises(CannotRead, match="line 1: a record of the type request is expected, not 'frame'"):
+        work.read_file(tmp_path / "frames.jsonl")
     assert work.write_recording(tmp_path / "out.requests", opened.items) == len(opened.items)
     assert work.read_file(tmp_path / "out.requests").items == opened.items
 
