@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import recorded_requests
+from cut_parts import cut_parts
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -49,11 +50,17 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         await walker.until(
             lambda: walker.find(WordTabs, "lab.deck").key == "serve", "the deck that serves is there", 45
         )
+        await cuts_nothing(walker)
+        pane = walker.window.pane("lab")
+        assert isinstance(pane, LabPane)
+        pane.deck.choose("serve")
         pane.serve.port.setText("0")
         pane.serve.namesrv.setText("0")
         walker.find(QPushButton, "lab.serve").click()
         await walker.until(lambda: lab.serving is not None, "it serves", 45)
         await walker.until(pane.serve.chip.isVisible, "the deck says so", 45)
+        assert not cut_parts(walker.window)
+        walker.window.resize(1600, 1000)
         pane.serve.requestsAsked.emit("")
         requests = requests_of(walker)
         await walker.until(requests.chip.isVisible, "it records", 45)
@@ -81,6 +88,21 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         await walker.until(lambda: requests._standing.kind == "ended", "the end is said", 45)
 
     run(told())
+
+
+async def cuts_nothing(walker: Walker) -> None:
+    """In the smallest window every button of the lab has its words: "Commit now" had lost its C, as its column had
+    the width of the services and not that of the buttons above them.
+    """
+    walker.window.resize(1280, 720)
+    for language in ("zh_CN", "en"):
+        await walker.act(f"language.{language}")
+        found = walker.window.pane("lab")
+        assert isinstance(found, LabPane)
+        for deck in ("plug", "serve"):
+            found.deck.choose(deck)
+            await walker.rest()
+            assert not cut_parts(walker.window), (language, deck)
 
 
 async def sent_and_read(namesrv: str) -> list[SendResult]:

@@ -235,7 +235,7 @@ class LabPane(Pane):
             part.set_slim(slim)
         bar = self._left.verticalScrollBar().sizeHint().width()
         for area, inner, least in ((self._left, self._works, LEFT), (self._right, self.services, RIGHT)):
-            wide = inner.minimumSizeHint().width() + bar
+            wide = max(inner.minimumSizeHint().width() + bar, area.minimumSizeHint().width())
             area.setMinimumWidth(max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim
                                  else wide)  # fmt: skip
         self.plug.set_slim(slim)

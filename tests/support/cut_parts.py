@@ -1,0 +1,95 @@
+"""Which buttons, labels and fields of a window are not wholly there: less wide than their words, or cut off by what is
+around them.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QWidget,
+)
+
+from viewer.widgets.basics import Elided
+from viewer.widgets.shapes import Chip
+from viewer.widgets.word_tabs import WordTabs
+
+LOOKED_AT = (QAbstractButton, QLabel, QLineEdit, QComboBox, WordTabs, Chip)
+SLACK = 1
+"""Px by which a rounded place may be off."""
+
+
+def cut_parts(window: QWidget) -> list[str]:
+    """A line for each part that is cut, with the px that are missing; none where everything is there."""
+    found = []
+    for part in window.findChildren(QWidget):
+        if not isinstance(part, LOOKED_AT) or not part.isVisible() or part.size().isEmpty():
+            continue
+        if isinstance(part.parentWidget(), (QComboBox, QLineEdit)):
+            continue
+        wide, high = _shown(part, window)
+        missing, short, wanted = part.width() - wide, part.height() - high, _wanted(part) - part.width()
+        if missing > SLACK:
+            found.append(f"{_name(part)}: {missing} px lie outside of {_name(_cutter(part, window))}")
+        elif wanted > SLACK:
+            found.append(f"{_name(part)}: {wanted} px narrower than its words")
+        elif short > SLACK and not _scrolls(part, window):
+            found.append(f"{_name(part)}: {short} px lie below {_name(_cutter(part, window))}")
+    return found
+
+
+def _wanted(part: QWidget) -> int:
+    """Px that its words need; what may be shortened, and says so by itself, needs none."""
+    if isinstance(part, Elided) or (isinstance(part, QLabel) and part.wordWrap()):
+        return 0
+    if isinstance(part, (QLineEdit, QComboBox)) or (isinstance(part, QAbstractButton) and not part.text()):
+        return 0
+    return part.sizeHint().width()
+
+
+def _shown(part: QWidget, window: QWidget) -> tuple[int, int]:
+    """Width and height of what of it lies inside of everything that it lies in."""
+    left, right, top, foot = 0, part.width(), 0, part.height()
+    at: QWidget | None = part
+    while at is not None and at is not window:
+        x, y = at.x(), at.y()
+        left, right, top, foot = left + x, right + x, top + y, foot + y
+        at = at.parentWidget()
+        if at is not None:
+            left, right, top, foot = max(left, 0), min(right, at.width()), max(top, 0), min(foot, at.height())
+    return max(0, right - left), max(0, foot - top)
+
+
+def _cutter(part: QWidget, window: QWidget) -> QWidget:
+    """The first of its surroundings that is too small for it."""
+    at = part.parentWidget()
+    while at is not None and at is not window:
+        if not at.rect().contains(QRect(part.mapTo(at, QPoint(0, 0)), part.size())):
+            return at
+        at = at.parentWidget()
+    return window
+
+
+def _scrolls(part: QWidget, window: QWidget) -> bool:
+    """Whether one can scroll up and down to the rest of it."""
+    at = part.parentWidget()
+    while at is not None and at is not window:
+        if isinstance(at, QScrollArea | QAbstractScrollArea):
+            return True
+        at = at.parentWidget()
+    return False
+
+
+def _name(part: QWidget) -> str:
+    """Its object name, its words, its class and where it stands."""
+    said = getattr(part, "text", lambda: "")
+    text = str(said()) if callable(said) else ""
+    inside, at = "", part
+    while at is not None and not inside:
+        inside, at = at.objectName(), at.parentWidget()
+    return f"{type(part).__name__} {text!r} in {inside}"
