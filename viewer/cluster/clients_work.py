@@ -2,6 +2,7 @@
 
 Down the pipe come tuples: ``("add", ClientSpec)``, ``("slow", number, seconds)``, ``("pause" | "resume" | "stop" |
 "kill", number)``, ``("end",)``. Up go ``Told`` values and, several times a second, ``Seen`` with what clients did.
+A lesson's brokers are of them too (:mod:`viewer.cluster.lesson_broker`).
 """
 
 from __future__ import annotations
@@ -10,32 +11,72 @@ import asyncio
 import contextlib
 import itertools
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
+from engine.client.allocation import AllocationStrategy, Averagely, AveragelyByCircle
 from engine.client.consumer import ConsumeContext, Consumer
-from engine.client.consuming import FROM_FIRST, ConsumerConfig
+from engine.client.consuming import CLUSTERING, FROM_FIRST, ConsumerConfig
 from engine.client.events import Delivered, Event, EventRing, EventStream, Rebalanced, Sent
-from engine.client.instance import FAILURES
+from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import Message, ReceivedMessage
-from engine.client.producer import Producer
+from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.cluster.state import Queue
+from engine.errors import StoreError
+from engine.scratch import Scratch, hold_new
 from viewer.cluster.deliveries import Handed, Shared
+from viewer.cluster.lesson_broker import LessonBroker
 
 FLUSH_EVERY = 0.25
 """Seconds between two reports."""
 RING = 50_000
 AGAIN = 1.0
 """Seconds until a producer tries again after a failure."""
+STRATEGIES: dict[str, type[AllocationStrategy]] = {"AVG": Averagely, "AVG_BY_CIRCLE": AveragelyByCircle}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a client is told beside its pace. The defaults are those of one that is added by hand."""
+
+    strategy: str = "AVG"
+    """Of a consumer, a name of :data:`STRATEGIES`."""
+    model: str = CLUSTERING
+    refuses: int = 0
+    """A consumer does not take each so many-th message; 0: it takes all."""
+    most_again: int = -1
+    """``maxReconsumeTimes``; −1: 16."""
+    most: int = 0
+    """Messages that a producer sends in all; 0: without end."""
+    avoids: bool = False
+    """``sendLatencyFaultEnable``."""
+    commits: int = 0
+    """A producer sends in transactions: each so many-th is committed, nobody ends the others; 0: no transactions."""
+    name: str = ""
+    """The client's own id; "" for one that is made."""
+    settings: str = ""
+    """Lines of a broker's ``broker.conf``."""
+    slow: float = 0.0
+    """Seconds that each flush of a broker's log takes longer."""
+    told: bool = False
+    """Whether each event of its group is reported whole."""
+
+
+USUAL = Options()
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSpec:
-    """A client that is wanted: ``rate`` messages a second of a producer, ``delay`` seconds a message of a consumer."""
+    """A client that is wanted: ``rate`` messages a second of a producer, ``delay`` seconds a message of a consumer.
+
+    Of a broker, ``group`` is its name and ``topic`` names its topics with blanks between.
+    """
 
     number: int
     kind: str
@@ -44,6 +85,7 @@ class ClientSpec:
     topic: str
     rate: float = 100.0
     delay: float = 0.0
+    options: Options = USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +101,60 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What clients did since the last report: messages handed out, topics shared out anew, messages sent by client id;
-    ``dropped`` events were too many to be kept.
+    ``dropped`` events were too many to be kept. ``whole`` are the events of groups that are reported whole.
     """
 
     handed: tuple[Handed, ...] = ()
     shared: tuple[Shared, ...] = ()
     sent: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
+    whole: tuple[Event, ...] = ()
 
 
 class OwnClient:
-    """One of them, within the process."""
+    """One of them, within the process; ``folder`` is its place for files."""
 
-    def __init__(self, spec: ClientSpec, events: EventStream) -> None:
+    def __init__(self, spec: ClientSpec, events: EventStream, folder: Path) -> None:
         self.spec = spec
         self.events = events
         self.words = ""
+        self._folder = folder
         self._part: Producer | Consumer | None = None
+        self._broker: LessonBroker | None = None
         self._sending: asyncio.Task[None] | None = None
 
     @property
     def client_id(self) -> str:
-        return self._part.client_id if self._part is not None else ""
+        """Of a broker its name."""
+        return self._part.client_id if self._part is not None else self._broker.name if self._broker is not None else ""
 
     async def start(self) -> None:
-        """Raises what clients raise where nobody answers."""
-        spec, names = self.spec, ";".join(self.spec.addresses)
+        """Raises what clients raise where nobody answers, what a store raises that cannot be made."""
+        spec, names, options = self.spec, ";".join(self.spec.addresses), self.spec.options
+        if spec.kind == "broker":
+            place = self._folder / f"broker-{spec.number}"
+            made = LessonBroker(spec.group, names, spec.topic.split(), options.settings, options.slow, place)
+            await made.start()
+            self._broker = made
+            return
+        instance = ClientInstance(names, client_id=options.name or None, events=self.events)
         if spec.kind == "producer":
-            producer = Producer(spec.group, names, events=self.events)
+            producer = Producer(
+                spec.group, config=ProducerConfig(avoid_slow=options.avoids), instance=instance,
+                listener=Undecided(options.commits) if options.commits else None,
+            )  # fmt: skip
             self._part = producer
             await producer.start()
             self._sending = asyncio.create_task(self._send(producer))
             return
-        consumer = Consumer(spec.group, _take, names, ConsumerConfig(start=FROM_FIRST), events=self.events)
+        config = ConsumerConfig(
+            model=options.model, start=FROM_FIRST, max_reconsume=options.most_again,
+            offsets_folder=self._folder / "offsets",
+        )  # fmt: skip
+        consumer = Consumer(
+            spec.group, Taking(options.refuses), config=config, strategy=STRATEGIES[options.strategy](),
+            instance=instance,
+        )  # fmt: skip
         consumer.subscribe(spec.topic)
         self._part = consumer
         if spec.delay:
@@ -101,16 +164,30 @@ class OwnClient:
     async def _send(self, producer: Producer) -> None:
         """At the rate that was asked for, as far as the broker lets it."""
         due = time.monotonic()
+        most = self.spec.options.most
         for number in itertools.count():
-            body = b"%d" % number
+            if most and number == most:
+                return
+            message = Message(self.spec.topic, b"%d" % number, keys=f"{self.spec.number}-{number}")
+            await self._send_one(producer, message, until_sent=bool(most))
+            due = max(due + 1 / max(self.spec.rate, 0.01), time.monotonic() - 1)
+            await asyncio.sleep(max(due - time.monotonic(), 0))
+
+    async def _send_one(self, producer: Producer, message: Message, *, until_sent: bool) -> None:
+        """Once; where a number of messages is wanted, until it is stored."""
+        while True:
             try:
-                await producer.send(Message(self.spec.topic, body, keys=f"{self.spec.number}-{number}"))
+                if self.spec.options.commits:
+                    await producer.send_in_transaction(message)
+                else:
+                    await producer.send(message)
                 self.words = ""
+                return
             except FAILURES as error:
                 self.words = str(error) or type(error).__name__
                 await asyncio.sleep(AGAIN)
-            due = max(due + 1 / max(self.spec.rate, 0.01), time.monotonic() - 1)
-            await asyncio.sleep(max(due - time.monotonic(), 0))
+            if not until_sent:
+                return
 
     def slow(self, seconds: float) -> None:
         """Each message takes so much longer."""
@@ -130,10 +207,36 @@ class OwnClient:
         if self._part is not None:
             with contextlib.suppress(*FAILURES):
                 await (self._part.kill() if kill else self._part.stop())
+        if self._broker is not None:
+            with contextlib.suppress(*FAILURES, StoreError):
+                await self._broker.stop()
 
 
-async def _take(_messages: Sequence[ReceivedMessage], _context: ConsumeContext) -> None:
-    """A listener that is content with everything."""
+class Taking:
+    """A listener that is content with everything, or with all but each ``refuses``-th message of a producer."""
+
+    def __init__(self, refuses: int = 0) -> None:
+        self._refuses = refuses
+
+    def __call__(self, messages: Sequence[ReceivedMessage], _context: ConsumeContext) -> bool:
+        return not self._refuses or all(int(one.body) % self._refuses for one in messages)
+
+
+class Undecided:
+    """The sender's side of transactions that are not all ended: each ``commits``-th is committed, of the others nobody
+    ever knows.
+    """
+
+    def __init__(self, commits: int) -> None:
+        self._commits = commits
+
+    def execute(self, message: Message, _argument: object) -> TransactionState:
+        """The half message is stored."""
+        return TransactionState.UNKNOWN if int(message.body) % self._commits else TransactionState.COMMIT
+
+    def check(self, _message: ReceivedMessage) -> TransactionState:
+        """A broker asks."""
+        return TransactionState.UNKNOWN
 
 
 def serve(pipe: Connection) -> None:
@@ -152,6 +255,8 @@ class Clients:
         self._clients: dict[int, OwnClient] = {}
         self._standing: dict[int, Told] = {}
         self._dropped = 0
+        self._whole: set[str] = set()
+        self._scratch: Scratch | None = None
 
     async def serve(self) -> None:
         """Do what is asked, and report."""
@@ -176,8 +281,12 @@ class Clients:
                 break
             await self._do(*command)
         reporting.cancel()
-        await asyncio.gather(reporting, *(one.end(kill=False) for one in self._clients.values()),
-                             return_exceptions=True)  # fmt: skip
+        await asyncio.gather(reporting, return_exceptions=True)
+        brokers = [one for one in self._clients.values() if one.spec.kind == "broker"]
+        for some in ([one for one in self._clients.values() if one not in brokers], brokers):
+            await asyncio.gather(*(one.end(kill=False) for one in some), return_exceptions=True)
+        if self._scratch is not None:
+            self._scratch.give_up()
 
     async def _do(self, what: str, *args: Any) -> None:
         if what == "add":
@@ -196,10 +305,14 @@ class Clients:
             self._tell(Told(args[0], "killed" if what == "kill" else "stopped", client.client_id))
 
     async def _add(self, spec: ClientSpec) -> None:
-        client = OwnClient(spec, self._events)
+        if self._scratch is None:
+            self._scratch = hold_new(Path(tempfile.gettempdir()), "storescope-clients-")
+        if spec.options.told:
+            self._whole.add(spec.group)
+        client = OwnClient(spec, self._events, self._scratch.path)
         try:
             await client.start()
-        except (*FAILURES, ValueError) as error:
+        except (*FAILURES, StoreError, ValueError) as error:
             await client.end(kill=True)
             self._tell(Told(spec.number, "failed", client.client_id, str(error) or type(error).__name__))
             return
@@ -221,7 +334,7 @@ class Clients:
 
     def report(self) -> None:
         """Send what was seen since the last time, and what changed with producers that fail."""
-        seen = seen_of(self._ring.take(), self._ring.dropped - self._dropped)
+        seen = seen_of(self._ring.take(), self._ring.dropped - self._dropped, self._whole)
         self._dropped = self._ring.dropped
         if seen is not None:
             self._send(seen)
@@ -231,8 +344,8 @@ class Clients:
                 self._tell(Told(number, "running", client.client_id, client.words))
 
 
-def seen_of(events: Sequence[Event], dropped: int = 0) -> Seen | None:
-    """Events as a report; None for none."""
+def seen_of(events: Sequence[Event], dropped: int = 0, whole: Collection[str] = ()) -> Seen | None:
+    """Events as a report, those of the groups in ``whole`` as they are too; None for none."""
     handed: list[Handed] = []
     shared: list[Shared] = []
     sent: dict[str, int] = {}
@@ -246,6 +359,7 @@ def seen_of(events: Sequence[Event], dropped: int = 0) -> Seen | None:
             ))  # fmt: skip
         elif isinstance(one, Sent):
             sent[one.client_id] = sent.get(one.client_id, 0) + one.count
-    if not (handed or shared or sent or dropped):
+    kept = tuple(one for one in events if one.group in whole)
+    if not (handed or shared or sent or dropped or kept):
         return None
-    return Seen(tuple(handed), tuple(shared), sent, dropped)
+    return Seen(tuple(handed), tuple(shared), sent, dropped, kept)

@@ -1,4 +1,4 @@
-"""The lessons beside the lanes: a click runs one, its line of result stays."""
+"""The lessons beside the lanes: the chosen one tells what it is about, a click runs it, its figures stay."""
 
 from __future__ import annotations
 
@@ -8,12 +8,92 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lessons import LESSONS, Lesson, LessonRun
 from viewer.cluster.own_clients import OwnClients
+from viewer.cluster.rebalance_words import Harm
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
-from viewer.widgets.basics import Button, Hairline, Label, Mark, PaneHead, Paper, column, row, scrolling
+from viewer.widgets.basics import (
+    Boxed,
+    Button,
+    Elided,
+    Hairline,
+    Label,
+    Mark,
+    PaneHead,
+    Paper,
+    Tool,
+    column,
+    empty,
+    row,
+    scrolling,
+)
 
-WIDE = 250
+WIDE = 290
 MARKS = {"done": "ok", "failed": "warn", "running": "live"}
+
+
+class LessonEntry(QWidget):
+    """One lesson: its name and what came of it; where it is ``open``, all that is said of it and the button.
+
+    ``chosen()`` as its head is clicked, ``asked()`` as it is to run or to stop.
+    """
+
+    chosen = Signal()
+    asked = Signal()
+
+    def __init__(self, lesson: Lesson) -> None:
+        super().__init__()
+        self.lesson = lesson
+        self.mark = Mark("")
+        self.fold = Tool("chevron", tr("About this lesson: {name}", name=tr(lesson.title)), tr(lesson.title))
+        self.fold.setObjectName(f"cluster.lesson.{lesson.key}.about")
+        self.fold.clicked.connect(lambda _on: self.chosen.emit())
+        self.line = Elided(tr("not run yet"), 12, "text3")
+        self.result = Label("", 12, "text2", wrap=True, select=True)
+        self.button = Button(tr("Run"), "primary")
+        self.button.setObjectName(f"cluster.lesson.{lesson.key}")
+        self.button.setAccessibleName(tr("Run the lesson: {name}", name=tr(lesson.title)))
+        self.button.clicked.connect(lambda _on=False: self.asked.emit())
+        self._figures = column(gap=3)
+        self._shown: tuple[Harm, ...] = ()
+        about = Label(tr(lesson.about), 12, "text2", wrap=True)
+        self.more: Boxed = column(about, row(self.button, self.result, None), self._figures, gap=7,
+                                  margins=(6, 2, 0, 4))  # fmt: skip
+        self.brief: Boxed = column(self.line, margins=(28, 0, 0, 2))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(6), px(5), px(12), px(5))
+        layout.setSpacing(0)
+        for part in (row(self.fold, None, self.mark), self.brief, self.more):
+            layout.addWidget(part)
+        self.open(wide=False)
+
+    def open(self, *, wide: bool) -> None:
+        """Say all of it, or only what came of it."""
+        self.fold.set_icon("chevron-down" if wide else "chevron")
+        self.more.setVisible(wide)
+        self.brief.setVisible(not wide)
+
+    def show_run(self, run: LessonRun | None) -> None:
+        """As its last run stands."""
+        if run is None:
+            return
+        running = run.standing == "running"
+        said = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.acts)) if running else run.result
+        self.line.setText(said)
+        self.result.setText(said if running or not run.figures else "")
+        self.mark.set_kind(MARKS[run.standing])
+        self.button.setText(tr("Stop") if running else tr("Run again"))
+        if run.figures != self._shown:
+            self._shown = run.figures
+            self._fill()
+
+    def _fill(self) -> None:
+        empty(self._figures.box)
+        for one in self._shown:
+            name = Elided(one.name, 12, "text", 600)
+            name.setAccessibleName(f"{one.name}: {one.figure}, {one.note}")
+            self._figures.box.addWidget(row(Mark(one.kind), name, Label(one.figure, 12, "text", 600, code=True), gap=6))
+            self._figures.box.addWidget(column(Label(one.note, 12, "text2", wrap=True, select=True),
+                                               margins=(22, 0, 0, 3)))  # fmt: skip
 
 
 class LessonsPanel(Paper):
@@ -29,14 +109,17 @@ class LessonsPanel(Paper):
         self.model = ClusterModel()
         self.own: OwnClients | None = None
         self.runs: dict[str, LessonRun] = {}
+        self.entries: dict[str, LessonEntry] = {}
         self._number = 0
-        self._results: dict[str, Label] = {}
-        self._marks: dict[str, Mark] = {}
-        self._buttons: dict[str, Button] = {}
+        self._last = ""
+        """The lesson that was begun last: its group is looked at."""
         parts: list[QWidget] = []
         for lesson in LESSONS:
-            parts += [self._lesson(lesson), Hairline()]
-        said = tr("Every figure is counted from deliveries. Each run has a topic and a group of its own.")
+            entry = self.entries[lesson.key] = LessonEntry(lesson)
+            entry.chosen.connect(lambda key=lesson.key: self.choose(key))
+            entry.asked.connect(lambda lesson=lesson: self.run(lesson))
+            parts += [entry, Hairline()]
+        said = tr("Every figure is counted from what clients told. Each run has a topic and a group of its own.")
         parts.append(column(Label(said, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
         ground = Paper("pane")
         box = QVBoxLayout(ground)
@@ -52,23 +135,19 @@ class LessonsPanel(Paper):
         layout.setSpacing(0)
         layout.addWidget(PaneHead(tr("Lessons"), ""))
         layout.addWidget(area, 1)
+        self.chosen = ""
+        self.choose(LESSONS[0].key)
         self._fit()
         follow(self, self._fit)
 
     def _fit(self) -> None:
         self.setFixedWidth(px(WIDE))
 
-    def _lesson(self, lesson: Lesson) -> QWidget:
-        mark = self._marks[lesson.key] = Mark("")
-        result = self._results[lesson.key] = Label(tr("not run yet"), 12, "text3", wrap=True, select=True)
-        button = self._buttons[lesson.key] = Button(tr("Run"))
-        button.setObjectName(f"cluster.lesson.{lesson.key}")
-        button.setAccessibleName(tr("Run the lesson: {name}", name=tr(lesson.title)))
-        button.clicked.connect(lambda _on=False, lesson=lesson: self.run(lesson))
-        return column(
-            row(Label(tr(lesson.title), 13, "text", 600), None, mark), Label(tr(lesson.about), 12, "text2", wrap=True),
-            result, row(button, None), gap=5, margins=(12, 10, 12, 10),
-        )  # fmt: skip
+    def choose(self, key: str) -> None:
+        """Say all of one lesson, and of the others what came of them; the same one again: of none."""
+        self.chosen = "" if key == self.chosen else key
+        for name, entry in self.entries.items():
+            entry.open(wide=name == self.chosen)
 
     def run(self, lesson: Lesson) -> None:
         """Begin a lesson, or stop it where it runs."""
@@ -83,29 +162,25 @@ class LessonsPanel(Paper):
         self._number += 1
         made = self.runs[lesson.key] = LessonRun(lesson, self.model.kept[-1].at % 1_000_000 if self.model.kept else
                                                  self._number)  # fmt: skip
+        self._last = lesson.key
         self.did.emit(tr(lesson.title))
         made.go_on(self.model, self.own)
         self.refresh()
 
     def go_on(self) -> None:
-        """Another reading has come."""
+        """Another reading has come, or clients told something."""
         if self.own is None:
             return
-        for one in self.runs.values():
+        for key, one in self.runs.items():
             if one.standing == "running":
                 one.go_on(self.model, self.own)
-                if one.group in self.model.moments:
+                if key == self._last and one.group in self.model.moments:
                     self.shown.emit(one.group)
                 self.refresh()
 
     def refresh(self) -> None:
         """As the runs stand."""
-        for key, one in self.runs.items():
-            running = one.standing == "running"
-            said = tr("running, {n:,} of {m:,}", n=one.done, m=len(one.lesson.acts)) if running else one.result
-            self._results[key].setText(said)
-            self._marks[key].set_kind(MARKS[one.standing])
-            self._buttons[key].setText(tr("Stop") if running else tr("Run again"))
-        for key, button in self._buttons.items():
+        for key, entry in self.entries.items():
             run = self.runs.get(key)
-            button.setEnabled(self.model.is_own or (run is not None and run.standing == "running"))
+            entry.show_run(run)
+            entry.button.setEnabled(self.model.is_own or (run is not None and run.standing == "running"))

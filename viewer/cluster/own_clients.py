@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.cluster.clients_work import ClientSpec, Seen, Told, serve
+from viewer.cluster.clients_work import USUAL, ClientSpec, Options, Seen, Told, serve
 from viewer.runtime.loop_calls import open_mailbox, post
 from viewer.runtime.worker import quiet_main
 
@@ -54,24 +54,36 @@ class OwnClients(QObject):
 
     @property
     def running(self) -> int:
-        """How many run."""
-        return sum(row.runs for row in self.rows.values())
+        """How many run, brokers of lessons left out."""
+        return sum(row.runs and row.spec.kind != "broker" for row in self.rows.values())
+
+    @property
+    def ended_brokers(self) -> set[str]:
+        """Names of brokers of lessons that are gone: nobody waits for them."""
+        return {row.spec.group for row in self.rows.values() if row.spec.kind == "broker" and not row.runs}
 
     def find(self, client_id: str) -> OwnRow | None:
         """The one that brokers know by this id, where it is one of ours and runs."""
         return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
+
+    def row(self, number: int) -> OwnRow:
+        """How one stands. Raises ``KeyError``."""
+        return self.rows[number]
 
     @property
     def last(self) -> int:
         """The number of the one that was added last."""
         return self._number
 
-    def add(self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float) -> OwnRow:
-        """A producer of ``amount`` messages a second, or a consumer that takes ``amount`` ms for each."""
+    def add(
+        self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float, options: Options = USUAL
+    ) -> OwnRow:
+        """A producer of ``amount`` messages a second, a consumer that takes ``amount`` ms for each, or a broker."""
         self._number += 1
         spec = ClientSpec(
             self._number, kind, addresses, group, topic,
             rate=amount if kind == "producer" else 0.0, delay=amount / 1000 if kind == "consumer" else 0.0,
+            options=options,
         )  # fmt: skip
         row = self.rows[spec.number] = OwnRow(spec, delay=spec.delay)
         self._ask("add", spec)

@@ -247,6 +247,7 @@ class ClusterPane(Pane):
         self.lessons.model, self.lessons.own = watch.model, watch.own
         self.lessons.runs = watch.lessons
         watch.looked.connect(self.lessons.go_on)
+        watch.told.connect(self.lessons.go_on)
         watch.own.changed.connect(self.clients.refresh)
         watch.said.connect(self.statusMessage)
         watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own

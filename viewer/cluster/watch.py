@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -47,10 +48,12 @@ class Works(Protocol):
 
 class ClusterWatch(QObject):
     """``looked()`` with each reading, ``changed()`` as it stands otherwise, ``asked(Question)`` once for each request
-    that was not made before, ``said(words)`` where a recording cannot be written or read.
+    that was not made before, ``said(words)`` where a recording cannot be written or read, ``told()`` as clients of
+    lessons have done something.
     """
 
     looked = Signal()
+    told = Signal()
     changed = Signal()
     asked = Signal(object)
     said = Signal(str)
@@ -142,6 +145,10 @@ class ClusterWatch(QObject):
             self._number = None
 
     def _take(self, look: Look) -> None:
+        over = self.own.ended_brokers
+        if over:
+            left = tuple(one for one in look.state.brokers if one.name not in over)
+            look = replace(look, state=replace(look.state, brokers=left))
         for question in self.model.take(look):
             self.asked.emit(question)
         if self.recorder is not None and look.state.brokers:
@@ -151,6 +158,10 @@ class ClusterWatch(QObject):
 
     def _saw(self, seen: Seen) -> None:
         self.model.deliveries.add(seen.handed, seen.shared, seen.dropped)
+        if seen.whole:
+            for one in self.lessons.values():
+                one.record.take(seen.whole)
+            self.told.emit()
 
     def _clients_changed(self) -> None:
         self.model.killed |= {one.client_id for one in self.own.rows.values() if one.standing == "killed"}

@@ -1,4 +1,7 @@
-"""A lesson does its acts in order, waits for what it must, tells what it showed, and leaves nobody behind."""
+"""A lesson does its acts in order, waits for what it must, tells what it showed, and leaves nobody behind.
+
+They run against a broker in ``tests/journeys/test_lessons.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,37 @@ from dataclasses import replace
 import made_clusters as made
 import pytest
 
+from engine.client.events import Delivered, Sent
+from engine.client.routes import MessageQueue
 from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
+from viewer.cluster.clients_work import USUAL, ClientSpec
 from viewer.cluster.cluster_model import ClusterModel, Look
 from viewer.cluster.deliveries import Handed
 from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun
+from viewer.cluster.own_clients import OwnRow
 
 KILL = LESSONS[2]
 
 
 class Own:
-    """Whom the lesson asks."""
+    """Whom the lesson asks; ``rows`` say how they stand."""
 
     def __init__(self) -> None:
         self.done: list[tuple[object, ...]] = []
         self.last = 0
+        self.rows: dict[int, OwnRow] = {}
 
-    def add(self, kind, addresses, group, topic, amount):
+    def add(self, kind, addresses, group, topic, amount, options=USUAL):
         self.last += 1
         self.done.append((kind, group, topic, amount))
+        spec = ClientSpec(self.last, kind, addresses, group, topic, options=options)
+        self.rows[self.last] = OwnRow(spec, "starting", f"{kind}@{self.last}")
+
+    def row(self, number):
+        return self.rows[number]
+
+    def tell(self, number, standing, words=""):
+        self.rows[number] = replace(self.rows[number], standing=standing, words=words)
 
     def stop(self, number):
         self.done.append(("stop", number))
@@ -100,3 +116,72 @@ def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
     short = LessonRun(Lesson("x", "X", "", (Act("producer", 1),)), 1)
     short.go_on(model, own)
     assert (short.standing, short.result) == ("done", "no step was seen")
+
+
+def test_what_its_clients_told_decides_and_is_kept(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["retry"], 3), Own()
+    run.go_on(model, own)
+    assert own.done == [("broker", "retry-3", "Lesson-retry-3", 0)]
+    run.go_on(model, own)
+    assert len(own.done) == 1, "clients come when it runs"
+    own.tell(1, "running")
+    run.go_on(model, own)
+    assert [one[:3] for one in own.done[1:]] == [
+        ("consumer", "lesson-retry-3", "Lesson-retry-3"), ("producer", "lesson-retry-3", "Lesson-retry-3"),
+        ("consumer", "lesson-retry-3-dead", "%DLQ%lesson-retry-3"),
+    ]  # fmt: skip
+    assert own.rows[2].spec.options.refuses == 5
+    assert all(row.spec.options.told for row in own.rows.values())
+    at = MessageQueue(run.topic, "retry-3", 0)
+    sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0)
+            for n in range(4)]  # fmt: skip
+    strange = replace(sent[0], group="another")
+    dead = MessageQueue("%DLQ%lesson-retry-3", "retry-3", 0)
+    run.record.take([*sent, strange])
+    run.record.take([Delivered(9_000 + n, "d", "lesson-retry-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000)
+                     for n in range(4)])  # fmt: skip
+    assert strange not in run.record.events
+    run.go_on(model, own)
+    assert run.standing == "done"
+    assert "Dead letters 4" in run.result
+    assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
+
+
+def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["slow"], 3), Own()
+    run.go_on(model, own)
+    own.tell(1, "running")
+    own.tell(2, "failed", "no space left")
+    run.go_on(model, own)
+    assert (run.standing, run.result) == ("failed", "no space left")
+
+
+def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
+    by_key = {one.key: one for one in LESSONS}
+    run, own = LessonRun(by_key["broadcast"], 3), Own()
+    queue = MessageQueue(run.topic, "broker-a", 0)
+
+    def told(count: int, first: int, *clients: str) -> None:
+        run.record.take([Sent(n, "p", run.group, queue, n, f"m{n}", f"1-{n}", "SEND_OK", 1, 1, 9, 1.0)
+                         for n in range(first, first + count)])  # fmt: skip
+        run.record.take([Delivered(n, who, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
+                         for who in clients for n in range(first, first + count)])  # fmt: skip
+
+    model.take(Look(made.small(0)))
+    run.go_on(model, own)
+    told(60, 0, "consumer@2", "consumer@3")
+    run.go_on(model, own)
+    model.take(Look(made.small(3)))
+    run.go_on(model, own)
+    assert ("stop", 3) in own.done
+    told(40, 60, "consumer@2")
+    run.go_on(model, own)
+    assert own.rows[5].spec.options == own.rows[3].spec.options
+    assert own.rows[5].spec.options.name == "lesson-broadcast-3-2"
+    told(0, 0)
+    run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
+    run.go_on(model, own)
+    assert run.standing == "done"
+    assert run.result.count("100 of 100") == 2

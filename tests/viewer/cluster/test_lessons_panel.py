@@ -6,9 +6,11 @@ import made_clusters as made
 import pytest
 
 from viewer.cluster.cluster_model import Look
-from viewer.cluster.lessons import LESSONS
+from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.lessons_panel import LessonsPanel
 from viewer.cluster.own_clients import OwnClients
+from viewer.cluster.rebalance_words import Harm
+from viewer.widgets.basics import Label
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def panel(shown, monkeypatch) -> LessonsPanel:
     made_panel = LessonsPanel()
     made_panel.model, made_panel.own = made.looked_at(made.small()), OwnClients(made_panel)
     made_panel.asked = asked  # type: ignore[attr-defined]
-    shown(made_panel, width=250)
+    shown(made_panel, width=290)
     made_panel.refresh()
     return made_panel
 
@@ -26,16 +28,17 @@ def panel(shown, monkeypatch) -> LessonsPanel:
 def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     said = []
     panel.did.connect(said.append)
-    button = panel._buttons["more"]
+    entry = panel.entries["more"]
+    button = entry.button
     button.click()
     assert said == ["One more consumer"]
     assert [command[0] for command in panel.asked] == ["add"] * 3
     assert button.text() == "Stop"
-    assert panel._results["more"].text() == "running, 3 of 9"
+    assert entry.line.text() == "running, 3 of 9"
     panel.model.take(Look(made.small(1)))
     panel.go_on()
     button.click()
-    assert panel._results["more"].text() == "stopped"
+    assert entry.line.text() == "stopped"
     assert button.text() == "Run again"
     assert [command[0] for command in panel.asked[3:]] == ["stop"] * 3
     button.click()
@@ -45,8 +48,30 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
 def test_elsewhere_none_can_be_run(panel):
     panel.model.address = "10.0.0.1:9876"
     panel.refresh()
-    assert not any(button.isEnabled() for button in panel._buttons.values())
+    assert not any(button.isEnabled() for button in [one.button for one in panel.entries.values()])
     panel.run(LESSONS[0])
     assert panel.runs == {}
     panel.own = None
     panel.go_on()
+
+
+def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
+    assert panel.chosen == "more"
+    assert [key for key, one in panel.entries.items() if one.more.isVisible()] == ["more"]
+    panel.entries["retry"].fold.click()
+    assert [key for key, one in panel.entries.items() if one.more.isVisible()] == ["retry"]
+    panel.entries["retry"].fold.click()
+    assert not any(one.more.isVisible() for one in panel.entries.values())
+    assert all(one.brief.isVisible() for one in panel.entries.values())
+
+
+def test_figures_stand_under_their_lesson(panel):
+    lesson = next(one for one in LESSONS if one.key == "retry")
+    run = panel.runs["retry"] = LessonRun(lesson, 1, standing="done", result="Refused 4 · Dead letters 4")
+    run.figures = (Harm("Refused", "4", "each handed out 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
+    panel.refresh()
+    panel.refresh()
+    entry = panel.entries["retry"]
+    assert entry.line.text() == "Refused 4 · Dead letters 4"
+    assert [one.text() for one in entry.findChildren(Label) if one.text() == "each handed out 3 times"] != []
+    assert entry.result.text() == ""

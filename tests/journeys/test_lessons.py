@@ -1,0 +1,142 @@
+"""The lessons of a cluster, begun by clicks, against our broker; each figure is counted again from what was told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
+from walker import Run, Walker
+
+from engine.broker.serving import Addresses, serving_beside
+from engine.client.events import Delivered, Rebalanced, Sent, TransactionEnded
+from viewer.cluster.lesson_figures import Record
+from viewer.cluster.pane import ClusterPane
+
+pytestmark = pytest.mark.journey
+KEYS = ("disagree", "slow", "broadcast", "retry", "transaction")
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Addresses]:
+    """A broker and a name server."""
+    with serving_beside(tmp_path / "served") as addresses:
+        yield addresses
+
+
+def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
+    run: Run, walker: Walker, served: Addresses
+) -> None:
+    """All at once: each has topics, a group and where it needs one a broker of its own."""
+
+    async def walk() -> None:
+        await walker.act("view.cluster")
+        pane = walker.window.panes["cluster"]
+        assert isinstance(pane, ClusterPane)
+        field = walker.find(QLineEdit, "cluster.address")
+        field.setText(served.namesrv)
+        field.returnPressed.emit()
+        await walker.until(lambda: pane.model.state is not None, "the cluster was read")
+        pane.tabs.choose("rebalance")
+        for key in KEYS:
+            await walker.until(walker.find(QToolButton, f"cluster.lesson.{key}.about").isVisible, "lessons are offered")
+            walker.find(QToolButton, f"cluster.lesson.{key}.about").click()
+            walker.find(QPushButton, f"cluster.lesson.{key}").click()
+        runs = pane.lessons.runs
+        assert pane.watch is not None
+        own = pane.watch.own
+        await walker.until(lambda: all(one.standing != "running" for one in runs.values()), "all end", 100)
+        for one in runs.values():
+            assert one.standing == "done", (one.lesson.key, one.result)
+        figures = {key: {one.name: one.figure for one in runs[key].figures} for key in KEYS}
+        two_clients(runs["disagree"].record, figures["disagree"])
+        slow_queue(runs["slow"].record, figures["slow"])
+        every_consumer(runs["broadcast"].record, figures["broadcast"])
+        refused(runs["retry"].record, figures["retry"])
+        nobody_finishes(runs["transaction"].record, figures["transaction"])
+        entry = pane.lessons.entries["retry"]
+        assert entry.line.text() == runs["retry"].result
+        assert "Dead letters 4" in entry.line.text()
+        await walker.until(lambda: own.running == 0, "all said goodbye")
+        await walker.until(lambda: len(own.ended_brokers) == 4, "their brokers too")
+
+        def alone() -> bool:
+            return pane.model.state is not None and [one.name for one in pane.model.state.brokers] == ["broker-a"]
+
+        await walker.until(alone, "nobody waits for brokers of lessons")
+        pane.tabs.choose("lines")
+        own.close()
+        pane.watch.end()
+
+    run(walk())
+
+
+def two_clients(record: Record, told: dict[str, str]) -> None:
+    """Four queues, two of each client: one of two, one of nobody; who has two owners hands everything out twice."""
+    last = {one.client_id: one.owned for one in record.of(Rebalanced) if one.topic == record.topic}
+    owners = Counter(queue for owned in last.values() for queue in owned)
+    assert len(last) == 2
+    assert told["With two owners"] == str(sum(count == 2 for count in owners.values())) == "1"
+    assert told["With no owner"] == str(4 - len(owners)) == "1"
+    twice = Counter((one.queue, one.queue_offset) for one in record.of(Delivered))
+    assert told["Handed out twice"] == f"{sum(count - 1 for count in twice.values()):,}" != "0"
+    assert {q for q, n in owners.items() if n == 2} <= {queue for (queue, _), count in twice.items() if count > 1}
+    seen = {one.keys for one in record.of(Delivered)}
+    orphans = [one.keys for one in record.of(Sent) if one.queue not in owners and one.keys not in seen]
+    assert told["Read by nobody"] == f"{len(orphans):,}" != "0"
+    assert told["Lists of clients"] == "1"
+
+
+def slow_queue(record: Record, told: dict[str, str]) -> None:
+    """16 sends each; who does not avoid goes to the slow broker with every second one."""
+    sends = record.of(Sent)
+    slow = [one for one in sends if one.queue.broker.startswith("slow-")]
+    assert min(one.ms for one in slow) >= 600
+    by_client = Counter(one.client_id for one in slow)
+    avoiding = [who for who, options in record.clients.items() if options.avoids]
+    plain = {one.client_id for one in sends} - set(avoiding)
+    assert [by_client[who] for who in plain] == [8]
+    assert by_client[avoiding[0]] < 8
+    assert len(sends) == 32
+    for name, figure in told.items():
+        if name.startswith(("slow-", "quick-")):
+            broker, queue = name.split(" q")
+            there = [one for one in sends if (one.queue.broker, one.queue.queue_id) == (broker, int(queue))]
+            avoided = sum(one.client_id in avoiding for one in there)
+            assert figure == f"{len(there) - avoided} → {avoided}"
+
+
+def every_consumer(record: Record, told: dict[str, str]) -> None:
+    """Each of two is handed all hundred, once; the one that was away the forty of that time."""
+    by_client: dict[str, list[str]] = {}
+    for one in record.of(Delivered):
+        by_client.setdefault(one.client_id, []).append(one.keys)
+    assert [len(keys) for keys in by_client.values()] == [len(set(keys)) for keys in by_client.values()] == [100, 100]
+    assert list(told.values()).count("100 of 100") == 2
+    assert (told["Sent"], told["After its return"], told["Kept by brokers"]) == ("100", "40", "0")
+
+
+def refused(record: Record, told: dict[str, str]) -> None:
+    """Four of twenty come three times, at reconsumeTimes 0, 1 and 2, and are dead letters."""
+    dead = {one.keys for one in record.of(Delivered) if one.queue.topic == f"%DLQ%{record.group}"}
+    assert {int(key.split("-")[1]) for key in dead} == {0, 5, 10, 15}
+    for key in dead:
+        came = [one for one in record.of(Delivered) if one.keys == key and one.group == record.group]
+        assert [one.reconsume_times for one in came] == [0, 1, 2]
+        assert {one.queue.topic for one in came[1:]} == {f"%RETRY%{record.group}"}
+        assert came[1].at - came[0].at >= 900
+        assert came[2].at - came[1].at >= 1_900
+    assert (told["Taken at once"], told["Refused"], told["Dead letters"]) == ("16 of 20", "4", "4")
+
+
+def nobody_finishes(record: Record, told: dict[str, str]) -> None:
+    """Four of eight are handed out; the others are asked about three times each, and lie in a topic of their own."""
+    checks = Counter(one.msg_id for one in record.of(TransactionEnded) if one.checked)
+    assert sorted(checks.values()) == [3, 3, 3, 3]
+    handed = {one.keys for one in record.of(Delivered) if one.group == record.group}
+    given_up = {one.keys for one in record.of(Delivered) if one.group.endswith("-given-up")}
+    assert {int(key.split("-")[1]) for key in handed} == {0, 2, 4, 6}
+    assert {int(key.split("-")[1]) for key in given_up} == {1, 3, 5, 7}
+    assert told == {"Half messages": "8", "Handed out": "4", "Checks": "12", "Given up": "4"}

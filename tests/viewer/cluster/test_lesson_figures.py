@@ -1,0 +1,184 @@
+"""Figures of lessons, counted by hand from few events."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.events import (
+    Committed,
+    Delivered,
+    QueueTaken,
+    Rebalanced,
+    Sent,
+    SentBack,
+    Started,
+    Stopped,
+    TransactionEnded,
+)
+from engine.client.routes import MessageQueue
+from viewer.cluster.clients_work import Options
+from viewer.cluster.lesson_figures import (
+    GIVEN_UP,
+    Record,
+    again_after_kill,
+    broadcast,
+    dead_letters,
+    disagreement,
+    latencies,
+    seconds,
+    some,
+    stretch,
+    transactions,
+)
+
+G = "lesson"
+Q = [MessageQueue("T", "a", number) for number in range(4)]
+
+
+@pytest.fixture
+def record() -> Record:
+    return Record(G, "T", groups={G, f"{G}-dead", f"{G}-given-up"})
+
+
+def sent(at: int, queue: MessageQueue, offset: int, key: str, who: str = "p", ms: float = 1.0) -> Sent:
+    return Sent(at, who, G, queue, offset, f"id-{key}", key, "SEND_OK", 1, 1, 10, ms)
+
+
+def handed(at: int, who: str, queue: MessageQueue, offset: int, key: str, times: int = 0, group: str = G) -> Delivered:
+    return Delivered(at, who, group, queue, offset, f"id-{key}", key, times, at)
+
+
+def told(found) -> dict[str, str]:
+    return {one.name: one.figure for one in found}
+
+
+def test_a_record_keeps_its_own_alone(record):
+    record.take([sent(1, Q[0], 0, "k"), Started(1, "x", "another")])
+    assert [type(one) for one in record.events] == [Sent]
+
+
+def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(record):
+    assert again_after_kill(record) == []
+    record.take([handed(n, "c1", Q[0], n, f"k{n}") for n in range(10)])
+    record.take([
+        Stopped(20, "c1", G, said_goodbye=False), QueueTaken(30, "c2", G, Q[0], 7),
+        QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
+        *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
+    ])  # fmt: skip
+    found = again_after_kill(record)
+    assert told(found) == {"Again by key": "3", "Not committed": "3"}
+    assert found[0].note == "3 by queue and offset, since it was killed"
+    assert found[1].note.endswith("in 1 queue")
+
+
+def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
+    record.clients = {"c1": Options(), "c2": Options(strategy="AVG_BY_CIRCLE")}
+    for who, owned in (("c1", (Q[0], Q[1])), ("c2", (Q[1], Q[3]))):
+        record.take([Rebalanced(5, who, G, "T", tuple(Q), ("c1", "c2"), owned, owned, ()),
+                     Rebalanced(6, who, G, "%RETRY%lesson", (), ("c1", "c2"), (), (), ())])  # fmt: skip
+    record.take([sent(7, Q[n % 4], n // 4, f"k{n}") for n in range(8)])
+    record.take([handed(8, "c1", Q[0], 0, "k0"), handed(8, "c1", Q[1], 0, "k1"), handed(9, "c2", Q[1], 0, "k1")])
+    found = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
+    assert told(found) == {"With two owners": "1", "With no owner": "1", "Handed out twice": "1", "Read by nobody": "2",
+                           "Lists of clients": "1"}  # fmt: skip
+    assert found[0].note == "a q1: C1 C2"
+    assert found[1].note == "a q2"
+    assert found[4].note == "C1: C1 C2, AVG → a q0, a q1 · C2: C1 C2, AVG_BY_CIRCLE → a q1, a q3"
+    assert [one.kind for one in found] == ["warn"] * 4 + ["ok"]
+
+
+def test_who_avoids_the_slow_broker_is_done_sooner(record):
+    slow, quick = MessageQueue("T", "slow", 0), MessageQueue("T", "quick", 0)
+    record.clients = {"p1": Options(), "p2": Options(avoids=True)}
+    record.take([sent(1_000, slow, 0, "a", "p1", 600), sent(1_002, quick, 0, "b", "p1", 2),
+                 sent(1_602, slow, 1, "c", "p1", 600), sent(1_604, quick, 1, "d", "p1", 2)])  # fmt: skip
+    record.take(
+        [sent(9_000, slow, 2, "e", "p2", 600), *(sent(9_002 + n, quick, 2 + n, f"f{n}", "p2", 1) for n in range(3))]
+    )
+    found = latencies(record)
+    assert told(found) == {
+        "Without avoidance": "1.20 s",
+        "With avoidance": "0.60 s",
+        "quick q0": "2 → 3",
+        "slow q0": "2 → 1",
+    }
+    assert found[0].note == "4 sends one after the other, 2 of them to slow"
+    assert [one.kind for one in found] == ["warn", "ok", "ok", "warn"]
+    assert found[3].note == "ms a send, half of them at most: 600.0 without, 600.0 with avoidance"
+
+
+def test_each_consumer_of_a_broadcast_is_counted_by_itself(record):
+    record.clients = {"c1": Options(), "named": Options(name="named")}
+    record.take([sent(n, Q[0], n, f"k{n}") for n in range(6)])
+    record.take([Started(10, "c1", G), Started(10, "named", G)])
+    record.take([handed(11, "c1", Q[0], n, f"k{n}") for n in range(6)])
+    record.take([handed(11, "named", Q[0], n, f"k{n}") for n in range(4)])
+    record.take(
+        [Committed(12, "named", G, Q[0], 4), Stopped(12, "named", G, said_goodbye=True), Started(20, "named", G)]
+    )
+    record.take([handed(21, "named", Q[0], n, f"k{n}") for n in (3, 4, 5)])
+    found = broadcast(record, str)
+    assert told(found) == {
+        "Sent": "6",
+        "c1": "6 of 6",
+        "named": "6 of 6",
+        "After its return": "3",
+        "Kept by brokers": "0",
+    }
+    assert found[2].note == "1 more than once"
+    assert found[3].note == "named began again at the offsets in its file (4 in 1 queue); 1 came again"
+    assert [one.kind for one in found] == ["ok", "ok", "warn", "warn", "ok"]
+
+
+def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(record):
+    retry, dead = MessageQueue("%RETRY%lesson", "a", 0), MessageQueue("%DLQ%lesson", "a", 0)
+    record.take([sent(n, Q[0], n, f"k{n}") for n in range(5)])
+    record.take([handed(100, "c", Q[0], n, f"k{n}") for n in range(5)])
+    record.take([
+        SentBack(100, "c", G, Q[0], 0, "x", 0, by_broker=True), handed(1_150, "c", retry, 0, "k0", 1),
+        SentBack(1_150, "c", G, retry, 0, "x", 1, by_broker=True), handed(3_200, "c", retry, 1, "k0", 2),
+        SentBack(3_200, "c", G, retry, 1, "x", 2, by_broker=True),
+        handed(3_300, "d", dead, 0, "k0", 3, f"{G}-dead"), handed(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
+    ])  # fmt: skip
+    found = dead_letters(record)
+    assert told(found) == {"Taken at once": "4 of 5", "Refused": "1", "Wait 1": "1.05 s", "Wait 2": "2.05 s",
+                           "Dead letters": "1"}  # fmt: skip
+    assert found[1].note == "each handed out 3 times"
+    assert found[2].note == "level 3, from %RETRY%lesson; reconsumeTimes 1"
+    assert found[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
+
+
+def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
+    given_up = MessageQueue(GIVEN_UP, "a", 0)
+    record.take([sent(100, Q[0], n, f"k{n}") for n in range(4)])
+    record.take([TransactionEnded(101, "p", G, "T", f"id-k{n}", "COMMIT" if n % 2 == 0 else "UNKNOWN", checked=False)
+                 for n in range(4)])  # fmt: skip
+    record.take([TransactionEnded(600 + 500 * step, "p", G, "T", f"id-k{n}", "UNKNOWN", checked=True)
+                 for step in range(3) for n in (1, 3)])  # fmt: skip
+    record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
+    record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
+    found = transactions(record)
+    assert told(found) == {"Half messages": "4", "Handed out": "2", "Checks": "6", "Given up": "2"}
+    assert found[0].note == "2 committed at once, 2 ended by nobody"
+    assert found[1].note == "of those that nobody ended: 0"
+    assert found[2].note == "3 for each, 0.50 s apart: the producer says UNKNOWN"
+    assert found[3].note.startswith("after 2.00 s, in TRANS_CHECK_MAX_TIME_TOPIC.")
+
+
+def test_where_nothing_was_told_nothing_is_said(record):
+    for found in (latencies(record), broadcast(record, str), dead_letters(record), transactions(record),
+                  disagreement(record, str)):  # fmt: skip
+        assert all(one.figure in {"0", "0 of 0", "0.00 s"} for one in found)
+
+
+def test_numbers_and_names_in_few_words():
+    assert stretch([], str) == "…"
+    assert stretch([1, 2], lambda n: f"{n}") == "1–2"
+    assert seconds(12_345) == "12.3 s"
+    assert some(["a", "b", "c", "d"]) == "a, b, c and 1 more"
+
+
+def test_a_run_that_has_ended_counts_nothing_more(record):
+    record.closed = True
+    record.take([sent(1, Q[0], 0, "k")])
+    assert record.events == []
