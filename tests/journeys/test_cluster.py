@@ -212,6 +212,7 @@ def test_what_does_not_answer_is_said_with_what_was_expected(
         field.setText(served.namesrv)
         walker.press(field, Qt.Key.Key_Return)
         await walker.until(lambda: pane.model.state is not None, "this one answers")
+        await walker.until(lambda: pane.fault.state is not None, "it is drawn at a turn of its own")
         assert pane.fault.state is not None
         assert pane.fault.state.text.startswith("No client is connected. Point yours at")
         assert walker.window.settings.clusters[0] == served.namesrv
@@ -334,28 +335,5 @@ def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
         done = [one.id for one in walker.window.changes.operations.list]
         assert "cluster.mine" in done
         pane.model.address = served.namesrv
-
-    run(walk())
-
-
-def test_a_lesson_runs_by_a_click_and_tells_what_it_showed(run: Run, walker: Walker, served: Addresses) -> None:
-    """One too many: five consumers, four queues, one of them idle; nobody is left behind."""
-
-    async def walk() -> None:
-        pane = await connected(walker, served.namesrv)
-        pane.tabs.choose("rebalance")
-        button = walker.find(QPushButton, "cluster.lesson.many")
-        await walker.until(button.isVisible, "lessons are offered")
-        button.click()
-        lesson = pane.lessons.runs["many"]
-        await walker.until(lambda: lesson.standing != "running", "it ends", 100)
-        assert lesson.standing == "done", lesson.result
-        assert lesson.result.endswith("idle 0 → 1")
-        assert pane.rebalance.line.group == lesson.group
-        assert pane.watch is not None
-        own = pane.watch.own
-        await walker.until(lambda: own.running == 0, "all said goodbye")
-        pane.tabs.choose("lines")
-        own.close()
 
     run(walk())

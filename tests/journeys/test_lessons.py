@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QToolButton
 from walker import Run, Walker
 
 from engine.broker.serving import Addresses, serving_beside
-from engine.client.events import Delivered, Rebalanced, Sent, TransactionEnded
+from engine.client.events import Delivered, Rebalanced, Sent, Stopped, TransactionEnded
 from viewer.cluster.lesson_figures import Record
 from viewer.cluster.pane import ClusterPane
 
 pytestmark = pytest.mark.journey
+Begin = Callable[[Sequence[str]], Awaitable[ClusterPane]]
 KEYS = ("disagree", "slow", "broadcast", "retry", "transaction")
 
 
@@ -26,12 +27,11 @@ def served(tmp_path: Path) -> Iterator[Addresses]:
         yield addresses
 
 
-def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
-    run: Run, walker: Walker, served: Addresses
-) -> None:
-    """All at once: each has topics, a group and where it needs one a broker of its own."""
+@pytest.fixture
+def begin(walker: Walker, served: Addresses) -> Begin:
+    """Connects, and clicks on lessons."""
 
-    async def walk() -> None:
+    async def begun(keys: Sequence[str]) -> ClusterPane:
         await walker.act("view.cluster")
         pane = walker.window.panes["cluster"]
         assert isinstance(pane, ClusterPane)
@@ -40,35 +40,91 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
         field.returnPressed.emit()
         await walker.until(lambda: pane.model.state is not None, "the cluster was read")
         pane.tabs.choose("rebalance")
-        for key in KEYS:
-            await walker.until(walker.find(QToolButton, f"cluster.lesson.{key}.about").isVisible, "lessons are offered")
-            walker.find(QToolButton, f"cluster.lesson.{key}.about").click()
-            walker.find(QPushButton, f"cluster.lesson.{key}").click()
+        for key in keys:
+            about = walker.find(QToolButton, f"cluster.lesson.{key}.about")
+            await walker.until(about.isVisible, "lessons are offered")
+            button = walker.find(QPushButton, f"cluster.lesson.{key}")
+            if not button.isVisible():
+                about.click()
+            button.click()
+        return pane
+
+    return begun
+
+
+@pytest.fixture(autouse=True)
+def ended(walker: Walker) -> Iterator[None]:
+    """No cluster is asked, and no client runs, behind a walk."""
+    yield
+    watch = walker.window.workspace.cluster
+    if watch is not None:
+        watch.own.close()
+        watch.end()
+        watch.model.begin(("nobody",))
+        watch.model.show("")
+        watch.end()
+
+
+async def until_told(walker: Walker, pane: ClusterPane) -> dict[str, dict[str, str]]:
+    """All lessons have ended, and nobody is left behind; their figures."""
+    runs = pane.lessons.runs
+    await walker.until(lambda: all(one.standing != "running" for one in runs.values()), "all end", 100)
+    for one in runs.values():
+        assert one.standing == "done", (one.lesson.key, one.result)
+        assert pane.lessons.entries[one.lesson.key].line.text() == one.result
+    assert pane.watch is not None
+    own = pane.watch.own
+    await walker.until(lambda: own.running == 0, "all said goodbye")
+    return {key: {one.name: one.figure for one in run.figures} for key, run in runs.items()}
+
+
+def test_a_lesson_about_a_rebalance_tells_what_it_showed(run: Run, walker: Walker, begin: Begin) -> None:
+    """One too many: five consumers, four queues, one of them idle. A kill: what was not committed comes again."""
+
+    async def walk() -> None:
+        pane = await begin(("kill", "many"))
         runs = pane.lessons.runs
+        told = await until_told(walker, pane)
+        assert runs["many"].result.endswith("idle 0 → 1")
+        assert pane.rebalance.line.group == runs["many"].group, "the last one is looked at"
+        record = runs["kill"].record
+        at = next(one.at for one in record.of(Stopped))
+        before = {one.keys for one in record.of(Delivered) if one.at < at}
+        since = Counter(one.keys for one in record.of(Delivered) if one.at >= at)
+        again = sum(count - (key not in before) for key, count in since.items())
+        assert told["kill"]["Again by key"] == f"{again:,}"
+        assert len({one.client_id for one in record.of(Delivered)}) == 3
+        target = pane._markdown()
+        assert "## Async commit and a kill" in target
+        assert f"- Again by key: {again:,}, " in target
+        pane.tabs.choose("lines")
+
+    run(walk())
+
+
+def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
+    run: Run, walker: Walker, begin: Begin
+) -> None:
+    """All at once: each has topics, a group and where it needs one a broker of its own."""
+
+    async def walk() -> None:
+        pane = await begin(KEYS)
+        runs = pane.lessons.runs
+        told = await until_told(walker, pane)
+        two_clients(runs["disagree"].record, told["disagree"])
+        slow_queue(runs["slow"].record, told["slow"])
+        every_consumer(runs["broadcast"].record, told["broadcast"])
+        refused(runs["retry"].record, told["retry"])
+        nobody_finishes(runs["transaction"].record, told["transaction"])
+        assert "Dead letters 4" in runs["retry"].result
         assert pane.watch is not None
-        own = pane.watch.own
-        await walker.until(lambda: all(one.standing != "running" for one in runs.values()), "all end", 100)
-        for one in runs.values():
-            assert one.standing == "done", (one.lesson.key, one.result)
-        figures = {key: {one.name: one.figure for one in runs[key].figures} for key in KEYS}
-        two_clients(runs["disagree"].record, figures["disagree"])
-        slow_queue(runs["slow"].record, figures["slow"])
-        every_consumer(runs["broadcast"].record, figures["broadcast"])
-        refused(runs["retry"].record, figures["retry"])
-        nobody_finishes(runs["transaction"].record, figures["transaction"])
-        entry = pane.lessons.entries["retry"]
-        assert entry.line.text() == runs["retry"].result
-        assert "Dead letters 4" in entry.line.text()
-        await walker.until(lambda: own.running == 0, "all said goodbye")
-        await walker.until(lambda: len(own.ended_brokers) == 4, "their brokers too")
+        assert len(pane.watch.own.ended_brokers) == 4, "their brokers are gone too"
 
         def alone() -> bool:
             return pane.model.state is not None and [one.name for one in pane.model.state.brokers] == ["broker-a"]
 
         await walker.until(alone, "nobody waits for brokers of lessons")
         pane.tabs.choose("lines")
-        own.close()
-        pane.watch.end()
 
     run(walk())
 
@@ -86,7 +142,7 @@ def two_clients(record: Record, told: dict[str, str]) -> None:
     seen = {one.keys for one in record.of(Delivered)}
     orphans = [one.keys for one in record.of(Sent) if one.queue not in owners and one.keys not in seen]
     assert told["Read by nobody"] == f"{len(orphans):,}" != "0"
-    assert told["Lists of clients"] == "1"
+    assert told["Lists of clients"] == "the same"
 
 
 def slow_queue(record: Record, told: dict[str, str]) -> None:

@@ -36,6 +36,8 @@ from viewer.cluster.lesson_broker import LessonBroker
 FLUSH_EVERY = 0.25
 """Seconds between two reports."""
 RING = 50_000
+STALL = 1.0
+"""Seconds that some messages take."""
 AGAIN = 1.0
 """Seconds until a producer tries again after a failure."""
 STRATEGIES: dict[str, type[AllocationStrategy]] = {"AVG": Averagely, "AVG_BY_CIRCLE": AveragelyByCircle}
@@ -50,6 +52,8 @@ class Options:
     model: str = CLUSTERING
     refuses: int = 0
     """A consumer does not take each so many-th message; 0: it takes all."""
+    stalls: int = 0
+    """A consumer takes :data:`STALL` for each so many-th message; 0: for none."""
     most_again: int = -1
     """``maxReconsumeTimes``; −1: 16."""
     most: int = 0
@@ -152,7 +156,7 @@ class OwnClient:
             offsets_folder=self._folder / "offsets",
         )  # fmt: skip
         consumer = Consumer(
-            spec.group, Taking(options.refuses), config=config, strategy=STRATEGIES[options.strategy](),
+            spec.group, Taking(options.refuses, options.stalls), config=config, strategy=STRATEGIES[options.strategy](),
             instance=instance,
         )  # fmt: skip
         consumer.subscribe(spec.topic)
@@ -213,12 +217,17 @@ class OwnClient:
 
 
 class Taking:
-    """A listener that is content with everything, or with all but each ``refuses``-th message of a producer."""
+    """A listener that is content with everything, or with all but each ``refuses``-th message of a producer; each
+    ``stalls``-th takes it a while.
+    """
 
-    def __init__(self, refuses: int = 0) -> None:
+    def __init__(self, refuses: int = 0, stalls: int = 0) -> None:
         self._refuses = refuses
+        self._stalls = stalls
 
-    def __call__(self, messages: Sequence[ReceivedMessage], _context: ConsumeContext) -> bool:
+    async def __call__(self, messages: Sequence[ReceivedMessage], _context: ConsumeContext) -> bool:
+        if self._stalls and any(not int(one.body) % self._stalls for one in messages):
+            await asyncio.sleep(STALL)
         return not self._refuses or all(int(one.body) % self._refuses for one in messages)
 
 

@@ -167,7 +167,8 @@ def disagreement(record: Record, name_of: Names) -> list[Harm]:
                bad=by_place > 0),
         figure(tr("Read by nobody"), f"{lying:,}", tr("sent to queues without owner, and never handed out"),
                bad=lying > 0),
-        figure(tr("Lists of clients"), f"{len(lists):,}", seen, bad=len(lists) != 1),
+        figure(tr("Lists of clients"), tr("the same") if len(lists) == 1 else tr("{n:,} different", n=len(lists)), seen,
+               bad=len(lists) > 1),
     ]  # fmt: skip
 
 

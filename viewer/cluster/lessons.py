@@ -8,7 +8,7 @@ step of their group.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -125,10 +125,11 @@ LESSONS = (
     ),
     Lesson(
         "kill", words("Async commit and a kill"),
-        words("Three consumers take 20 ms for each message and commit now and then; the second is killed. What it had "
-              "not committed is handed out again."),
-        (Act("producer", 300), *(Act("consumer", 20),) * 3, Act("shared", 3), Act("handed", 900), Act("wait", 6),
-         Act("kill", 1), Act("shared", 2), Act("wait", 12)), about_moves=True,
+        words("Three consumers take 20 ms for a message, and a second more for each fiftieth. What is committed ends "
+              "before the oldest that is not done. The second consumer is killed: what it had taken behind that is "
+              "handed out again."),
+        (Act("producer", 300), *(Act("consumer", 20, Options(stalls=50)),) * 3, Act("shared", 3), Act("handed", 900),
+         Act("wait", 6), Act("kill", 1), Act("shared", 2), Act("wait", 12)), about_moves=True,
     ),
     Lesson(
         "disagree", words("Two clients disagree"),
@@ -174,6 +175,17 @@ LESSONS = (
          Act("producer", 100, Options(most=HALVES, commits=2)), _read(GIVEN_UP, HALVES // 2)),
     ),
 )  # fmt: skip
+
+
+def lessons_markdown(runs: Iterable[LessonRun]) -> str:
+    """What each run showed that has ended, as Markdown; "" where none has."""
+    lines: list[str] = []
+    for one in runs:
+        if one.standing == "done":
+            lines += [f"## {tr(one.lesson.title)}", "", tr(one.lesson.about), "", f"{one.group} · {one.topic}", ""]
+            lines += [f"- {told.name}: {told.figure}, {told.note}" for told in one.figures]
+            lines.append("")
+    return "\n".join(["", f"# {tr('Lessons')}", "", *lines]).rstrip() + "\n" if lines else ""
 
 
 class Row(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
@@ -72,26 +72,29 @@ class LessonEntry(QWidget):
         self.more.setVisible(wide)
         self.brief.setVisible(not wide)
 
-    def show_run(self, run: LessonRun | None) -> None:
-        """As its last run stands."""
+    def show_run(self, run: LessonRun | None) -> bool:
+        """As its last run stands; whether there are other figures than before."""
         if run is None:
-            return
+            return False
         running = run.standing == "running"
         said = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.acts)) if running else run.result
         self.line.setText(said)
         self.result.setText(said if running or not run.figures else "")
         self.mark.set_kind(MARKS[run.standing])
         self.button.setText(tr("Stop") if running else tr("Run again"))
-        if run.figures != self._shown:
-            self._shown = run.figures
-            self._fill()
+        if run.figures == self._shown:
+            return False
+        self._shown = run.figures
+        self._fill()
+        return True
 
     def _fill(self) -> None:
         empty(self._figures.box)
         for one in self._shown:
             name = Elided(one.name, 12, "text", 600)
             name.setAccessibleName(f"{one.name}: {one.figure}, {one.note}")
-            self._figures.box.addWidget(row(Mark(one.kind), name, Label(one.figure, 12, "text", 600, code=True), gap=6))
+            told = Label(one.figure, 12, "text", 600, code=True)
+            self._figures.box.addWidget(row(Mark(one.kind), name, None, told, gap=6))
             self._figures.box.addWidget(column(Label(one.note, 12, "text2", wrap=True, select=True),
                                                margins=(22, 0, 0, 3)))  # fmt: skip
 
@@ -112,7 +115,7 @@ class LessonsPanel(Paper):
         self.entries: dict[str, LessonEntry] = {}
         self._number = 0
         self._last = ""
-        """The lesson that was begun last: its group is looked at."""
+        """The lesson that was begun or chosen last: its group is looked at."""
         parts: list[QWidget] = []
         for lesson in LESSONS:
             entry = self.entries[lesson.key] = LessonEntry(lesson)
@@ -128,7 +131,7 @@ class LessonsPanel(Paper):
         for part in parts:
             box.addWidget(part)
         box.addStretch(1)
-        area = scrolling(ground)
+        area = self._area = scrolling(ground)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 1, 0)
@@ -148,6 +151,21 @@ class LessonsPanel(Paper):
         self.chosen = "" if key == self.chosen else key
         for name, entry in self.entries.items():
             entry.open(wide=name == self.chosen)
+        self._bring()
+        run = self.runs.get(self.chosen)
+        if run is not None:
+            self._last = self.chosen
+            self._look_at(run)
+
+    def _bring(self) -> None:
+        """Have the chosen lesson in sight, as much of it as there is room for, once it is laid out."""
+        QTimer.singleShot(0, self, self._scroll)
+
+    def _scroll(self) -> None:
+        entry, bar = self.entries.get(self.chosen), self._area.verticalScrollBar()
+        if entry is not None:
+            high = self._area.viewport().height()
+            bar.setValue(min(entry.y(), max(bar.value(), entry.y() + entry.height() - high)))
 
     def run(self, lesson: Lesson) -> None:
         """Begin a lesson, or stop it where it runs."""
@@ -174,13 +192,19 @@ class LessonsPanel(Paper):
         for key, one in self.runs.items():
             if one.standing == "running":
                 one.go_on(self.model, self.own)
-                if key == self._last and one.group in self.model.moments:
-                    self.shown.emit(one.group)
+                if key == self._last:
+                    self._look_at(one)
                 self.refresh()
+
+    def _look_at(self, run: LessonRun) -> None:
+        """Its group, where readings have it."""
+        if run.group in self.model.moments:
+            self.shown.emit(run.group)
 
     def refresh(self) -> None:
         """As the runs stand."""
         for key, entry in self.entries.items():
             run = self.runs.get(key)
-            entry.show_run(run)
+            if entry.show_run(run) and key == self.chosen:
+                self._bring()
             entry.button.setEnabled(self.model.is_own or (run is not None and run.standing == "running"))

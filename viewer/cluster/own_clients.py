@@ -103,7 +103,9 @@ class OwnClients(QObject):
             self._ask("resume" if row.paused else "pause", number)
 
     def stop(self, number: int) -> None:
-        """It says goodbye and ends."""
+        """It says goodbye and ends; a broker of a lesson is gone from now on."""
+        if number in self.rows and self.rows[number].spec.kind == "broker":
+            self._change(number, standing="stopped")
         self._ask("stop", number)
 
     def kill(self, number: int) -> None:

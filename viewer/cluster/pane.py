@@ -30,6 +30,7 @@ from viewer.cluster.clients_bar import ClientsBar
 from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.drawn import same
+from viewer.cluster.lessons import lessons_markdown
 from viewer.cluster.lessons_panel import LessonsPanel
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import link_of, ways, why_not
@@ -505,7 +506,8 @@ class ClusterPane(Pane):
     def _markdown(self) -> str:
         """What stands in front: the picture, or the rebalance of a group."""
         if self.tabs.key == "rebalance" and self.rebalance.line.steps:
-            return rebalance_markdown(self.model, self.rebalance.line)
+            found = rebalance_markdown(self.model, self.rebalance.line)
+            return found + lessons_markdown(self.lessons.runs.values())
         return markdown(self.model)
 
     def ask_markdown(self) -> None:

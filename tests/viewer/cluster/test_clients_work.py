@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from engine.broker.serving import Addresses, serving_beside
+from engine.client.consumer import ConsumeContext
 from engine.client.events import Delivered, EventStream, Rebalanced, Sent, Started
+from engine.client.messages import Message, ReceivedMessage
 from engine.client.routes import MessageQueue
 from engine.cluster.state import Queue
-from viewer.cluster.clients_work import ClientSpec, Seen, Told, seen_of, serve
+from viewer.cluster.clients_work import ClientSpec, Options, Seen, Taking, Told, Undecided, seen_of, serve
 
 SECONDS = 30
 
@@ -64,8 +68,6 @@ class Process:
 
 def run(pipe: Connection) -> None:
     """As :func:`serve`, in a thread, which has no signals."""
-    import asyncio
-
     from viewer.cluster.clients_work import Clients
 
     asyncio.run(Clients(pipe).serve())
@@ -120,3 +122,54 @@ def test_events_become_one_report():
     assert seen.handed[0].offset == 7
     assert seen.shared[0].taken == (Queue("T", "a", 0),)
     assert seen_of([]) is None
+
+
+def test_events_of_a_lesson_are_reported_whole():
+    queue = MessageQueue("T", "a", 0)
+    started, sent = Started(1, "c", "lesson"), Sent(2, "p", "other", queue, 0, "id", "k", "SEND_OK", 1, 1, 10, 1.0)
+    seen = seen_of([started, sent], whole={"lesson"})
+    assert seen is not None
+    assert seen.whole == (started,)
+    assert seen_of([started]) is None
+
+
+def test_a_listener_refuses_and_stalls_as_it_is_told(monkeypatch):
+    monkeypatch.setattr("viewer.cluster.clients_work.STALL", 0.01)
+    queue = MessageQueue("T", "a", 0)
+
+    def message(number: int) -> ReceivedMessage:
+        return ReceivedMessage("T", b"%d" % number, queue, {})
+
+    async def walk() -> None:
+        context = ConsumeContext(queue)
+        assert [await Taking()([message(n)], context) for n in range(3)] == [True] * 3
+        assert [await Taking(refuses=2)([message(n)], context) for n in range(4)] == [False, True, False, True]
+        begun = time.monotonic()
+        assert await Taking(stalls=5)([message(5)], context)
+        assert time.monotonic() - begun >= 0.01
+
+    asyncio.run(walk())
+    assert [Undecided(2).execute(Message("T", b"%d" % n), None).name for n in range(3)] == [
+        "COMMIT",
+        "UNKNOWN",
+        "COMMIT",
+    ]
+    assert Undecided(2).check(message(1)).name == "UNKNOWN"
+
+
+def test_a_broker_of_a_lesson_comes_and_goes_with_its_clients(served: Addresses) -> None:
+    process = Process()
+    names = (served.namesrv,)
+    process.pipe.send(("add", ClientSpec(1, "broker", names, "own-1", "Own", options=Options(told=True))))
+    process.until(lambda: process.standing(1) == "running", "it runs")
+    few = Options(most=5, told=True)
+    process.pipe.send(("add", ClientSpec(2, "producer", names, "senders", "Own", rate=500, options=few)))
+    process.until(lambda: process.sent == 5, "all are sent")
+    wrong = Options(settings="flushDiskType=NEVER")
+    process.pipe.send(("add", ClientSpec(3, "broker", names, "own-2", "Own", options=wrong)))
+    process.until(lambda: process.standing(3) == "failed", "that is no setting")
+    assert "flushDiskType" in process.told[-1].words
+    process.pipe.send(("stop", 1))
+    process.until(lambda: process.standing(1) == "stopped", "it is gone")
+    process.end()
+    assert not list(Path(tempfile.gettempdir()).glob("storescope-clients-*/broker-1"))

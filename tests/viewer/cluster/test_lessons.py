@@ -16,7 +16,7 @@ from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
 from viewer.cluster.clients_work import USUAL, ClientSpec
 from viewer.cluster.cluster_model import ClusterModel, Look
 from viewer.cluster.deliveries import Handed
-from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun
+from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun, lessons_markdown
 from viewer.cluster.own_clients import OwnRow
 
 KILL = LESSONS[2]
@@ -145,6 +145,10 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     run.go_on(model, own)
     assert run.standing == "done"
     assert "Dead letters 4" in run.result
+    written = lessons_markdown([run])
+    assert "## Retry to the dead letters" in written
+    assert "- Dead letters: 4, read from %DLQ%lesson-retry-3" in written
+    assert lessons_markdown([LessonRun(by_key["slow"], 1)]) == ""
     assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
 
 

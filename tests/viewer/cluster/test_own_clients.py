@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from engine.broker.serving import serving_beside
-from viewer.cluster.clients_work import Seen, Told
+from viewer.cluster.clients_work import Options, Seen, Told
 from viewer.cluster.own_clients import OwnClients
 
 NAMES = ("127.0.0.1:9876",)
@@ -86,3 +86,14 @@ def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
         assert process is not None
         assert not process.is_alive()
         assert own.running == 0
+
+
+def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(dressed, asked):
+    own = OwnClients()
+    own.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
+    own._take(Told(1, "running", "slow-1"))
+    assert own.row(1).spec.options.slow == 0.5
+    assert (own.running, own.ended_brokers) == (0, set())
+    own.stop(1)
+    assert own.ended_brokers == {"slow-1"}
+    assert asked[-1] == ("stop", 1)

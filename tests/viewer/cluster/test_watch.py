@@ -6,7 +6,11 @@ import made_clusters as made
 import pytest
 from made_clusters import Works
 
+from engine.client.events import Started
+from viewer.cluster.clients_work import Seen
 from viewer.cluster.cluster_model import Look, NoAddress
+from viewer.cluster.lessons import LESSONS, LessonRun
+from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.watch import READS, ClusterWatch
 from viewer.runtime.worker import Cancelled
 
@@ -132,3 +136,28 @@ def test_a_window_that_closes_writes_what_was_recorded(works, dressed, tmp_path)
     watch.close()
     assert (tmp_path / "r.jsonl").read_text("utf-8").count("\n") == 3
     assert not watch.runs
+
+
+def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypatch):
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
+    watch.begin("a:1")
+    works.items(Look(made.small()))
+    names = {one.name for one in watch.model.state.brokers}
+    gone = min(names)
+    watch.own.add("broker", ("a:1",), gone, "T", 0)
+    works.items(Look(made.small(1)))
+    assert {one.name for one in watch.model.state.brokers} == names
+    watch.own.stop(1)
+    works.items(Look(made.small(2)))
+    assert {one.name for one in watch.model.state.brokers} == names - {gone}
+
+
+def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
+    told = []
+    watch.told.connect(lambda: told.append(1))
+    run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)
+    run.record.groups.add(run.group)
+    watch._saw(Seen(whole=(Started(1, "c", run.group), Started(1, "c", "another"))))
+    watch._saw(Seen(sent={"p": 1}))
+    assert [one.group for one in run.record.events] == [run.group]
+    assert told == [1]
