@@ -124,6 +124,7 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
             return pane.model.state is not None and [one.name for one in pane.model.state.brokers] == ["broker-a"]
 
         await walker.until(alone, "nobody waits for brokers of lessons")
+        await walker.until(lambda: not pane.model.whole.topics, "their topics are gone")
         pane.tabs.choose("lines")
 
     run(walk())

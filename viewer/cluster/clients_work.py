@@ -1,7 +1,8 @@
 """Producers and consumers of one's own, in a process of their own: added, slowed, paused, stopped, killed. No Qt.
 
 Down the pipe come tuples: ``("add", ClientSpec)``, ``("slow", number, seconds)``, ``("pause" | "resume" | "stop" |
-"kill", number)``, ``("end",)``. Up go ``Told`` values and, several times a second, ``Seen`` with what clients did.
+"kill", number)``, ``("forget", name servers, topics, groups)``, ``("end",)``. Up go ``Told`` values and, several times
+a second, ``Seen`` with what clients did.
 A lesson's brokers are of them too (:mod:`viewer.cluster.lesson_broker`).
 """
 
@@ -27,8 +28,10 @@ from engine.client.events import Delivered, Event, EventRing, EventStream, Rebal
 from engine.client.instance import FAILURES, ClientInstance
 from engine.client.messages import Message, ReceivedMessage
 from engine.client.producer import Producer, ProducerConfig, TransactionState
+from engine.client.routes import MASTER
 from engine.cluster.state import Queue
 from engine.errors import StoreError
+from engine.remoting.frame import Command
 from engine.scratch import Scratch, hold_new
 from viewer.cluster.deliveries import Handed, Shared
 from viewer.cluster.lesson_broker import LessonBroker
@@ -38,6 +41,7 @@ FLUSH_EVERY = 0.25
 RING = 50_000
 STALL = 1.0
 """Seconds that some messages take."""
+DELETE_TOPIC_IN_BROKER, DELETE_TOPIC_IN_NAMESRV, DELETE_SUBSCRIPTIONGROUP = 215, 216, 207
 AGAIN = 1.0
 """Seconds until a producer tries again after a failure."""
 STRATEGIES: dict[str, type[AllocationStrategy]] = {"AVG": Averagely, "AVG_BY_CIRCLE": AveragelyByCircle}
@@ -266,6 +270,7 @@ class Clients:
         self._dropped = 0
         self._whole: set[str] = set()
         self._scratch: Scratch | None = None
+        self._chores: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
         """Do what is asked, and report."""
@@ -290,7 +295,7 @@ class Clients:
                 break
             await self._do(*command)
         reporting.cancel()
-        await asyncio.gather(reporting, return_exceptions=True)
+        await asyncio.gather(reporting, *self._chores, return_exceptions=True)
         brokers = [one for one in self._clients.values() if one.spec.kind == "broker"]
         for some in ([one for one in self._clients.values() if one not in brokers], brokers):
             await asyncio.gather(*(one.end(kill=False) for one in some), return_exceptions=True)
@@ -300,6 +305,11 @@ class Clients:
     async def _do(self, what: str, *args: Any) -> None:
         if what == "add":
             await self._add(args[0])
+            return
+        if what == "forget":
+            task = asyncio.create_task(forget(*args))
+            self._chores.add(task)
+            task.add_done_callback(self._chores.discard)
             return
         client = self._clients.get(args[0])
         if client is None:
@@ -351,6 +361,26 @@ class Clients:
             known = self._standing[number]
             if client.words != known.words:
                 self._tell(Told(number, "running", client.client_id, client.words))
+
+
+async def forget(addresses: Sequence[str], topics: Sequence[str], groups: Sequence[str]) -> None:
+    """Delete topics and groups that were made for a lesson, as mqadmin's ``deleteTopic`` and ``deleteSubGroup`` do:
+    from the brokers of the first topic, then from the name servers. What does not answer keeps them.
+    """
+    asking = ClientInstance(";".join(addresses))
+    with contextlib.suppress(*FAILURES):
+        route = await asking.fresh_route(topics[0])
+        brokers = [one[MASTER] for one in route.brokers.values() if MASTER in one] if route is not None else []
+        for address in brokers:
+            for topic in topics:
+                await asking.ask(address, Command(DELETE_TOPIC_IN_BROKER, {"topic": topic}))
+            for group in groups:
+                fields = {"groupName": group, "cleanOffset": "true"}
+                await asking.ask(address, Command(DELETE_SUBSCRIPTIONGROUP, fields))
+        for address in asking.name_servers:
+            for topic in topics:
+                await asking.ask(address, Command(DELETE_TOPIC_IN_NAMESRV, {"topic": topic}))
+    await asking.kill()
 
 
 def seen_of(events: Sequence[Event], dropped: int = 0, whole: Collection[str] = ()) -> Seen | None:

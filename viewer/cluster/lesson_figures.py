@@ -325,6 +325,6 @@ def transactions(record: Record) -> list[Harm]:
                tr("{times} for each, {wait} apart: the producer says UNKNOWN", wait=stretch(between, seconds),
                   times=stretch(times, lambda n: f"{n:,.0f}")), bad=bool(checks)),
         figure(tr("Given up"), f"{len({one.keys for one in lost}):,}",
-               tr("after {wait}, in {topic}. As RocketMQ is set: 15 checks, 30 s apart", wait=stretch(waits, seconds),
+               tr("after {wait}, in {topic}. As RocketMQ 5 is set: 15 checks, 30 s apart", wait=stretch(waits, seconds),
                   topic=GIVEN_UP), bad=bool(lost)),
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from engine.client.consuming import BROADCASTING
 from engine.client.events import Rebalanced, Sent
-from engine.client.messages import DEAD_LETTERS
+from engine.client.messages import DEAD_LETTERS, RETRY
 from viewer.cluster.clients_work import USUAL, Options
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lesson_figures import (
@@ -227,6 +227,10 @@ class Clients(Protocol):
         """It ends without a word."""
         ...
 
+    def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
+        """Topics and groups are deleted."""
+        ...
+
 
 @dataclass
 class LessonRun:
@@ -247,6 +251,7 @@ class LessonRun:
     brokers: list[int] = field(default_factory=list)
     record: Record = field(init=False)
     _told: dict[int, Options] = field(default_factory=dict)
+    _addresses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.record = Record(self.group, self.topic)
@@ -324,6 +329,7 @@ class LessonRun:
         if kind == "broker":
             group, topic = f"{act.name}-{self.number}", f"{self.topic} {act.topic}".strip()
         self.record.groups.add(group)
+        self._addresses = model.addresses
         own.add(kind, model.addresses, group, topic, act.amount, options)
         {"broker": self.brokers, "producer": self.others, "consumer": self.consumers}[kind].append(own.last)
         self._told[own.last] = options
@@ -385,7 +391,12 @@ class LessonRun:
             self._stop(own)
 
     def _stop(self, own: Clients) -> None:
-        """All that it started says goodbye: producers first, so that nothing is left to be consumed; brokers last."""
+        """All that it started says goodbye: producers first, so that nothing is left to be consumed; brokers last.
+
+        Topic and group go too, with the lesson's broker or by themselves.
+        """
         self.record.closed = True
         for number in (*self.others, *self.consumers, *self.brokers):
             own.stop(number)
+        if self._told and not self.brokers:
+            own.forget(self._addresses, (self.topic, RETRY + self.group), (self.group,))

@@ -122,7 +122,8 @@ class LessonsPanel(Paper):
             entry.chosen.connect(lambda key=lesson.key: self.choose(key))
             entry.asked.connect(lambda lesson=lesson: self.run(lesson))
             parts += [entry, Hairline()]
-        said = tr("Every figure is counted from what clients told. Each run has a topic and a group of its own.")
+        said = tr("Every figure is counted from what clients told. Each run has a topic and a group of its own, which "
+                  "go with it.")  # fmt: skip
         parts.append(column(Label(said, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
         ground = Paper("pane")
         box = QVBoxLayout(ground)

@@ -112,6 +112,10 @@ class OwnClients(QObject):
         """It ends without a word, as a process that is killed."""
         self._ask("kill", number)
 
+    def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
+        """Delete what a lesson made, when all that was asked before is done."""
+        self._ask("forget", addresses, topics, groups)
+
     def close(self) -> None:
         """All of them say goodbye; the process ends."""
         process, pipe = self._process, self._pipe

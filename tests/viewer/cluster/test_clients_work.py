@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 
 from engine.broker.serving import Addresses, serving_beside
-from engine.client.consumer import ConsumeContext
+from engine.client.consumer import ConsumeContext, Consumer
 from engine.client.events import Delivered, EventStream, Rebalanced, Sent, Started
+from engine.client.instance import ClientInstance
 from engine.client.messages import Message, ReceivedMessage
+from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
+from engine.cluster.reader import ClusterReader
 from engine.cluster.state import Queue
-from viewer.cluster.clients_work import ClientSpec, Options, Seen, Taking, Told, Undecided, seen_of, serve
+from viewer.cluster.clients_work import ClientSpec, Options, Seen, Taking, Told, Undecided, forget, seen_of, serve
 
 SECONDS = 30
 
@@ -173,3 +176,24 @@ def test_a_broker_of_a_lesson_comes_and_goes_with_its_clients(served: Addresses)
     process.until(lambda: process.standing(1) == "stopped", "it is gone")
     process.end()
     assert not list(Path(tempfile.gettempdir()).glob("storescope-clients-*/broker-1"))
+
+
+def test_topics_and_groups_of_a_lesson_are_deleted(served: Addresses) -> None:
+    async def walk() -> None:
+        names = (served.namesrv,)
+        async with Producer("senders", served.namesrv) as producer, ClusterReader(names) as reader:
+            await producer.send(Message("Gone", b"x"))
+            consumer = Consumer("gone", Taking(), served.namesrv)
+            consumer.subscribe("Gone")
+            async with consumer:
+                assert "gone" in (await reader.read()).groups
+            await forget(names, ("Gone", "%RETRY%gone"), ("gone",))
+            state = await reader.read()
+            assert not [queue for queue in state.queues if queue.topic in {"Gone", "%RETRY%gone"}]
+            assert state.offsets("gone") == {}
+        await forget(("127.0.0.1:1",), ("Gone",), ("gone",))
+        instance = ClientInstance(served.namesrv)
+        assert await instance.fresh_route("Gone") is None
+        await instance.kill()
+
+    asyncio.run(walk())

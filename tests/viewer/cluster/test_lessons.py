@@ -45,6 +45,9 @@ class Own:
     def stop(self, number):
         self.done.append(("stop", number))
 
+    def forget(self, addresses, topics, groups):
+        self.done.append(("forget", topics, groups))
+
     def kill(self, number):
         self.done.append(("kill", number))
 
@@ -93,7 +96,8 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     assert run.standing == "done"
     assert run.result.startswith("pause ")
     assert "twice 10" in run.result
-    assert [one for one in own.done if one[0] == "stop"] == [("stop", 1), ("stop", 2), ("stop", 4)]
+    assert own.done[-4:] == [("stop", 1), ("stop", 2), ("stop", 4),
+                             ("forget", ("Lesson-kill-7", "%RETRY%lesson-kill-7"), ("lesson-kill-7",))]  # fmt: skip
 
 
 def test_what_does_not_come_ends_the_run(model):
@@ -150,6 +154,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     assert "- Dead letters: 4, read from %DLQ%lesson-retry-3" in written
     assert lessons_markdown([LessonRun(by_key["slow"], 1)]) == ""
     assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
+    assert own.done[-1] == ("stop", 1), "all else goes with its broker"
 
 
 def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):

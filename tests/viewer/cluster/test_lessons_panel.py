@@ -40,7 +40,7 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     button.click()
     assert entry.line.text() == "stopped"
     assert button.text() == "Run again"
-    assert [command[0] for command in panel.asked[3:]] == ["stop"] * 3
+    assert [command[0] for command in panel.asked[3:]] == ["stop"] * 3 + ["forget"]
     button.click()
     assert panel.runs["more"].standing == "running"
 
