@@ -5,7 +5,7 @@ Java: ``ClientManageProcessor``, ``ConsumerManageProcessor``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.broker.bodies import read_object, write
@@ -81,13 +81,28 @@ def _word(value: Any, words: tuple[str, ...], usual: int) -> str:
 
 
 def subscription_of(told: Mapping[Any, Any]) -> Subscription:
-    """A ``SubscriptionData`` in any client's spelling; tags are read out of the expression."""
+    """A ``SubscriptionData`` in any client's spelling: tags and their hashes are the client's, whatever it says."""
     version = told.get("subVersion")
     text = str(version or 0)
     number = int(text) if text.lstrip("-").isdecimal() else 0
-    return Subscription.of(
-        str(told.get("topic") or ""), told.get("subString"), number, told.get("expressionType") or None
-    )
+    return Subscription(
+        str(told.get("topic") or ""), str(told.get("subString") or ""), number, told.get("expressionType") or TAG,
+        tuple(str(tag) for tag in _list(told, "tagsSet")), tuple(_codes(_list(told, "codeSet"))),
+        class_filter=told.get("classFilterMode") is True,
+    )  # fmt: skip
+
+
+def _list(told: Mapping[Any, Any], name: str) -> list[Any]:
+    found = told.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _codes(told: list[Any]) -> Iterator[int]:
+    """Hashes as numbers, or as C++ clients send them, as text."""
+    for one in told:
+        text = str(one)
+        if text.lstrip("-").isdecimal():
+            yield int(text)
 
 
 def unregister(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:

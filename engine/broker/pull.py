@@ -112,7 +112,7 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
 def _filter(broker: Broker, header: Header, subscription: Subscription) -> MessageFilter | None:
     """What decides on each entry; None where all pass."""
     if subscription.kind == TAG:
-        return TagFilter(subscription.expression) if subscription.tags else None
+        return None if subscription.is_all else TagFilter(subscription.expression, subscription.codes)
     if subscription.kind != SQL92:
         return None
     bits = None

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from abc import abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -432,7 +432,7 @@ class QueueConsumer(ClientPart):
         """The queues of a topic are others: brokers are told, with a newer version of the subscription."""
         known = self.subscriptions.get(topic)
         if known is not None:
-            self.subscriptions[topic] = Subscription(topic, known.expression, now_ms(), known.kind, known.tags)
+            self.subscriptions[topic] = replace(known, version=now_ms())
             self.instance.soon(self.instance.heartbeat())
 
     async def _try_to_take(self, queue: MessageQueue) -> bool:

@@ -4,6 +4,7 @@ MessageFilter, DefaultMessageFilter, ExpressionMessageFilter).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,14 +28,17 @@ class MessageFilter(Protocol):
 
 
 class TagFilter:
-    """``TagA || TagB``: the low 32 bits of hashes are compared, so collisions pass; ``*`` and an unknown code pass."""
+    """``TagA || TagB``: the low 32 bits of hashes are compared, so collisions pass; ``*`` and an unknown code pass.
+    ``codes`` are the hashes that a client gave with the expression: those are compared then.
+    """
 
-    def __init__(self, expression: str | None) -> None:
+    def __init__(self, expression: str | None, codes: Iterable[int] | None = None) -> None:
         text = (expression or "").strip()
         self.expression = text or "*"
         tags = (tag.strip() for tag in text.split("||"))
-        self._codes = frozenset(jhash(tag) & _MASK for tag in tags if tag)
-        self.passes_all = text in {"", "*"}
+        hashes = (jhash(tag) for tag in tags if tag) if codes is None else codes
+        self._codes = frozenset(one & _MASK for one in hashes)
+        self.passes_all = codes is None and text in {"", "*"}
 
     def matches_entry(self, tags_code: int | None, ext: ExtUnit | None) -> bool:  # noqa: ARG002
         return tags_code is None or self.passes_all or tags_code & _MASK in self._codes

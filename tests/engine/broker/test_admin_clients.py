@@ -8,13 +8,15 @@ from typing import Any
 
 from brokers import Asking, asking, run
 
+from engine.remoting.subscriptions import Subscription
+
 HELLO = {
     "clientID": "one",
     "producerDataSet": [{"groupName": "senders"}],
     "consumerDataSet": [{
         "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
         "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
-        "subscriptionDataSet": [{"topic": "Orders", "subString": "a || b", "subVersion": 7}],
+        "subscriptionDataSet": [Subscription.of("Orders", "a || b", 7).record()],
     }],
 }  # fmt: skip
 

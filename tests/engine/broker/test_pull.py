@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 from brokers import asking, run
 
+from engine.codec.java import jhash
 from engine.codec.message import decode
 
 
@@ -41,6 +43,48 @@ def test_a_pull_by_tag_is_given_its_tags_only(tmp_path: Path) -> None:
             client.server.broker.store.wait_dispatched()
             answer = await client.pull("Orders", 0, subscription="paid || late")
             assert bodies(bytes(answer.body)) == [b"one", b"three"]
+
+    run(told)
+
+
+GO_HASHES = {"paid": 3433164, "标签": -1853217173}
+"""What RocketMQ's Go client has for these tags: it goes over bytes, where Java goes over UTF-16."""
+
+
+def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) -> None:
+    """The Go client says in its heartbeats what it reckons a tag's hash to be. A real broker compares that, so a Go
+    group gets nothing of a tag that is not ASCII; ours reckoned the hash itself, and handed such messages out.
+    """
+
+    def beat(code_set: list[int], expression: str, **more: object) -> bytes:
+        wanted = {
+            "topic": "Orders", "subString": expression, "tagsSet": ["paid", "标签"], "codeSet": code_set,
+            "subVersion": 0, "expressionType": "TAG", "classFilterMode": False, **more,
+        }  # fmt: skip
+        consumer = {
+            "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": [wanted],
+        }  # fmt: skip
+        return json.dumps({"clientID": "one", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for body, tag in ((b"one", "paid"), (b"two", "标签"), (b"three", "paid"), (b"four", "open")):
+                await client.send("Orders", body, properties=f"TAGS\x01{tag}\x02")
+            client.server.broker.store.wait_dispatched()
+
+            async def pulled(heartbeat: bytes) -> list[bytes]:
+                await client.ask(35, clientID="one", consumerGroup="readers")
+                assert (await client.ask(34, heartbeat)).code == 0
+                return bodies(bytes((await client.pull("Orders", 0, sysFlag=0, subscription=None)).body))
+
+            assert await pulled(beat(list(GO_HASHES.values()), "paid || 标签")) == [b"one", b"three"]
+            assert await pulled(beat([jhash("标签")], "paid || 标签")) == [b"two"]
+            assert await pulled(beat([], "*")) == [b"one", b"two", b"three", b"four"]
+            assert await pulled(beat([], "paid", classFilterMode=True)) == [b"one", b"two", b"three", b"four"]
+            connections = await client.ask(203, consumerGroup="readers")
+            table = json.loads(bytes(connections.body))["subscriptionTable"]
+            assert (table["Orders"]["tagsSet"], table["Orders"]["codeSet"]) == (["paid", "标签"], [])
 
     run(told)
 

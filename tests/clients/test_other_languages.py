@@ -1,0 +1,74 @@
+"""Clients in Go and JavaScript are told by our name server and broker what RocketMQ's own tell them.
+
+Each client goes through all scenarios against RocketMQ's own servers, and against ours beside each other's: both ours,
+our name server with a real broker, a real name server with our broker. All in full form; where a toolchain is missing,
+that fails. ``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import peer
+import pytest
+from other_clients import OtherClient, Setting
+from other_traffic import CONFIG, LACKS, SCENARIOS, Traffic, compared, differences, handed_out, has_places
+
+from engine.cli.main import main
+
+pytestmark = [pytest.mark.clients_full, pytest.mark.timeout(1200)]
+SEED = 7
+TOOLS = {"go": "go", "node": "npm"}
+Told = dict[str, dict[str, Any]]
+
+
+def told(language: str, names: str, broker: str, folder: Path) -> Told:
+    """What one client was told in each scenario."""
+    found: Told = {}
+    with Setting(names, broker, folder, CONFIG) as setting:
+        for scenario, run in SCENARIOS.items():
+            if scenario in LACKS[language]:
+                continue
+            client = OtherClient(language, setting.namesrv, folder / scenario)
+            traffic = Traffic(language, client, setting, SEED)
+            try:
+                run(traffic)
+            finally:
+                client.end()
+            found[scenario] = compared(client.lines, traffic.facts, places=has_places(language, scenario))
+            found[scenario]["deliveries"] = handed_out(client.lines)
+    if broker == "ours":
+        assert main(["check", str(setting.store)]) == 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
+    """What a client was told by RocketMQ's own servers, asked once."""
+    kept: dict[str, Told] = {}
+
+    def ask(language: str) -> Told:
+        if language not in kept:
+            kept[language] = told(language, "real", "real", tmp_path_factory.mktemp("real") / "servers")
+        return kept[language]
+
+    return ask
+
+
+@pytest.mark.parametrize(("names", "broker"), [("ours", "ours"), ("ours", "real"), ("real", "ours")])
+@pytest.mark.parametrize("language", LACKS)
+def test_told_the_same(
+    language: str, names: str, broker: str, by_real_servers: Callable[[str], Told], tmp_path: Path
+) -> None:
+    assert peer.missing() is None
+    assert shutil.which(TOOLS[language]), f"there is no {TOOLS[language]} on the path"
+    theirs = by_real_servers(language)
+    ours = told(language, names, broker, tmp_path / "servers")
+    assert theirs.keys() == ours.keys()
+    for scenario, real in theirs.items():
+        assert len(real) > 3
+        found = differences(real, ours[scenario])
+        assert not found, f"{scenario}:\n" + "\n".join(found[:20])

@@ -1,0 +1,239 @@
+"""Clients of RocketMQ in other languages (``tests/clients/go``, ``node``, ``cpp``): programs that carry out what a test
+says, one JSON object a line, and tell what their client was told; and the servers that they are set against.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import real_cluster
+
+from engine.remoting.connection import connect
+from engine.remoting.frame import Command
+
+CLIENTS = Path(__file__).resolve().parent.parent / "clients"
+PATIENCE = 90.0
+"""Seconds that anything may take; whoever waits, waits for what must come."""
+Line = dict[str, Any]
+
+
+class OtherClient:
+    """A program around a client. ``lines`` are what it said, in order; ``asked`` carries out one command more."""
+
+    def __init__(self, language: str, namesrv: str, home: Path) -> None:
+        home.mkdir(parents=True)
+        self.lines: list[Line] = []
+        self._home = home
+        self._errors = (home / "errors.log").open("wb")
+        self._process = subprocess.Popen(
+            ["bash", str(CLIENTS / language / "told"), namesrv, str(home / "client.log")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
+            env={**real_cluster.environment(), "TOLD_HOME": str(home)}, cwd=home,
+        )  # fmt: skip
+        self._changed = threading.Condition()
+        self._ended = False
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for text in self._process.stdout:
+            with self._changed:
+                self.lines.append(json.loads(text))
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def until(self, what: Callable[[list[Line]], object], words: str) -> None:
+        """Until ``what`` of the lines is true; fails with ``words`` where it never is."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or what(self.lines), PATIENCE)
+            assert what(self.lines), f"{words}: {self._told()}"
+
+    def _told(self) -> str:
+        errors = (self._home / "errors.log").read_text("utf-8", "replace")
+        return "\n".join([json.dumps(one)[:300] for one in self.lines[-8:]] + [errors[-2000:]])
+
+    def tried(self, **command: object) -> tuple[list[Line], str | None]:
+        """What was said while one command was carried out, and what went wrong."""
+        with self._changed:
+            before = len(self.lines)
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        self.until(lambda lines: any(one["told"] == "done" for one in lines[before:]), f"not done: {command}")
+        with self._changed:
+            said = self.lines[before:]
+        return said, next(one for one in said if one["told"] == "done").get("error")
+
+    def asked(self, **command: object) -> list[Line]:
+        """As :meth:`tried`; nothing may go wrong."""
+        said, error = self.tried(**command)
+        assert error is None, f"{command}: {error}"
+        return said
+
+    def received(self, consumer: str) -> list[Line]:
+        with self._changed:
+            return [one for one in self.lines if one["told"] == "received" and one["consumer"] == consumer]
+
+    def until_received(self, consumer: str, *counts: tuple[str, int]) -> None:
+        """Until a consumer was handed each key so often."""
+
+        def lacking(lines: list[Line]) -> list[tuple[str, int]]:
+            got = Counter(one["keys"][0] for one in lines if one["told"] == "received" and one["consumer"] == consumer)
+            return [(key, count) for key, count in counts if got[key] < count]
+
+        self.until(lambda lines: not lacking(lines), f"{consumer} did not get all, see {self._home}")
+
+    def end(self) -> None:
+        """The end of its input; whoever does not end then is ended."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(10)
+        self._errors.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+class Setting:
+    """A name server and a broker, each ours or RocketMQ's, at addresses that a restart keeps."""
+
+    def __init__(self, names: str, broker: str, folder: Path, config: dict[str, str]) -> None:
+        self.names, self.kind = names, broker
+        self._folder = folder
+        self._config = config
+        self._names_port, self._port = real_cluster.free_port(), real_cluster.free_port()
+        self.namesrv = f"127.0.0.1:{self._names_port}"
+        self.address = f"127.0.0.1:{self._port}"
+        self.store = folder / "store"
+        self._standing = contextlib.ExitStack()
+        self._broker: contextlib.ExitStack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True)
+        if self.names != self.kind:
+            words = [sys.executable, "-m", "engine.cli", "namesrv", "--port", str(self._names_port), "--json"]
+            self._standing.enter_context(
+                _ended_cleanly(words) if self.names == "ours"
+                else real_cluster.real(self._folder / "names", "--namesrv-port", self._names_port)
+            )  # fmt: skip
+        self._start()
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self._broker.close()
+        self._standing.close()
+
+    def _start(self) -> None:
+        """The broker; with a name server in the same process where both are of one kind."""
+        beside = self.names == self.kind
+        if self.kind == "ours":
+            conf = self._folder / "broker.conf"
+            conf.write_text("".join(f"{key}={value}\n" for key, value in self._config.items()))
+            where = ["--namesrv-port", str(self._names_port)] if beside else ["--namesrv", self.namesrv]
+            words = [sys.executable, "-m", "engine.cli", "serve", str(self.store), "--port", str(self._port), "--json"]
+            self._broker.enter_context(_ended_cleanly([*words, *where, "--config", str(conf)]))
+        else:
+            where = ["--namesrv-port" if beside else "--namesrv", self._names_port if beside else self.namesrv]
+            sets = [word for pair in self._config.items() for word in ("--set", "=".join(pair))]
+            self._broker.enter_context(real_cluster.real(self._folder, "--port", self._port, *where, *sets))
+        until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
+
+    def restart(self) -> None:
+        """The broker ends cleanly and starts again, and with it the name server that stands in the same process."""
+        self._broker.close()
+        self._start()
+
+    def ask(self, code: int, body: bytes = b"", **fields: object) -> Command:
+        """What the broker answers."""
+        return _asked(self.address, Command(code, {key: str(value) for key, value in fields.items()}, body=body))
+
+    def ask_names(self, code: int, **fields: object) -> Command:
+        """What the name server answers."""
+        return _asked(self.namesrv, Command(code, {key: str(value) for key, value in fields.items()}))
+
+    def topic(self, name: str, queues: int) -> None:
+        """Make a topic; the name server knows it behind that."""
+        answer = self.ask(
+            17, topic=name, defaultTopic="TBW102", readQueueNums=queues, writeQueueNums=queues, perm=6,
+            topicFilterType="SINGLE_TAG", topicSysFlag=0, order="false",
+        )  # fmt: skip
+        assert answer.code == 0, answer
+        until(lambda: self.ask_names(105, topic=name).code == 0, f"no route of {name}")
+
+    def max_offset(self, topic: str, queue: int) -> int:
+        """Entries of a queue (``GET_MAX_OFFSET``); 0 where there is none."""
+        answer = self.ask(30, topic=topic, queueId=queue)
+        return int(answer.fields.get("offset", 0))
+
+    def consumed(self, group: str, topic: str, queue: int) -> int | None:
+        """Where a group stands (``QUERY_CONSUMER_OFFSET``); None where the broker does not know."""
+        answer = self.ask(14, consumerGroup=group, topic=topic, queueId=queue)
+        return int(answer.fields["offset"]) if answer.code == 0 else None
+
+
+@contextlib.contextmanager
+def _ended_cleanly(words: list[str]) -> Iterator[Line]:
+    """A command of ours that says one line once it accepts; ended as by Ctrl+C, with 0 and without a traceback."""
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        errors: list[str] = []
+        reader = threading.Thread(target=lambda: errors.extend(process.stderr or ()), daemon=True)
+        reader.start()
+        try:
+            line = process.stdout.readline()
+            assert line, "".join(errors)
+            drain = threading.Thread(target=lambda: [None for _ in process.stdout or ()], daemon=True)
+            drain.start()
+            yield json.loads(line)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0, "".join(errors)
+            reader.join(10)
+            drain.join(10)
+            assert "Traceback" not in "".join(errors), "".join(errors)
+        finally:
+            process.kill()
+
+
+def until(what: Callable[[], object], words: str) -> None:
+    """Until ``what()`` is true; a refused connection is not yet."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(OSError):
+            if what():
+                return
+        assert time.monotonic() < end, words
+        time.sleep(0.05)
+
+
+def _asked(address: str, request: Command) -> Command:
+    async def asking() -> Command:
+        host, _, port = address.rpartition(":")
+        connection = await connect(host, int(port))
+        try:
+            return await connection.ask(request)
+        finally:
+            connection.close()
+
+    return asyncio.run(asking())

@@ -1,0 +1,319 @@
+"""What clients in other languages do against two servers, and what of it must be the same (``other_clients``).
+
+A seed fixes topics, queues, bodies, tags, keys and their order. What a client lacks is named in :data:`LACKS`: nobody
+asks it for that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from other_clients import Line, OtherClient, Setting, until
+
+CONFIG = {
+    "brokerClusterName": "PeerCluster",
+    "enablePropertyFilter": "true",
+    "mappedFileSizeCommitLog": "1048576",
+    "mappedFileSizeConsumeQueue": "6000",
+    "maxHashSlotNum": "100",
+    "maxIndexNum": "400",
+    "messageDelayLevel": " ".join(["1s"] * 18),
+    "transactionTimeOut": "1000",
+    "transactionCheckInterval": "2000",
+    "transactionCheckMax": "8",
+    "transactionOpBatchInterval": "100",
+}
+"""Of both brokers: small files, one second for each delay level, checks that come soon, but not before a decision is
+written down: RocketMQ 5 gathers those.
+"""
+LACKS: dict[str, frozenset[str]] = {
+    "go": frozenset(),
+    "node": frozenset({"unique ids", "async", "oneway", "batch", "orderly", "transactions", "admin"}),
+}
+TAGS = ("created", "paid", "shipped", "标签", "")
+NUMBERS_OF_A_PULL = ("MAX_OFFSET", "MIN_OFFSET")
+"""Properties that clients add to a message from the answer to a pull: they tell when it was asked."""
+OF_TIME = frozenset({"CONSUME_START_TIME", "CLIENT_SEND_TIME", "BORN_TIMESTAMP", *NUMBERS_OF_A_PULL})
+
+
+class Traffic:
+    """One client, one setting, one seed: the scenarios, and what they told beside what the client said."""
+
+    def __init__(self, language: str, client: OtherClient, setting: Setting, seed: int) -> None:
+        self.lacks = LACKS[language]
+        self.client = client
+        self.setting = setting
+        self.facts: dict[str, Any] = {}
+        self._seed = seed
+        self._random = random.Random(seed)
+        self._sent: dict[str, dict[str, Any]] = {}
+
+    def named(self, word: str) -> str:
+        """A topic's or group's name: two seeds share none."""
+        return f"{word}{self._seed}"
+
+    def message(self, topic: str, queue: int, key: str, **more: object) -> dict[str, Any]:
+        """A message of the seed."""
+        drawn = self._random
+        words = " ".join(drawn.choice(("order", "北", "crate", "grün", "€")) for _ in range(drawn.randrange(3, 40)))
+        said = {"topic": topic, "broker": "broker-a", "queue": queue, "key": key, "body": f"{key} {words}"}
+        properties = {"amount": str(drawn.randrange(500)), "region": drawn.choice("ns")}
+        return said | {"tag": drawn.choice(TAGS), "properties": properties} | more
+
+    def note(self, messages: Iterable[dict[str, Any]]) -> None:
+        """Remember what was sent, for who is to get what."""
+        for one in messages:
+            self._sent[one["key"]] = one
+
+    def wanted(self, *topics: str, chosen: Callable[[dict[str, Any]], bool] = lambda _: True) -> list[tuple[str, int]]:
+        return [(key, 1) for key, one in self._sent.items() if one["topic"] in topics and chosen(one)]
+
+    def send(self, message: dict[str, Any], mode: str = "sync") -> None:
+        """One message; behind it, it is in the store, also where nobody says so."""
+        self.note([message])
+        before = self.setting.max_offset(message["topic"], message["queue"]) if mode == "oneway" else 0
+        self.client.asked(do="send", id="p", mode=mode, message=message)
+        if mode == "oneway":
+            until(
+                lambda: self.setting.max_offset(message["topic"], message["queue"]) > before,
+                f"{message['key']} did not arrive",
+            )
+
+    def closing(self, groups: dict[str, dict[str, int]]) -> None:
+        """Lengths of the queues of each group's topics, and where the group stands."""
+        for group, topics in groups.items():
+            for topic, queues in topics.items():
+                for queue in range(queues):
+                    self.facts[f"{topic}-{queue} has"] = self.setting.max_offset(topic, queue)
+                    self.facts[f"{group} stands in {topic}-{queue}"] = self.setting.consumed(group, topic, queue)
+
+
+def sends(t: Traffic) -> None:
+    """Each way to send; groups of all, of tags, of SQL92, in order, and of two members that each get everything."""
+    many, few = t.named("Events"), t.named("Ledger")
+    t.setting.topic(many, 4)
+    t.setting.topic(few, 2)
+    t.client.asked(do="producer", id="p", group=t.named("senders"))
+    modes = [mode for mode in ("sync", "async", "oneway") if mode not in t.lacks]
+    for number in range(60):
+        t.send(t.message(many, number % 4, f"m{number}", flag=number % 3 * 7), modes[number % 5 % len(modes)])
+    t.send(t.message(many, 1, "large", body="large " + "0123456789" * 900))
+    for number in range(20):
+        t.send(t.message(few, number % 2, f"o{number}"))
+    if "batch" not in t.lacks:
+        for number in range(3):
+            batch = [t.message(many, number, f"b{number}-{one}") for one in range(5)]
+            t.note(batch)
+            t.client.asked(do="send", id="p", mode="sync", messages=batch)
+    for number in range(4):  # behind what nobody can wait for: a tag that not every client reckons as the broker does
+        t.send(t.message(many, number, f"last{number}", tag="paid"))
+    everything = {"type": "TAG", "expression": "*"}
+    t.client.asked(do="consumer", id="all", group=t.named("all"), topics={many: everything, few: everything})
+    paid = {many: {"type": "TAG", "expression": "paid || 标签"}}
+    t.client.asked(do="consumer", id="tags", group=t.named("tags"), topics=paid)
+    if "sql" not in t.lacks:
+        rich = {many: {"type": "SQL92", "expression": "amount BETWEEN 100 AND 400 AND region = 'n'"}}
+        t.client.asked(do="consumer", id="sql", group=t.named("sql"), topics=rich)
+    if "orderly" not in t.lacks:
+        t.client.asked(
+            do="consumer",
+            id="ordered",
+            group=t.named("ordered"),
+            topics={few: everything},
+            orderly=True,
+            fails={"o4": 2},
+        )
+    for member in ("wide-1", "wide-2"):
+        t.client.asked(do="consumer", id=member, group=t.named("wide"), topics={few: everything}, broadcast=True)
+    for number in range(20, 30):
+        t.send(t.message(few, number % 2, f"o{number}"))
+    t.client.until_received("all", *t.wanted(many, few))
+    t.client.until_received("tags", *t.wanted(many, chosen=lambda one: one["tag"] == "paid"))
+    if "sql" not in t.lacks:
+        t.client.until_received("sql", *t.wanted(many, chosen=_rich))
+    if "orderly" not in t.lacks:
+        t.client.until_received("ordered", *t.wanted(few))
+    for member in ("wide-1", "wide-2"):
+        t.client.until_received(member, *t.wanted(few))
+    for one in ("all", "tags", "wide-1", "wide-2", *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
+        t.client.asked(do="stop", id=one)
+    t.closing({t.named("all"): {many: 4, few: 2}})
+
+
+def _rich(one: dict[str, Any]) -> bool:
+    return 100 <= int(one["properties"]["amount"]) <= 400 and one["properties"]["region"] == "n"
+
+
+def _absent(t: Traffic) -> set[str]:
+    return {consumer for consumer, lacking in (("sql", "sql"), ("ordered", "orderly")) if lacking in t.lacks}
+
+
+def retries(t: Traffic) -> None:
+    """What fails comes again, or lies with the dead letters in the end; what is delayed comes later."""
+    topic, group = t.named("Tries"), t.named("tries")
+    t.setting.topic(topic, 2)
+    t.setting.topic(f"%RETRY%{group}", 1)  # or a client that looked for it too early looks again after 20 seconds
+    t.client.asked(do="producer", id="p", group=t.named("senders"))
+    fails = {"r1": 1, "r3": 2, "r5": 99}
+    t.client.asked(
+        do="consumer", id="tries", group=group, topics={topic: {"type": "TAG", "expression": "*"}},
+        maxReconsumeTimes=2, fails=fails,
+    )  # fmt: skip
+    for number in range(8):
+        t.send(t.message(topic, number % 2, f"r{number}"))
+    for number in range(3):  # levels that nothing comes again by
+        t.send(t.message(topic, number % 2, f"d{number}", delay=number + 10))
+    t.client.until_received("tries", *t.wanted(topic), ("r1", 2), ("r3", 3), ("r5", 3))
+    until(lambda: t.setting.max_offset(f"%DLQ%{group}", 0) == 1, "no dead letter")
+    t.client.asked(do="stop", id="tries")
+    t.client.asked(do="stop", id="p")
+    t.closing({group: {topic: 2, f"%RETRY%{group}": 1, f"%DLQ%{group}": 1}})
+
+
+PLANS = ("commit", "rollback", "commit-at-first", "rollback-at-first", "commit-at-second")
+
+
+def transactions(t: Traffic) -> None:
+    """Halves that are decided at once, at the first check or at the second."""
+    topic, group = t.named("Deeds"), t.named("deeds")
+    t.setting.topic(topic, 2)
+    t.client.asked(do="producer", id="t", group=t.named("deciders"), plan="transactions")
+    t.client.asked(do="consumer", id="deeds", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
+    for number in range(10):
+        plan = PLANS[number % len(PLANS)]
+        message = t.message(topic, number % 2, f"t{number}", plan=plan)
+        t.note([message])
+        t.client.asked(do="half", id="t", message=message, plan=plan)
+    t.client.until_received("deeds", *t.wanted(topic, chosen=lambda one: one["plan"].startswith("commit")))
+    for number in (3, 8):
+        key = f"t{number}"
+        t.client.until(
+            lambda lines, key=key: any(one["told"] == "checked" and one["keys"] == [key] for one in lines), "no check"
+        )
+    t.client.asked(do="stop", id="deeds")
+    t.client.asked(do="stop", id="t")
+    t.closing({group: {topic: 2}})
+
+
+def restart(t: Traffic) -> None:
+    """The broker is started anew while a producer and a consumer stand; both go on."""
+    topic, group = t.named("Stays"), t.named("stays")
+    t.setting.topic(topic, 2)
+    t.client.asked(do="producer", id="p", group=t.named("senders"))
+    t.client.asked(do="consumer", id="stays", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
+    for number in range(10):
+        t.send(t.message(topic, number % 2, f"s{number}"))
+    t.client.until_received("stays", *t.wanted(topic))
+    t.setting.restart()
+    for number in range(10, 20):
+        message = t.message(topic, number % 2, f"s{number}")
+        t.note([message])
+        until(lambda message=message: _stored(t, message), f"{message['key']} could not be sent")
+    t.client.until_received("stays", *t.wanted(topic))
+    t.client.asked(do="stop", id="stays")
+    t.client.asked(do="stop", id="p")
+    t.closing({group: {topic: 2}})
+
+
+def _stored(t: Traffic, message: dict[str, Any]) -> bool:
+    """One try; what was refused, or not sent at all, is tried again by the caller."""
+    said, error = t.client.tried(do="send", id="p", mode="sync", message=message)
+    sent = [one for one in said if one["told"] == "sent" and one["keys"] == [message["key"]]]
+    return error is None and bool(sent) and "error" not in sent[-1]
+
+
+def admin(t: Traffic) -> None:
+    """A topic made, found by name server and list, and deleted, all by the client."""
+    t.client.asked(do="admin", topic=t.named("Made"), broker=t.setting.address, queues=3)
+
+
+def has_places(language: str, scenario: str) -> bool:
+    """Whether each place in the log is that of the other run: nothing goes on beside the sends, and the broker makes no
+    unique ids.
+    """
+    return scenario == "sends" and "unique ids" not in LACKS[language]
+
+
+SCENARIOS: dict[str, Callable[[Traffic], None]] = {
+    "sends": sends, "retries": retries, "transactions": transactions, "restart": restart, "admin": admin,
+}  # fmt: skip
+
+
+def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[str, Any]:
+    """What must be the same wherever it was told: a record by what it is of.
+
+    Left out: times, ports, unique ids (each becomes whether it is the one that the sender was told; one that the broker
+    made is longer where it has IPv6), what tells when a pull was asked. Places in the log only with ``places``.
+    """
+    ids: dict[str, str] = {}
+    out: dict[str, Any] = dict(facts)
+    sent: defaultdict[str, list[Line]] = defaultdict(list)
+    for one in lines:
+        if one["told"] in ("sent", "half") and "error" not in one:
+            ids |= zip(one["keys"], one["msgId"].split(","), strict=False)
+            sent[f"{one['told']} {','.join(one['keys'])}"].append(_sent(one, places=places))
+        elif one["told"] in ("queues", "topics", "deleted"):
+            out[one["told"]] = one
+    out |= sent
+    handed: defaultdict[str, list[Line]] = defaultdict(list)
+    order: defaultdict[str, list[str]] = defaultdict(list)
+    for one in lines:
+        if one["told"] in ("received", "checked", "executing"):
+            who = one.get("consumer", one["told"])
+            handed[f"{who} was handed {one['keys'][0]}"].append(_unit(one, ids, places=places))
+            if one["told"] == "received" and one["reconsumeTimes"] == 0:
+                order[f"{who} in the order of {one['topic']}-{one['queueId']}"].append(one["keys"][0])
+    out |= {name: sorted(all_of_it, key=str) for name, all_of_it in handed.items()}
+    out |= {name: keys for name, keys in order.items() if name.startswith("ordered ")}
+    return out
+
+
+def _sent(one: Line, *, places: bool) -> Line:
+    kept = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+    ids = (one.get("offsetMsgId") or "").split(",")
+    if one["told"] == "half":
+        kept.pop("queueOffset", None)
+    return kept | {
+        "ids": [len(text) for text in one["msgId"].split(",")],
+        "places": [int(text[-16:], 16) if places and text else len(text) for text in ids],
+        "transaction": one.get("transactionId") in one["msgId"].split(",") if one.get("transactionId") else "none",
+    }
+
+
+def _unit(one: Line, ids: dict[str, str], *, places: bool) -> Line:
+    """A message as a listener saw it."""
+    kept = {key: value for key, value in one.items() if key not in ("msgId", "offsetMsgId", "transactionId")}
+    for name in () if places else ("commitLogOffset", "queueOffset", "prepared"):
+        if name in kept:
+            kept[name] = kept[name] > 0 if name == "prepared" else "somewhere"
+    own = ids.get(one["keys"][0])
+    kept["its own id"] = one["msgId"] == own if "msgId" in one else one.get("transactionId") == own
+    kept["id of its place"] = len(one.get("offsetMsgId") or "")
+    properties = dict(one.get("properties") or {})
+    if "storeSize" in kept:
+        kept["storeSize"] -= len(properties.get("UNIQ_KEY", ""))
+    for name, value in properties.items():
+        if name in OF_TIME or name in ("ORIGIN_MESSAGE_ID", "UNIQ_KEY", "__transactionId__"):
+            properties[name] = "its own" if value == own else "another"
+        if name.startswith("TRAN_PREPARED_QUEUE_OFFSET"):
+            properties[name] = "a number"
+    kept["properties"] = properties
+    return kept
+
+
+def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    """Lines for who reads them: what each was told, where that is not the same."""
+    found = []
+    for name in sorted(theirs.keys() | ours.keys()):
+        real, own = theirs.get(name, "nothing"), ours.get(name, "nothing")
+        if real != own:
+            found.append(f"{name}:\n  real {real}\n  ours {own}")
+    return found
+
+
+def handed_out(lines: list[Line]) -> Counter[str]:
+    """Deliveries a consumer."""
+    return Counter(one["consumer"] for one in lines if one["told"] == "received")
