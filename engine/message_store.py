@@ -37,7 +37,7 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.rules.unit_check import Release, Request
-from engine.services.look import Activity, count, take_activity, take_positions
+from engine.services.look import Activity, Trouble, count, take_activity, take_positions, take_troubles
 from engine.services.opening import end, heed_flags, let_go, load, take_lock
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
@@ -404,6 +404,10 @@ class MessageStore:
         """What the services have done and what waits for them."""
         return take_activity(self._parts, self._services)
 
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What the store cannot do just now, and why; nothing where all is well, and of a closed store."""
+        return () if self._closed else take_troubles(self._parts, self._services)
+
     @property
     def flags(self) -> RunningFlags:
         """What keeps the store from taking or giving messages, and why (:attr:`RunningFlags.why`); of a closed store
@@ -462,6 +466,13 @@ class MessageStore:
     def services(self) -> tuple[str, ...]:
         """Names of the services, for :meth:`step`, :meth:`pause` and :meth:`resume`."""
         return self._services.names
+
+    def dispatch_now(self) -> None:
+        """One round of dispatch on the caller's thread; none where the last one failed: its service tries that again in
+        its own time, and counts how often.
+        """
+        if self._services.reput.delayed is None:
+            self.step("reput")
 
     def step(self, name: str) -> float:
         """One round of a service on the caller's thread; the milliseconds until the next is due."""

@@ -138,7 +138,7 @@ class ListeningBroker:
     def _dispatch_for_held(self) -> None:
         """Behind a put: where somebody waits its messages are dispatched at once, on this thread."""
         if self.broker.is_waited_for:
-            self.broker.store.step("reput")
+            self.broker.store.dispatch_now()
             self._wake_all()
 
     def _wake_all(self) -> None:

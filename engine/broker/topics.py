@@ -5,6 +5,7 @@ Java: ``TopicConfigManager``, ``SubscriptionGroupManager``, ``TopicValidator``.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,6 +28,7 @@ REFUSES_SENDS = frozenset({SCHEDULE, HALF, OP_HALF, TOO_OFTEN_CHECKED, "SELF_TES
 """Topics of the broker's own that no client sends to."""
 LONGEST_NAME = 127
 LONGEST_GROUP = 255
+_log = logging.getLogger(__name__)
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
@@ -78,14 +80,17 @@ class Topics:
             return SubscriptionGroup(name, True, True, True, False, 1, 16, {})
         found = self._tables.groups().get(name)
         if found is None and self._config().auto_create_group and 0 < len(name) <= LONGEST_GROUP:
-            return self._tables.create_group(name) if _NAME.fullmatch(name) else None
+            if not _NAME.fullmatch(name):
+                return None
+            _kept_soon(lambda: self._tables.create_group(name))
+            return self._tables.groups().get(name)
         return found
 
     def declare(self, *topics: TopicConfig) -> None:
         """Declare topics anew, and tell; light queues are left out."""
         if self._light:
             topics = tuple(topic for topic in topics if not topic.name.startswith(LMQ_PREFIX))
-        self._tables.declare_topics(topics)
+        _kept_soon(lambda: self._tables.declare_topics(topics))
         self.changed(list(topics))
 
     def own_names(self) -> set[str]:
@@ -118,7 +123,7 @@ class Topics:
         if config.trace_topic_enable:
             wanted[config.trace_topic] = (1, READ | WRITE)
         new = [plain_topic(name, queues, perm) for name, (queues, perm) in wanted.items() if name not in known]
-        self._tables.declare_topics(new)
+        _kept_soon(lambda: self._tables.declare_topics(new))
 
     def create_by_send(self, name: str, template: str, queues: int, sys_flag: int = 0) -> TopicConfig | None:
         """The topic that a send to an unknown one makes out of ``template``; None where that gives nothing away."""
@@ -141,6 +146,14 @@ class Topics:
             found = plain_topic(name, queues, perm, sys_flag)
             self.declare(found)
         return found
+
+
+def _kept_soon(change: Callable[[], object]) -> None:
+    """Change a table. What a disk does not take now holds all the same, as in RocketMQ, and is saved by a later try."""
+    try:
+        change()
+    except OSError as error:
+        _log.warning("a table is changed and not saved yet: %s", error)
 
 
 def plain_topic(name: str, queues: int, perm: int = READ | WRITE, sys_flag: int = 0) -> TopicConfig:

@@ -52,7 +52,7 @@ class Decided:
 def check_transactions(broker: Broker) -> None:
     """Every half queue once: what is decided is passed, what is open for too long is asked about."""
     write_ops(broker, every=True)  # what is decided already is not asked about
-    broker.store.step("reput")
+    broker.store.dispatch_now()
     topic = broker.topics.get(HALF)
     for queue_id in range(topic.write_queue_nums if topic is not None else 0):
         _check_queue(broker, queue_id)

@@ -7,16 +7,21 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
 from engine.remoting.tls import Tls, read_tls
 
+if TYPE_CHECKING:
+    from engine.message_store import MessageStore
+
 LAST_PORT = 65_535
 MOST_DESCRIPTORS = 20_000
+LOOK = 0.25
+"""Seconds between two looks at what a store cannot do."""
 
 
 def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
@@ -89,6 +94,19 @@ def ended_by_signals() -> Iterator[asyncio.Event]:
     finally:
         for one, what in before.items():
             signal.signal(one, what)
+
+
+async def tell_troubles(store: MessageStore, told: Callable[[str], None]) -> None:
+    """Say what the store cannot do as soon as that is so, and when it is over; until cancelled."""
+    known: set[str] = set()
+    while True:
+        found = {one.what: one.why for one in store.troubles()}
+        for what in [one for one in found if one not in known]:
+            told(f"{what}: {found[what]}")
+        for what in sorted(known - found.keys()):
+            told(f"over: {what}")
+        known = set(found)
+        await asyncio.sleep(LOOK)
 
 
 def say_record(out: Output, record: dict[str, Any]) -> None:

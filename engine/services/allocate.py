@@ -92,6 +92,8 @@ class AllocateMappedFile:
             self._making = None
             if made is not None:
                 self._ready[start] = made
+            else:  # none behind it either: the log would have a gap, where the process ended now
+                self._wanted.clear()
             self._changed.notify_all()
             return self._pause()
 

@@ -74,6 +74,8 @@ class CleanFiles:
             if self._run is None:
                 self._run = self._pieces()
             pause = next(self._run, None)
+            if pause is None:
+                self.failure = None
         except OSError as error:
             if self.failure is None:
                 _log.warning("cleaning stops for now: %s", error)
@@ -100,7 +102,6 @@ class CleanFiles:
         if self._index is not None:
             self._index.delete_expired(log_min)
         self._followed = log_min
-        self.failure = None
 
     def _delete_log_files(self) -> Iterator[float]:
         pressed, at_once = self._space()

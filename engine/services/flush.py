@@ -244,6 +244,9 @@ class FlushConsumeQueue(Generic[Queue]):
         self._rhythm = Rhythm(least, thorough, clock)
         self._round: Iterator[None] | None = None
         self.failure: str | None = None
+        """Why a queue could not be flushed: that stops the store."""
+        self.delayed: str | None = None
+        """Why the last round could not write what it was to flush; the next one tries again."""
 
     def step(self) -> float:
         """The next piece of the round under way, or the first one of another."""
@@ -254,8 +257,11 @@ class FlushConsumeQueue(Generic[Queue]):
         try:
             for _ in self._round:
                 return 0.0
+            self.delayed = None
         except OSError as error:
-            self._failed(error)
+            if self.delayed is None:
+                _log.warning("queues and checkpoint cannot be written now: %s", error)
+            self.delayed = str(error)
         self._round = None
         return self._interval
 
@@ -265,12 +271,8 @@ class FlushConsumeQueue(Generic[Queue]):
         """
         if self.failure is not None:
             raise OSError(5, self.failure)
-        try:
-            for _ in self._pieces(least_pages):
-                pass
-        except OSError as error:
-            self._failed(error)
-            raise
+        for _ in self._pieces(least_pages):
+            pass
 
     def _pieces(self, least_pages: int) -> Iterator[None]:
         before = self._checkpoint.logics
@@ -278,13 +280,20 @@ class FlushConsumeQueue(Generic[Queue]):
         if least_pages == 0:
             yield from self._queues.settle()
         for number, queue in enumerate(self._queues.dirty(), 1):
-            self._queues.flush_queue(queue, least_pages)
+            self._flush_queue(queue, least_pages)
             if number % piece == 0:
                 yield
         if least_pages == 0:
             if before > 0:
                 self._checkpoint.settle_logics(before)
             self._checkpoint.flush()
+
+    def _flush_queue(self, queue: Queue, least_pages: int) -> None:
+        try:
+            self._queues.flush_queue(queue, least_pages)
+        except OSError as error:
+            self._failed(error)
+            raise
 
     def _failed(self, error: OSError) -> None:
         self.failure = f"flush of the consume queues failed: {error}"

@@ -10,6 +10,7 @@ from engine.services.store_services import StoreServices
 from engine.store.latency import Latencies
 from engine.store.positions import Positions
 from engine.store.put.message import PutMessageStatus
+from engine.store.running_flags import NAMES, NOT_READABLE
 from engine.store.store_parts import StoreParts
 
 
@@ -94,3 +95,31 @@ def take_activity(parts: StoreParts, services: StoreServices) -> Activity:
         last_file=last.start_offset if last is not None else -1,
         file_size=parts.files.file_size,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that a store cannot do now: ``what`` stays the same as long as it lasts, ``why`` may not."""
+
+    what: str
+    why: str
+
+
+def take_troubles(parts: StoreParts, services: StoreServices) -> tuple[Trouble, ...]:
+    """What does not go on now, and why: what stops messages first, then what is tried again meanwhile."""
+    flags = parts.flags
+    raised = [
+        Trouble(f"messages are {'refused' if flag != NOT_READABLE else 'not given'}, {NAMES[flag]}", why)
+        for flag, why in sorted(flags.reasons.copy().items())
+    ]
+    others = {
+        "messages cannot be stored": parts.commit_log.not_appended,
+        "the log cannot grow": services.allocate.failure,
+        "the pool's buffers are not written": services.commit.failure if services.commit is not None else None,
+        "dispatch waits": services.reput.delayed,
+        "queues are not flushed": services.flush_queues.delayed,
+        "the checkpoint is not written": services.flush_checkpoint.failure,
+        "tables are not saved": services.persist.failure,
+        "old files are not deleted": services.clean.failure,
+    }
+    return (*raised, *(Trouble(what, why) for what, why in others.items() if why))

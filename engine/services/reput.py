@@ -91,6 +91,8 @@ class ReputMessage:
         self.units = 0
         self.skipped_bytes = 0
         self.failure: str | None = None
+        self.delayed: str | None = None
+        """Why the last round failed; the next one tries again."""
         self.ring: Callable[[], None] | None = None
         self.told: Callable[[], None] | None = None
         self._files = files
@@ -134,7 +136,7 @@ class ReputMessage:
             if self._waiters:
                 with self._moved:
                     self._moved.notify_all()
-        self._tries = 0
+        self._tries, self.delayed = 0, None
         if more:
             if self._waiters or self._files.wrote_offset == wrote:
                 return 0.0
@@ -272,8 +274,9 @@ class ReputMessage:
         """A write of queue or index failed: again in a second, until the tries are used up and the store stops."""
         queue = self._dispatcher.failed != "index"
         self._tries += 1
+        self.delayed = f"dispatch at offset {self.reput_from} failed, it is tried again: {error}"
         if self._tries == 1:
-            _log.warning("dispatch at offset %d failed, it is tried again: %s", self.reput_from, error)
+            _log.warning("%s", self.delayed)
         if self._tries >= (QUEUE_TRIES if queue else INDEX_TRIES):
             self.failure = f"dispatch at offset {self.reput_from} failed {self._tries} times: {error}"
             self._flags.raise_flag(QUEUE_WRITE_ERROR if queue else INDEX_WRITE_ERROR, self.failure)

@@ -79,6 +79,7 @@ class StoreServices:
             parts.files, parts.queues, parts.index, parts.flags, config, parts.disk, clock, parts.queue_folder
         )
         self.persist = PersistTables(parts.tables)
+        self.flush_checkpoint = FlushCheckpoint(parts.checkpoint)
         self._threads = self._make_threads()
         self._running = False
 
@@ -96,7 +97,7 @@ class StoreServices:
         add("commit", self.commit)
         add("queues", self.flush_queues, self._parts.config.flush_interval_consume_queue)
         if self._parts.like != "4.9":
-            add("checkpoint", FlushCheckpoint(self._parts.checkpoint), FlushCheckpoint.interval)
+            add("checkpoint", self.flush_checkpoint, FlushCheckpoint.interval)
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)

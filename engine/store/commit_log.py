@@ -141,6 +141,7 @@ class CommitLog:
         self.encoder = Encoder()
         """Writes whole columns; under the append lock."""
         self._topics: dict[str, Topic] = {}
+        self._not_appended = -1, ""
         self.before_first: Callable[[], None] | None = None
         """Called once, under the append lock, before the first put; where it raises ``OSError``, at a later one too."""
 
@@ -404,13 +405,21 @@ class CommitLog:
 
     def failed(self, error: OSError) -> PutMessageResult:
         """The answer where the disk refused; nothing was appended."""
+        self._not_appended = self.wrote, str(error)
         _log.error("the append failed: %s", error)
         return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR, AppendMessageResult(AppendMessageStatus.UNKNOWN_ERROR))
+
+    @property
+    def not_appended(self) -> str:
+        """Why the disk took the last append not; empty where it did, or something was appended since."""
+        wrote, why = self._not_appended
+        return why if wrote == self.wrote else ""
 
     def _last_file(self) -> MappedFile | None:
         try:
             return self.files.last_or_create()
         except OSError as error:
+            self._not_appended = self.wrote, str(error)
             _log.error("no new file can be made: %s", error)
             return None
 

@@ -146,8 +146,9 @@ class ConfigTables:
                 if self._like != "4.9":
                     row["attributes"] = dict(topic.attributes)
                 held[topic.name] = dict(sorted(row.items()))
-            self._changed(TOPICS, save=True)
+            self._changed(TOPICS)
             self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
+            self._save(TOPICS)
 
     def delete_topics(self, names: Iterable[str]) -> int:
         """Take topics out of the tables, their consumer offsets too; the number of those that were declared. Raises

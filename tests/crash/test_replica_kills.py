@@ -14,11 +14,11 @@ import os
 import random
 import signal
 import sys
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from faulty_link import Link
 
 from engine.cli.main import main
 from engine.codec.message import Unit
@@ -79,55 +79,6 @@ class Life:
         return self._said.read_text("utf-8")[-3000:]
 
 
-class Link:
-    """Between a slave and whatever master there is: slow while ``slow``, and cut by :meth:`cut`."""
-
-    def __init__(self, master: Life) -> None:
-        self._master = master
-        self._writers: set[asyncio.StreamWriter] = set()
-        self.slow = False
-
-    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        try:
-            host, _, port = self._master.ha.rpartition(":")
-            there, back = await asyncio.open_connection(host, int(port or 1))
-            self._writers.add(back)
-            await asyncio.gather(self._carry(reader, back), self._carry(there, writer))
-            self._writers.discard(back)
-        except (OSError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
-            self._writers.discard(writer)
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(700 if self.slow else 1 << 16):
-                writer.write(data)
-                await writer.drain()
-                if self.slow:
-                    await asyncio.sleep(0.005)
-        finally:
-            writer.close()
-
-    def cut(self) -> None:
-        for writer in list(self._writers):
-            writer.transport.abort()
-
-
-@contextlib.asynccontextmanager
-async def linked(master: Life) -> AsyncIterator[tuple[Link, int]]:
-    link = Link(master)
-    server = await asyncio.start_server(link.accept, "127.0.0.1", 0)
-    try:
-        yield link, server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        link.cut()
-        await server.wait_closed()
-
-
 @dataclass
 class Account:
     """What senders were told: messages that a slave has, too, and those that only the master had in time."""
@@ -176,8 +127,10 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Li
     chance = random.Random(seed)
     master = Life(folder / "master", MASTER)
     account = Account(master)
-    async with linked(master) as (link, port):
-        slave = Life(folder / "slave", SLAVE.format(port=port))
+    link = Link(lambda: master.ha)
+    await link.open()
+    try:
+        slave = Life(folder / "slave", SLAVE.format(port=link.port))
         try:
             await master.begin()
             await slave.begin()
@@ -211,6 +164,8 @@ async def rounds(folder: Path, kills: int, seed: int) -> tuple[Account, Life, Li
                 with contextlib.suppress(Exception):
                     await life.end(signal.SIGKILL)
             raise
+    finally:
+        await link.close()
     return account, master, slave
 
 

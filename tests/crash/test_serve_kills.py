@@ -1,5 +1,5 @@
-"""``storescope serve`` is killed (-9) while clients send and consume: what was acknowledged is stored and delivered at
-least once, in order; what came twice came in two lives. Two kills, unless ``--serve-kills`` says more.
+"""``storescope serve`` is killed (-9) while clients send and pop: what was not acknowledged comes again, and what was
+does not within one life. Two kills, unless ``--serve-kills`` says more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
 pytestmark = pytest.mark.timeout(3600)
-TOPIC, GROUP, QUEUES = "Orders", "readers", 4
+TOPIC, QUEUES = "Orders", 4
 HELD = {
     "producerGroup": "senders", "topic": TOPIC, "defaultTopic": "TBW102", "defaultTopicQueueNums": str(QUEUES),
     "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "", "reconsumeTimes": "0",
@@ -36,14 +36,10 @@ HELD = {
 
 @dataclass
 class Account:
-    """What clients were told, over all lives. A message is its queue and the number that its sender gave it."""
+    """Where the broker is, and which life of it that is."""
 
-    acknowledged: set[tuple[int, int]] = field(default_factory=set)
-    delivered: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
-    """By queue: (life, queue offset, number), in order."""
     life: int = 0
     address: str = ""
-    sending: bool = True
 
 
 class Life:
@@ -80,51 +76,6 @@ async def opened(account: Account) -> Connection:
             await asyncio.sleep(0.05)
 
 
-async def send(account: Account, queue: int) -> None:
-    """One by one, each again until it is acknowledged."""
-    connection = await opened(account)
-    for number in itertools.count():
-        while True:
-            request = Command(10, {**HELD, "queueId": str(queue)}, body=b"%d" % number, version=477)
-            with contextlib.suppress(OSError, TimeoutError):
-                answer = await connection.ask(request)
-                if answer.code == 0:
-                    account.acknowledged.add((queue, number))
-                    break
-            connection = await opened(account)
-        if not account.sending:
-            return
-
-
-async def consume(account: Account, queue: int, done: asyncio.Event) -> None:
-    """From the offset that the broker knows; commits behind each pull."""
-    while not done.is_set():
-        connection, life = await opened(account), account.life
-        with contextlib.suppress(OSError, TimeoutError):
-            await _consume_one_life(account, connection, queue, life, done)
-
-
-async def _consume_one_life(
-    account: Account, connection: Connection, queue: int, life: int, done: asyncio.Event
-) -> None:
-    place = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": str(queue)}
-    known = await connection.ask(Command(14, dict(place), version=477))
-    offset = int(known.fields.get("offset", "0"))
-    while not done.is_set():
-        fields = {
-            **place, "queueOffset": str(offset), "maxMsgNums": "32", "sysFlag": "4", "commitOffset": "0",
-            "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0",
-        }  # fmt: skip
-        answer = await connection.ask(Command(11, fields, version=477))
-        if answer.code != 0:
-            await asyncio.sleep(0.02)
-            continue
-        for unit in units_of(bytes(answer.body)):
-            account.delivered[queue].append((life, unit.queue_offset, int(unit.body)))
-        offset = int(answer.fields["nextBeginOffset"])
-        await connection.ask(Command(15, {**place, "commitOffset": str(offset)}, version=477))
-
-
 def units_of(body: bytes) -> Iterator[Unit]:
     """Units side by side, as a pull brings them."""
     at = 0
@@ -132,56 +83,6 @@ def units_of(body: bytes) -> Iterator[Unit]:
         unit = decode(body, at)
         yield unit
         at += unit.size
-
-
-async def rounds(store: Path, kills: int, seed: int) -> Account:
-    """Lives, each killed but the last; everything sent is consumed in that one."""
-    account, chance, done = Account(), random.Random(seed), asyncio.Event()
-    life = Life(store, 0)
-    await life.begin()
-    account.address = life.address
-    port = int(life.address.rpartition(":")[2])
-    senders = [asyncio.create_task(send(account, queue)) for queue in range(QUEUES)]
-    consumers = [asyncio.create_task(consume(account, queue, done)) for queue in range(QUEUES)]
-    for _ in range(kills):
-        await asyncio.sleep(chance.uniform(0.2, 1.5))
-        assert await life.end(signal.SIGKILL) == -signal.SIGKILL
-        account.life += 1
-        life = Life(store, port)
-        await life.begin()
-    await asyncio.sleep(0.3)
-    account.sending = False
-    await asyncio.gather(*senders)
-    async with asyncio.timeout(60):
-        while not account.acknowledged <= _delivered(account):
-            await asyncio.sleep(0.05)
-    done.set()
-    await asyncio.gather(*consumers)
-    assert await life.end(signal.SIGINT) == 0
-    return account
-
-
-def _delivered(account: Account) -> set[tuple[int, int]]:
-    return {(queue, number) for queue, told in account.delivered.items() for _, _, number in told}
-
-
-def test_what_was_acknowledged_is_stored_and_delivered(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    kills = request.config.getoption("--serve-kills")
-    account = asyncio.run(rounds(tmp_path / "store", kills, seed=kills))
-    assert account.life == kills
-    assert len(account.acknowledged) > 20 * kills
-    with open_store(tmp_path / "store") as snapshot:
-        units = [item for item in snapshot.log.walk() if isinstance(item, Unit) and item.topic == TOPIC]
-    stored = {(unit.queue_id, int(unit.body)) for unit in units}
-    assert account.acknowledged <= stored
-    for queue, told in account.delivered.items():
-        firsts = list(dict.fromkeys(number for _, _, number in told))
-        assert firsts == sorted(firsts), f"queue {queue}: out of order"
-        lives = defaultdict(list)
-        for life, offset, _ in told:
-            lives[offset].append(life)
-        again = {offset: seen for offset, seen in lives.items() if len(set(seen)) < len(seen)}
-        assert again == {}, f"queue {queue}: delivered twice in one life"
 
 
 INVISIBLE_MS = 2_000

@@ -27,6 +27,7 @@ from engine.cli.serving import (
     is_loopback,
     say_line,
     say_record,
+    tell_troubles,
     tls_of,
 )
 from engine.cli.serving import port as a_port
@@ -185,6 +186,8 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address
             _say_serving(out, served, own, named, str(args.store), figures)
+            telling = asyncio.ensure_future(tell_troubles(store, out.say))
+            opened.callback(telling.cancel)
             said.set()
             if served.broker.is_slave:
                 await follow_until(ended, served.broker, out.say)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
+from simulated_disk import SimulatedDisk
 
 from engine.broker import topics as names
 from engine.broker.config import BrokerConfig
 from engine.broker.topics import Topics, plain_topic, wrong_name
+from engine.codec.config_tables import TopicConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.store.config_tables import ConfigTables
@@ -68,3 +71,27 @@ def test_names_that_are_too_long_are_not_remembered() -> None:
     assert names._wrong_name.cache_info().currsize == 0
     assert names.wrong_name("Orders") is None
     assert names._wrong_name.cache_info().currsize == 1
+
+
+def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) -> None:
+    """The first send to a new topic was answered with an error while the disk was full; RocketMQ's broker notes that
+    the table could not be saved, and takes the message.
+    """
+    disk = SimulatedDisk()
+    tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+    tables.load()
+    made, told = Topics(tables, BrokerConfig), []
+    made.changed = lambda new: told.extend(one.name for one in new)
+    disk.fail(errno.ENOSPC, kind="write_file")
+    made.create_at_start()
+    assert made.create_by_send("Orders", "TBW102", 4) is not None
+    made.declare(TopicConfig("Batches", 1, 1, 6, False, 0, "SINGLE_TAG", {"queue.type": "BatchCQ"}))
+    assert made.group("readers") is not None
+    assert told == ["Orders", "Batches"]
+    assert tables.is_batch_topic("Batches")
+    disk.heal()
+    assert tables.save() == 2
+    again = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+    again.load()
+    assert {"Orders", "Batches"} <= again.topics().keys()
+    assert again.groups().keys() == {"readers"}

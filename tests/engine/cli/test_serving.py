@@ -9,7 +9,9 @@ import signal
 
 import pytest
 
+from engine.cli import serving
 from engine.cli.serving import add_address, address_list, ended_by_signals, is_loopback, port
+from engine.services.look import Trouble
 
 
 def test_an_address_and_a_list_of_them():
@@ -49,3 +51,36 @@ def test_a_signal_ends_it_and_is_what_it_was_afterwards(by):
 
     asyncio.run(main())
     assert signal.getsignal(by) is before
+
+
+def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
+    monkeypatch.setattr(serving, "LOOK", 0.001)
+
+    class Store:
+        found: tuple[Trouble, ...] = ()
+
+        def troubles(self):
+            return self.found
+
+    store, said = Store(), []
+
+    async def until(count):
+        async with asyncio.timeout(30):
+            while len(said) < count:
+                await asyncio.sleep(0.001)
+
+    async def main():
+        telling = asyncio.ensure_future(serving.tell_troubles(store, said.append))
+        store.found = (Trouble("the log cannot grow", "no room at 4,096"),)
+        await until(1)
+        store.found = (Trouble("the log cannot grow", "no room at 8,192"), Trouble("dispatch waits", "no room"))
+        await until(2)
+        store.found = ()
+        await until(4)
+        telling.cancel()
+
+    asyncio.run(main())
+    assert said == [
+        "the log cannot grow: no room at 4,096", "dispatch waits: no room", "over: dispatch waits",
+        "over: the log cannot grow",
+    ]  # fmt: skip

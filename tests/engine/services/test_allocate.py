@@ -88,6 +88,19 @@ def test_a_full_disk_is_none_and_says_why_and_may_pass() -> None:
     assert service.failure is None
 
 
+def test_behind_a_file_that_cannot_be_made_none_is() -> None:
+    """The one after it was asked for, too: made alone, a crash would have left a log with a gap."""
+    small = SmallLog(SIZE)
+    service = AllocateMappedFile(small.files.create, SIZE)
+    with running(service):
+        small.disk.fail(errno.ENOSPC, kind="create", times=1)
+        assert service.allocate(0) is None
+    assert small.disk.names(ROOT / "commitlog") == []
+    with running(service):
+        assert service.allocate(0) is not None
+        assert made_soon(small, 2) == [f"{0:020d}", f"{SIZE:020d}"]
+
+
 def test_without_a_buffer_in_the_pool_none_is_made() -> None:
     small = SmallLog(SIZE)
     service = AllocateMappedFile(small.files.create, SIZE, may_allocate=lambda: False)

@@ -186,6 +186,24 @@ def test_queues_that_cannot_be_flushed_stop_the_store() -> None:
         service.flush()
 
 
+def test_what_cannot_be_written_before_a_flush_is_tried_again() -> None:
+    """A disk that is full for a moment once stopped the store for good, as a flush that fails does: entries that wait
+    for their queues, and the checkpoint, are written in the same round.
+    """
+    small, clock, queues = SmallLog(), Clock(), Queues()
+    service = FlushConsumeQueue(queues, small.checkpoint, small.flags, MessageStoreConfig(), clock)
+    small.checkpoint.logics = 5
+    small.disk.fail(errno.ENOSPC, path="*checkpoint", kind="[cw]*")
+    service.step()
+    assert small.flags.writeable
+    assert "No space" in str(service.delayed)
+    small.disk.heal()
+    clock.now += 60_000
+    service.step()
+    assert service.delayed is None
+    assert small.checkpoint.value.logics_msg_timestamp == 5
+
+
 def test_the_checkpoint_is_written_where_it_changed() -> None:
     small = SmallLog()
     service = FlushCheckpoint(small.checkpoint)

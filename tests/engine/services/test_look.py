@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from log_files import SmallLog
+from simulated_disk import SimulatedDisk
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
@@ -112,3 +114,46 @@ def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
     thread.start()
     assert thread.join(20)
     assert told == []
+
+
+def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
+    disk = SimulatedDisk()
+    config = MessageStoreConfig(mapped_file_size_commit_log=4096)
+    store = MessageStore("/store", config, disk=disk, services=False)
+    assert store.put_message(Message("T", b"first")).ok
+    store.tables.commit_consumer_offset("g", "T", 0, 1)
+    disk.fail(errno.ENOSPC, kind="[crw]*")
+    assert not store.put_message(Message("T", bytes(3980))).ok
+    store.step("reput")
+    store.step("persist")
+    store.step("checkpoint")
+    told = {one.what: one.why for one in store.troubles()}
+    assert told.keys() == {
+        "the log cannot grow", "dispatch waits", "tables are not saved", "the checkpoint is not written",
+    }  # fmt: skip
+    assert all("No space left on device" in why for why in told.values())
+    disk.heal()
+    disk.used = 0.95
+    for service in ("clean", "persist", "reput", "checkpoint"):
+        store.step(service)
+    (full,) = [one for one in store.troubles() if one.what != "the log cannot grow"]
+    assert full.what == "messages are refused, disk full"
+    assert "95%" in full.why
+    disk.used = 0.5
+    store.step("clean")
+    assert store.put_message(Message("T", b"last")).ok
+    assert store.troubles() == ()
+    store.close()
+    assert store.troubles() == ()
+
+
+def test_an_append_that_the_disk_took_not_is_told_until_one_goes_well() -> None:
+    disk = SimulatedDisk()
+    store = MessageStore("/store", disk=disk, services=False)
+    disk.fail(errno.ENOSPC, kind="reserve")
+    assert not store.put_message(Message("T", b"refused")).ok
+    assert [one.what for one in store.troubles()] == ["messages cannot be stored"]
+    disk.heal()
+    assert store.put_message(Message("T", b"stored")).ok
+    assert store.troubles() == ()
+    store.close()

@@ -114,6 +114,27 @@ def test_a_queue_that_cannot_be_written_is_tried_thirty_times_then_the_store_sto
     store.abandon()
 
 
+def test_only_the_service_counts_the_tries() -> None:
+    """A broker whose consumers wait has each put dispatched at once. While the disk was full, thirty puts were thirty
+    tries, and the store took nothing more after a few milliseconds, until it was started anew.
+    """
+    disk = SimulatedDisk()
+    store = opened(disk)
+    put(store, 3)
+    disk.fail(errno.ENOSPC, kind="write", path="*consumequeue*")
+    for _ in range(2 * reput.QUEUE_TRIES):
+        store.dispatch_now()
+    assert store.flags.writeable
+    assert [one.what for one in store.troubles()] == ["dispatch waits"]
+    disk.heal()
+    store.step("reput")
+    assert store.troubles() == ()
+    put(store, 1)
+    store.dispatch_now()
+    assert store.counters()["dispatch.units"] == 4
+    store.close()
+
+
 def test_a_failure_that_passes_loses_nothing() -> None:
     disk = SimulatedDisk()
     store = opened(disk)

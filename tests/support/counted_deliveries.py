@@ -1,0 +1,178 @@
+"""What clients were told while their broker failed in every way, held against what is stored: at least once, counted.
+
+A message is its queue and the number that its sender gave it, its body says both. Each sender sends one message (or
+batch) at a time and again until it is acknowledged, so a queue's order is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.codec.message import Unit
+
+Number = tuple[int, int]
+"""Queue, and number within it."""
+
+
+def body_of(queue: int, number: int) -> bytes:
+    """Of one length or another, so that files end anywhere."""
+    return b"%d %d " % (queue, number) + bytes(number * 37 % 300)
+
+
+def number_of(body: bytes) -> Number:
+    """The message that a body says."""
+    queue, number, _ = body.split(b" ", 2)
+    return int(queue), int(number)
+
+
+@dataclass
+class Reading:
+    """A consumer reads a queue, from the queue offset ``start`` on, until it gives it up or ends: (queue offset, its
+    message) in the order of delivery. ``cause`` is what happened last before it began.
+    """
+
+    start: int
+    cause: str
+    given: list[tuple[int, Number]] = field(default_factory=list)
+
+
+def _lists() -> dict[int, list[Any]]:
+    return defaultdict(list)
+
+
+@dataclass
+class Account:
+    """What senders and consumers were told, and what was done to their broker."""
+
+    acknowledged: dict[Number, str] = field(default_factory=dict)
+    """Message to the status of its answer."""
+    unanswered: Counter[Number] = field(default_factory=Counter)
+    """How often a message was sent and no answer came: each may be a copy in the store."""
+    refused: Counter[tuple[int, str]] = field(default_factory=Counter)
+    """Answers that are errors, by code and words: nothing is stored by any of them."""
+    faults: list[str] = field(default_factory=list)
+    cause: str = ""
+    """What happened last: a fault, or a consumer that joined its group."""
+    readings: dict[str, dict[int, list[Reading]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    """By group and queue, in the order in which they began."""
+    order: dict[str, dict[int, list[int]]] = field(default_factory=lambda: defaultdict(_lists))
+    """By group and queue the queue offsets of all deliveries, in order of time."""
+
+    def strike(self, fault: str) -> None:
+        """Something is done to the broker, or to a consumer."""
+        self.faults.append(fault)
+        self.cause = fault
+
+    def take(self, group: str, queue: int, start: int) -> Reading:
+        """A consumer begins to read a queue."""
+        made = Reading(start, self.cause)
+        self.readings[group][queue].append(made)
+        return made
+
+    def deliver(self, group: str, reading: Reading, queue: int, offset: int, message: Number) -> None:
+        """A message is handed to a listener."""
+        reading.given.append((offset, message))
+        self.order[group][queue].append(offset)
+
+    def has_all(self, group: str, ends: Sequence[int]) -> bool:
+        """Whether each queue offset before its queue's end was delivered."""
+        return all(len(set(self.order[group][queue])) >= end for queue, end in enumerate(ends))
+
+
+@dataclass
+class Report:
+    """The account in numbers. ``again`` is, by group, how many deliveries were not the first of their queue offset, by
+    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message.
+    """
+
+    faults: int
+    acknowledged: int
+    stored: int
+    copies: int
+    unanswered: int
+    refused: int
+    delivered: dict[str, int] = field(default_factory=dict)
+    again: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """In one line."""
+        told = [
+            f"{self.faults} faults", f"{self.acknowledged} acknowledged", f"{self.stored} stored",
+            f"{self.copies} of them twice ({self.unanswered} tries without an answer)", f"{self.refused} refused",
+        ]  # fmt: skip
+        for group, count in self.delivered.items():
+            again = self.again[group]
+            why = ", ".join(f"{number} behind {fault}" for fault, number in again.most_common())
+            told.append(f"{group}: {count} delivered, {again.total()} again" + (f" ({why})" if why else ""))
+        return "; ".join(told)
+
+
+def settle(
+    account: Account, units: Iterable[Unit], ordered: Collection[str] = (), batched: Collection[int] = ()
+) -> Report:
+    """Hold the account against the units of the topic, in the order of the log; ``ordered`` groups consume in order,
+    ``batched`` queues get batches: what consumers see is the id of the batch, and each try to send one has its own.
+    Raises ``AssertionError`` where a message is lost, stored without being sent, out of order, or doubled without a
+    reason.
+    """
+    by_queue: dict[int, list[Number]] = defaultdict(list)
+    keys: dict[Number, set[str]] = defaultdict(set)
+    for unit in units:
+        message = number_of(unit.body)
+        assert message[0] == unit.queue_id
+        assert unit.queue_offset == len(by_queue[unit.queue_id]), "the queue has a gap"
+        by_queue[unit.queue_id].append(message)
+        keys[message].add(unit.properties["UNIQ_KEY"])
+    copies = Counter(message for messages in by_queue.values() for message in messages)
+    lost = account.acknowledged.keys() - copies.keys()
+    assert not lost, f"acknowledged and not stored: {sorted(lost)[:5]}"
+    for message, count in copies.items():
+        most = (message in account.acknowledged) + account.unanswered[message]
+        assert count <= most, f"{message} is stored {count} times, and {most} tries may have done that"
+        assert len(keys[message]) == 1 or message[0] in batched, (
+            f"copies of {message} have ids of their own: {keys[message]}"
+        )
+    for queue, messages in by_queue.items():
+        firsts = [number for _, number in dict.fromkeys(messages)]
+        assert firsts == list(range(len(firsts))), f"queue {queue}: out of order"
+    report = Report(
+        len(account.faults), len(account.acknowledged), len(copies), copies.total() - len(copies),
+        account.unanswered.total(), account.refused.total(),
+    )  # fmt: skip
+    for group in account.readings:
+        report.delivered[group] = sum(len(messages) for messages in by_queue.values())
+        report.again[group] = Counter()
+        for queue, messages in by_queue.items():
+            report.again[group] += _settle_queue(account, group, queue, messages, in_order=group in ordered)
+    return report
+
+
+def _settle_queue(
+    account: Account, group: str, queue: int, messages: Sequence[Number], *, in_order: bool
+) -> Counter[str]:
+    """Every unit of a queue was delivered to a group; how often again, by fault."""
+    where, readings = f"{group}, queue {queue}", account.readings[group][queue]
+    given = {offset for reading in readings for offset, _ in reading.given}
+    assert given == set(range(len(messages))), f"{where}: not delivered {set(range(len(messages))) - given}"
+    if in_order:
+        firsts = list(dict.fromkeys(account.order[group][queue]))
+        assert firsts == sorted(firsts), f"{where}: out of order"
+    seen: set[int] = set()
+    again: Counter[str] = Counter()
+    for reading in readings:
+        offsets = [offset for offset, _ in reading.given]
+        assert len(set(offsets)) == len(offsets), f"{where}: a reading from {reading.start} had something twice"
+        assert all(messages[offset] == message for offset, message in reading.given), f"{where}: another message"
+        if in_order:
+            assert offsets == list(range(reading.start, reading.start + len(offsets))), f"{where}: a reading has gaps"
+        repeated = seen & set(offsets)
+        assert not repeated or reading.cause, f"{where}: {sorted(repeated)[:5]} came twice for no reason"
+        assert reading.start <= max(seen, default=-1) + 1, f"{where}: a reading from {reading.start} leaves a gap"
+        again[reading.cause] += len(repeated)
+        seen |= set(offsets)
+    return +again

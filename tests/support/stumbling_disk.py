@@ -1,0 +1,112 @@
+"""A disk that a test makes slow, full, or nearly full while a store in another process uses it.
+
+``python stumbling_disk.py FILE serve STORE …`` is the command on such a disk; the test has a :class:`Trouble` over the
+same FILE. Everything goes to the real disk: only what is refused does not.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import sys
+import time
+from pathlib import Path
+
+from engine import message_store
+from engine.mapped.disk import RealDisk
+from engine.mapped.real_file import OpenFiles, RealFile
+from engine.services import store_services
+
+_FORM = struct.Struct("<iid")
+
+
+class Trouble:
+    """What is wrong with the disk just now: a few bytes that both processes have mapped."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(_FORM.pack(0, 0, 0.1))
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), _FORM.size)
+
+    def be(self, *, full: bool = False, flush_ms: int = 0, used: float = 0.1) -> None:
+        """From now on nothing new is taken where it is ``full``, each flush takes so long, and ``used`` is its use."""
+        _FORM.pack_into(self._map, 0, full, flush_ms, used)
+
+    @property
+    def used(self) -> float:
+        """The share of the disk that is said to be used."""
+        return float(_FORM.unpack_from(self._map)[2])
+
+    def refuse(self, path: str) -> None:
+        """Raise ``OSError`` (ENOSPC) while it is full."""
+        if _FORM.unpack_from(self._map)[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    def wait(self) -> None:
+        """Take the time that a flush takes."""
+        milliseconds = _FORM.unpack_from(self._map)[1]
+        if milliseconds:
+            time.sleep(milliseconds / 1000)
+
+
+class StumblingFile(RealFile):
+    """A file that takes no byte by a write while the disk is full, and no room for writes through its map."""
+
+    __slots__ = ("_trouble",)
+
+    def __init__(
+        self, trouble: Trouble, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(path, size, files, new_folders)
+        self._trouble = trouble
+
+    def write(self, position: int, data: bytes | memoryview) -> None:
+        self._trouble.refuse(self.path)
+        super().write(position, data)
+
+    def reserve(self, start: int, stop: int, *, touch: bool = False) -> None:
+        self._trouble.refuse(self.path)
+        super().reserve(start, stop, touch=touch)
+
+    def flush(self, start: int, stop: int) -> None:
+        self._trouble.wait()
+        super().flush(start, stop)
+
+
+class StumblingDisk(RealDisk):
+    """The real disk with a :class:`Trouble`."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__()
+        self._trouble = trouble
+
+    def _file(self, path: str, size: int, new_folders: tuple[str, ...] = ()) -> RealFile:
+        return StumblingFile(self._trouble, path, size, self._files, new_folders)
+
+    def _create(self, path: Path, size: int) -> tuple[str, ...]:
+        self._trouble.refuse(str(path))
+        return super()._create(path, size)
+
+    def write_file(self, path: Path, data: bytes, *, sync: bool = False) -> None:
+        self._trouble.refuse(str(path))
+        super().write_file(path, data, sync=sync)
+
+    def usage(self, path: Path) -> float:
+        return self._trouble.used
+
+
+def main(words: list[str]) -> int:
+    """The command on a disk with the trouble of FILE; it looks at the disk's use soon, and not after a minute."""
+    from engine.cli.main import main as command
+
+    trouble = Trouble(Path(words[0]))
+    message_store.RealDisk = lambda: StumblingDisk(trouble)  # type: ignore[assignment, misc]
+    store_services.FIRST_PAUSE_MS = 50.0  # type: ignore[misc]
+    return command(words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
