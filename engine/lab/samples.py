@@ -1,4 +1,5 @@
-"""What the lab tells of a running store, several times a second: frozen values, picklable, no link back to the store.
+"""What the lab tells of a running store, several times a second: frozen values, picklable, no link back to the store;
+and how it is to be served.
 
 Offsets and sizes are bytes of the commit log, times ``*_ms`` are ms since 1970, durations say so in their names.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.store.latency import Histogram
 from engine.store.positions import Positions
@@ -124,3 +126,16 @@ class StepAnswer:
     before: Positions
     after: Positions
     next_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How a store is to be served: ports (0: a free one; None: as ``config`` says, a ``broker.conf``, else the usual
+    one), and whether RocketMQ's VIP port, two below the broker's, is to answer too.
+    """
+
+    port: int | None = None
+    namesrv_port: int | None = None
+    ha_port: int | None = None
+    vip: bool = True
+    config: Path | None = None

@@ -33,7 +33,7 @@ from engine.lab.load import Acknowledged, Load
 from engine.lab.load_settings import LoadSettings
 from engine.lab.plug import PlugReport
 from engine.lab.pulling import finish_report, keep_disk, pull_the_plug, recover_again, timed_open
-from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
+from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
 from engine.lab.watch import Watch
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
@@ -210,13 +210,13 @@ class Lab:
 
     # -- serving
 
-    def serve(self, port: int, namesrv_port: int) -> ServingState:
-        """A name server and a broker over the store, for any client. Raises ``CannotRead`` where a port is taken."""
+    def serve(self, settings: ServeSettings) -> ServingState:
+        """A name server and a broker over the store, for any client. Raises what :class:`LabServing` raises."""
         from engine.lab.serving import LabServing
 
         if self._serving is not None:
             raise UsageError("the store is served already")
-        self._serving = LabServing(self._open, port, namesrv_port)
+        self._serving = LabServing(self._open, settings)
         return self._serving.state()
 
     def stop_serving(self) -> None:

@@ -1,4 +1,5 @@
-"""The lab's store served: a name server and a broker over it, on the loopback, by a thread of their own.
+"""The lab's store served: a name server and a broker over it, on the loopback, by a thread of their own; and an HA port
+where slaves follow its log.
 
 Any client speaks to it as to a broker. What is asked is counted by code; frames are kept whole only while somebody
 records them (:class:`engine.remoting.tap.Ring`).
@@ -7,37 +8,53 @@ records them (:class:`engine.remoting.tap.Ring`).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
+import socket
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
-from engine.broker.config import PORT, BrokerConfig
+from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
-from engine.errors import UsageError
+from engine.config import MessageStoreConfig
+from engine.errors import CannotRead, UsageError
+from engine.lab.samples import ServeSettings
 from engine.message_store import MessageStore
 from engine.namesrv.config import PORT as NAMESRV_PORT
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
-from engine.remoting.connection import bind
-from engine.remoting.exchanges import Exchanges, Seen, request_name
+from engine.remoting.connection import bind, port_of
+from engine.remoting.exchanges import Exchange, Exchanges, Seen, request_name
 from engine.remoting.frame import release_of
 from engine.remoting.recording import packed
 from engine.remoting.tap import FrameTap, Ring
+from engine.replication.source import HaServer
 
 PATIENCE = 10.0
 """Seconds that the thread may take to answer, to begin or to end."""
 PIECE = 1 << 20
 """Bytes of frames that are handed out at a time."""
+LAST_PORT = 65_535
 LATENCIES = 512
 """Answers of each code whose times are kept."""
 _FINE = frozenset({0, 19, 22})
 
 
 @dataclass(frozen=True, slots=True)
+class LastEntry:
+    """Where the last send of a code wrote, or what its last pull was answered first; offsets as in the store."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class CodeCount:
     """Requests of one code since serving began: ``p50`` and ``p99`` are ms of the last answers, None without any; a
-    pull that was held counts as ``held`` and not in those.
+    pull that was held counts as ``held`` and not in those. ``last`` is where its last one led to.
     """
 
     code: int
@@ -47,6 +64,7 @@ class CodeCount:
     p99: float | None = None
     held: int = 0
     not_ok: int = 0
+    last: LastEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +82,11 @@ class ServedClient:
 
 @dataclass(frozen=True, slots=True)
 class ServingState:
-    """How serving stands. ``at`` are seconds of a clock that only goes on: rates are differences of two states."""
+    """How serving stands. ``at`` are seconds of a clock that only goes on: rates are differences of two states.
+
+    ``vip`` is empty where that port does not answer, ``no_vip`` says why; ``without_effect`` are keys of ``config``
+    that change nothing here.
+    """
 
     broker: str
     namesrv: str
@@ -76,6 +98,12 @@ class ServingState:
     held: int = 0
     codes: tuple[CodeCount, ...] = ()
     clients: tuple[ServedClient, ...] = ()
+    ha: str = ""
+    slaves: int = 0
+    vip: str = ""
+    no_vip: str = ""
+    config: str = ""
+    without_effect: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,16 +112,20 @@ class _Code:
     held: int = 0
     not_ok: int = 0
     times: deque[float] = field(default_factory=lambda: deque(maxlen=LATENCIES))
+    last: Exchange | None = None
 
 
 class LabServing:
     """One name server and one broker over an open store, until :meth:`stop`. Raises ``CannotRead`` where a port is
-    taken; port 0 takes a free one.
+    taken or the configuration cannot be read, and :class:`UsageError` where it says what cannot be met.
     """
 
-    def __init__(self, store: MessageStore, port: int = PORT, namesrv_port: int = NAMESRV_PORT) -> None:
+    def __init__(self, store: MessageStore, settings: ServeSettings | None = None) -> None:
         self._store = store
-        self._ports = port, namesrv_port
+        self._settings = settings or ServeSettings()
+        self._config, self._port, self._ha_port, self._without_effect = _asked(self._settings, store.config)
+        names = self._settings.namesrv_port
+        self._names_port = NAMESRV_PORT if names is None else names
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
         self._server: ListeningBroker | None = None
@@ -123,23 +155,53 @@ class LabServing:
 
     async def _serve(self, told: queue.SimpleQueue[BaseException | None], began: float) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        names = ListeningNameServer(
-            None, LOOPBACK, self._ports[1], tap=FrameTap("namesrv", self._seen)
-        )  # fmt: skip
-        with bind(LOOPBACK, self._ports[0]) as bound:
-            async with names:
-                broker = ListeningBroker(
-                    self._store, BrokerConfig(), name_servers=[names.address], at=bound,
-                    tap=FrameTap("broker", self._seen),
-                )  # fmt: skip
-                async with broker as server:
-                    self._server = server
-                    took, now = time.monotonic() - began, round(time.time() * 1000)
-                    name = server.broker.config.broker_name
-                    self._first = ServingState(server.address, names.address, name, now, took, time.monotonic())
-                    told.put(None)
-                    await self._ended.wait()
-                    self._server = None
+        async with contextlib.AsyncExitStack() as opened:
+            bound = opened.enter_context(bind(LOOPBACK, self._port))
+            ha = opened.enter_context(bind(LOOPBACK, self._ha_of(bound)))
+            vip, no_vip = self._vip_of(bound, opened)
+            names = ListeningNameServer(
+                None, LOOPBACK, self._names_port, tap=FrameTap("namesrv", self._seen)
+            )  # fmt: skip
+            await opened.enter_async_context(names)
+            source = await opened.enter_async_context(HaServer(self._store, ha))
+            listening = ListeningBroker(
+                self._store, self._config, name_servers=[names.address], at=bound, vip=vip,
+                ha=f"{LOOPBACK}:{port_of(ha)}", tap=FrameTap("broker", self._seen),
+            )  # fmt: skip
+            broker = listening.broker
+            broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
+            source.changed = broker.slaves.look
+            broker.followers = lambda: source.slaves
+            self._server = server = await opened.enter_async_context(listening)
+            self._first = ServingState(
+                server.address, names.address, broker.config.broker_name, round(time.time() * 1000),
+                time.monotonic() - began, time.monotonic(), ha=broker.ha_address,
+                vip="" if vip is None else f"{LOOPBACK}:{port_of(vip)}", no_vip=no_vip,
+                config=str(self._settings.config or ""), without_effect=self._without_effect,
+            )  # fmt: skip
+            told.put(None)
+            await self._ended.wait()
+            self._server = None
+
+    def _ha_of(self, bound: socket.socket) -> int:
+        """As ``storescope serve`` has it: the configured one, else the broker's own and one; beside a free port a free
+        one.
+        """
+        if self._ha_port is not None:
+            return self._ha_port
+        beside = port_of(bound) + 1
+        return 0 if self._port == 0 or beside > LAST_PORT else beside
+
+    def _vip_of(
+        self, bound: socket.socket, opened: contextlib.AsyncExitStack
+    ) -> tuple[socket.socket | None, str]:  # fmt: skip
+        """The second port of RocketMQ's brokers, where it is wanted and free; else why there is none."""
+        if not self._settings.vip:
+            return None, ""
+        try:
+            return opened.enter_context(bind(LOOPBACK, port_of(bound) - 2)), ""
+        except (CannotRead, OverflowError) as error:
+            return None, str(error)
 
     def _seen(self, seen: Seen) -> None:
         """In the serving thread, with each frame."""
@@ -160,6 +222,8 @@ class LabServing:
             elif exchange.ms is not None:
                 known.times.append(exchange.ms)
             known.not_ok += exchange.answer_code not in _FINE
+            if exchange.written_at is not None or exchange.first_unit is not None:
+                known.last = exchange
 
     def state(self) -> ServingState:
         """How it stands now. Raises :class:`UsageError` where it has ended."""
@@ -193,6 +257,7 @@ class LabServing:
                 )
         return replace(
             self._first, at=time.monotonic(), connections=server.connections, held=len(broker.held),
+            slaves=len(broker.followers()),
             codes=tuple(_counted(code, one) for code, one in self._codes.items()), clients=tuple(clients.values()),
         )  # fmt: skip
 
@@ -231,9 +296,56 @@ class LabServing:
 def _counted(code: int, one: _Code) -> CodeCount:
     times = sorted(one.times)
     return CodeCount(
-        code, request_name(code), one.count, _quantile(times, 0.5), _quantile(times, 0.99), one.held, one.not_ok
-    )
+        code, request_name(code), one.count, _quantile(times, 0.5), _quantile(times, 0.99), one.held, one.not_ok,
+        _last(one.last),
+    )  # fmt: skip
+
+
+def _last(exchange: Exchange | None) -> LastEntry | None:
+    if exchange is None or exchange.queue_id is None:
+        return None
+    first = exchange.first_unit
+    queue_offset, physical_offset = (exchange.offset, exchange.written_at) if first is None else first
+    if queue_offset is None or physical_offset is None:
+        return None
+    return LastEntry(exchange.topic, exchange.queue_id, queue_offset, physical_offset)
 
 
 def _quantile(times: list[float], share: float) -> float | None:
     return times[min(len(times) - 1, int(len(times) * share))] if times else None
+
+
+def _asked(
+    settings: ServeSettings, open_with: MessageStoreConfig
+) -> tuple[BrokerConfig, int, int | None, tuple[str, ...]]:
+    """The broker's configuration, its port, the HA port where one is named, and keys without effect.
+
+    Raises :class:`CannotRead` and :class:`UsageError`: a lab's broker is a master, and asks nobody who he is.
+    """
+    if settings.config is None:
+        return BrokerConfig(), PORT if settings.port is None else settings.port, settings.ha_port, ()
+    file = str(settings.config)
+    broker, given, unknown = read_config(file)
+    if given.broker_role == "SLAVE":
+        raise UsageError("brokerRole=SLAVE: the lab's broker is a master; `serve` follows one", file=file)
+    for key, asked in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
+        if asked:
+            raise UsageError(f"{key}=true: the lab's broker asks for no accounts; `serve --acl` does", file=file)
+    without = list(unknown)
+    for one in fields(MessageStoreConfig):
+        java = one.metadata.get("java", "")
+        if java in given.given and one.name not in _TAKEN and getattr(given, one.name) != getattr(open_with, one.name):
+            without.append(java)
+    for java, differs in (("brokerIP1", broker.broker_ip != LOOPBACK), ("namesrvAddr", bool(broker.namesrv_addr))):
+        if differs:
+            without.append(java)
+    ha = settings.ha_port
+    if ha is None and "haListenPort" in given.given:
+        ha = given.ha_listen_port
+    port = broker.listen_port if settings.port is None else settings.port
+    broker = replace(broker, broker_id=0, broker_ip=LOOPBACK, namesrv_addr="")
+    return broker, port, ha, tuple(dict.fromkeys(without))
+
+
+_TAKEN = frozenset({"broker_role", "ha_listen_port"})
+"""What a file may say of the store that is open: everything else was settled as it was opened."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import struct
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -227,7 +228,24 @@ class Exchange:
             return int(told.split(",")[0][-16:], 16) if len(told.split(",")[0]) >= 32 else None
         return None
 
+    @property
+    def first_unit(self) -> tuple[int, int] | None:
+        """Queue offset and physical offset of the first message that a pull was answered (spec 2.1); None where there
+        is none, or its bytes are not kept.
+        """
+        answer = self.answer
+        if self.code not in HOLDING or self.answer_code != 0 or answer is None or not answer.data:
+            return None
+        at = 8 + int.from_bytes(answer.data[5:8], "big")
+        if len(answer.data) < at + _AHEAD:
+            return None
+        queue_offset, physical_offset = _PLACES.unpack_from(answer.data, at + _BEFORE)
+        return queue_offset, physical_offset
 
+
+_PLACES = struct.Struct(">qq")
+_BEFORE, _AHEAD = 20, 36
+"""Bytes of a unit in front of its two offsets, and with them."""
 _NOTHING = Command(0)
 
 

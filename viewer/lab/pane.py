@@ -52,7 +52,7 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
-    from engine.lab.samples import LoadCounts, PositionSample
+    from engine.lab.samples import LoadCounts, PositionSample, ServeSettings
     from viewer.lab.compare import TwoWays
     from viewer.runtime.lab_session import LabSession, PutDone
     from viewer.runtime.store_session import StoreSession
@@ -177,7 +177,8 @@ class LabPane(Pane):
         self.plug.plugAsked.connect(self.plugAsked)
         self.plug.recoverAsked.connect(self.recoverAsked)
         self.plug.againAsked.connect(self.recoverAgainAsked)
-        self.serve.serveAsked.connect(lambda port, names: self._ask(lambda lab: self._serve_now(lab, port, names)))
+        self.serve.serveAsked.connect(lambda settings: self._ask(lambda lab: self._serve_now(lab, settings)))
+        self.serve.placeRequested.connect(self.placeRequested)
         self.serve.stopAsked.connect(lambda: self._ask(lambda lab: lab.stop_serving()))
         self.serve.cutAsked.connect(lambda: self._ask(lambda lab: lab.cut_connections()))
         self.serve.requestsAsked.connect(
@@ -214,6 +215,8 @@ class LabPane(Pane):
         else:
             self.hex.runner = session.jobs.read
         self._show_state()
+        if self.isVisible():
+            self._prepare_plot()
 
     def show_place(self, _place: Place) -> None:
         """The lab is one place."""
@@ -336,9 +339,9 @@ class LabPane(Pane):
             return
         lab.begin(self._put_now(lab, form))
 
-    async def _serve_now(self, lab: LabSession, port: int, namesrv_port: int) -> None:
+    async def _serve_now(self, lab: LabSession, settings: ServeSettings) -> None:
         try:
-            await lab.serve(port, namesrv_port)
+            await lab.serve(settings)
         except StoreError as error:
             self.serve.fail(str(error))
 
@@ -456,7 +459,7 @@ class LabPane(Pane):
         self._plots_asked = True
 
         def done(_module: object) -> None:
-            self.load.plots_ready = True
+            self.load.plots_ready = self.serve.plots_ready = True
             if self.lab is not None and self.lab.history is not None:
                 self.load.show_history(self.lab.history, now=True)
 

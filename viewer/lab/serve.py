@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QIntValidator
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QIntValidator, QShowEvent
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
+from viewer.lab.serve_history import ServeHistory
 from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, address_facts, client_rows, code_rows, rate_of
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
-from viewer.look.theme import px
-from viewer.widgets.basics import Button, Chip, Field, Label, Link, PaneHead, Paper, column, row, splitter, stacked
+from viewer.look.theme import follow, px, ui
+from viewer.widgets.basics import (
+    Button,
+    Chip,
+    Field,
+    Label,
+    Link,
+    PaneHead,
+    Paper,
+    column,
+    row,
+    scrolling,
+    splitter,
+    stacked,
+)
 from viewer.widgets.facts import Facts
+from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
@@ -23,14 +40,17 @@ if TYPE_CHECKING:
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
 LAST_PORT = 65_535
+LEGEND, LEGEND_BESIDE = 190, 300
+"""Px of a code in the legend of the plot, and of what stands beside."""
 
 
 class ServePanel(Paper):
-    """``serveAsked(port, name server's port)``, ``stopAsked()``, ``cutAsked()``; ``requestsAsked(filter)``: what was
-    asked is to be seen.
+    """``serveAsked(ServeSettings)``, ``stopAsked()``, ``cutAsked()``; ``requestsAsked(filter)``: what was asked is to
+    be seen; ``placeRequested(place)`` of a link.
     """
 
-    serveAsked = Signal(int, int)
+    serveAsked = Signal(object)
+    placeRequested = Signal(object)
     stopAsked = Signal()
     cutAsked = Signal()
     requestsAsked = Signal(str)
@@ -39,6 +59,9 @@ class ServePanel(Paper):
         super().__init__()
         self.state: ServingState | None = None
         self._before: ServingState | None = None
+        self.history = ServeHistory()
+        self.plots_ready = False
+        """Whether the plot library was loaded; until then nothing is drawn."""
         self.go = Button(tr("Serve"), "primary", "play")
         self.go.setObjectName("lab.serve")
         self.go.clicked.connect(self._serve)
@@ -61,39 +84,87 @@ class ServePanel(Paper):
         self.show_state(None, able=False)
 
     def _off_page(self) -> QWidget:
-        self.port, self.namesrv = (_port(name, said, usual) for name, said, usual in (
-            ("lab.serve.port", tr("Broker's port"), BROKER_PORT),
-            ("lab.serve.namesrv", tr("Name server's port"), NAMESRV_PORT)))  # fmt: skip
+        self.port, self.namesrv, self.ha = (_port(name, said) for name, said in (
+            ("lab.serve.port", tr("Broker's port")), ("lab.serve.namesrv", tr("Name server's port")),
+            ("lab.serve.ha", tr("HA port, where slaves follow the log"))))  # fmt: skip
+        self.port.setText(str(BROKER_PORT))
+        self.namesrv.setText(str(NAMESRV_PORT))
+        self.vip = QCheckBox()
+        self.vip.setObjectName("lab.serve.vip")
+        self.vip.setChecked(True)
+        self.vip.setToolTip(tr("The second port of RocketMQ's brokers, always two below the first: old clients, and "
+                               "slaves, ask there"))  # fmt: skip
+        self.config = Field(tr("broker.conf, if any"), code=True)
+        self.config.setObjectName("lab.serve.config")
+        self.config.setAccessibleName(tr("Configuration of the broker"))
+        choose = Button(tr("Choose…"), "pill")
+        choose.setObjectName("lab.serve.choose")
+        choose.clicked.connect(self.ask_config)
+        for field in (self.port, self.config):
+            field.textChanged.connect(lambda _text: self._hint())
         self.fault = Label("", 12, "error", wrap=True)
         self.fault.setObjectName("lab.serve.fault")
         said = Label(tr("A name server and a broker over this store, on the loopback: point a client of RocketMQ at "
-                        "it. 0 takes a free port."), 13, "text2", wrap=True)  # fmt: skip
+                        "it. 0 takes a free port; an empty field follows broker.conf, or the broker's port."), 13,
+                     "text2", wrap=True)  # fmt: skip
+        names = [Label(one, 12, "text3") for one in (tr("Broker"), tr("Name server"), tr("HA"), tr("Config"))]
         inner = column(
             said,
-            row(Label(tr("Broker"), 12, "text3"), self.port, 8, Label(tr("Name server"), 12, "text3"), self.namesrv,
-                8, self.go, None),
+            row(names[0], self.port, 8, names[1], self.namesrv, 8, names[2], self.ha, 8, self.vip, None),
+            row(names[3], self.config, choose, 8, self.go, None),
             self.fault, None, gap=8, margins=(14, 10, 14, 10),
         )  # fmt: skip
+        self.config.setMinimumWidth(px(220))
+        self.config.setMaximumWidth(px(360))
         self.fault.hide()
+        self._hint()
+        follow(self, self._fit)
+        self._fit()
         return inner
+
+    def _fit(self) -> None:
+        self.vip.setFont(ui(12))
+
+    def _hint(self) -> None:
+        """What the empty fields stand for."""
+        told = self.port.text()
+        port = int(told) if told else BROKER_PORT
+        of_file = bool(self.config.text().strip())
+        self.port.setPlaceholderText("…" if of_file else str(BROKER_PORT))
+        self.namesrv.setPlaceholderText(str(NAMESRV_PORT))
+        self.ha.setPlaceholderText("…" if of_file or not port else str(port + 1))
+        unknown = not port or (of_file and not told)
+        self.vip.setText(tr("VIP") if unknown else tr("VIP {port}", port=port - 2))
+        self.vip.setAccessibleName(self.vip.text())
 
     def _on_page(self) -> QWidget:
         copy = Link(tr("Copy"), 12)
         copy.clicked.connect(self._copy)
-        self.facts = Facts(96)
-        about = column(self.facts, None, margins=(14, 8, 12, 8))
+        self.facts = Facts(88)
+        self.facts.placeRequested.connect(self.placeRequested)
+        ground = Paper("pane")
+        box = QVBoxLayout(ground)
+        box.setContentsMargins(px(14), px(8), px(12), px(8))
+        box.addWidget(self.facts)
+        box.addStretch(1)
         self.codes, self.clients = RecordView("lab.serve.codes", CODES), RecordView("lab.serve.clients", CLIENTS)
         self.codes.setAccessibleName(tr("Requests by code"))
         self.clients.setAccessibleName(tr("Clients that are connected"))
+        self.codes.placeRequested.connect(self.placeRequested)
         self.codes.doubleClicked.connect(lambda _index: self._show_code())
         self.codes.activated.connect(lambda _index: self._show_code())
+        self.rates = LivePlot("lab.serve.rates", tr("Requests a second"))
+        self.waits = LivePlot("lab.serve.waits", tr("Held, not 0"))
         show = Link(tr("Show in Requests"), 12)
         show.setObjectName("lab.serve.requests")
         show.clicked.connect(lambda: self.requestsAsked.emit(""))
         self.code_head = PaneHead(tr("By code"), "", show)
         self.client_head = PaneHead(tr("Clients"), tr("as their heartbeats tell"))
-        left = stacked(PaneHead(tr("Addresses"), "", copy), about, self.client_head, self.clients, room=3)
-        return splitter(False, (left, 400), (stacked(self.code_head, self.codes), 600))
+        left = stacked(PaneHead(tr("Addresses"), "", copy), scrolling(ground), room=1)
+        left.setMinimumWidth(px(280))
+        top = splitter(False, (left, 320), (self.rates, 420), (self.waits, 240))
+        codes, clients = stacked(self.code_head, self.codes), stacked(self.client_head, self.clients)
+        return splitter(True, (top, 210), (splitter(False, (codes, 680), (clients, 300)), 230))
 
     def show_state(self, state: ServingState | None, *, able: bool) -> None:
         """How the store is served, None where it is not; ``able``: whether it can be."""
@@ -105,18 +176,51 @@ class ServePanel(Paper):
         self.go.setEnabled(able)
         if state is None:
             self._before = None
+            self.history.clear()
             self.head.set_note(tr("name server and broker on this store, for any client"))
             return
         self.fault.hide()
         if was is not None and was.at < state.at:
             self._before = was
-        rows = code_rows(state, self._before)
+        self.history.take(state, time.time())
+        self._draw()
+        rows = code_rows(state, self._before, self.history.roles)
         rate = rate_of(rows)
         self.head.set_note("" if rate is None else tr("{n:,} requests a second", n=round(rate)))
         self.code_head.set_note(tr("a double click shows the rows"))
         self.facts.show_facts(address_facts(state))
         _keep(self.codes, rows, tr("Nothing has been asked yet."))
         _keep(self.clients, client_rows(state), tr("No client has sent a heartbeat yet."))
+
+    def _draw(self) -> None:
+        """The plots, where they are looked at and the plot library is there."""
+        if not self.plots_ready or not self.isVisible():
+            return
+        names = max(0, (self.rates.width() - px(LEGEND_BESIDE)) // px(LEGEND))
+        pictures = (
+            (self.rates, self.history.rates(self.rates.live_width(), names)),
+            (self.waits, self.history.waits(self.waits.live_width())),
+        )
+        for plot, frame in pictures:
+            if frame is None:
+                plot.show_nothing(tr("Nothing is known yet."))
+            else:
+                plot.show_live(frame)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What came meanwhile."""
+        super().showEvent(event)
+        if self.state is not None:
+            self._draw()
+
+    def ask_config(self) -> None:
+        """Ask for a ``broker.conf``."""
+        dialog = QFileDialog(self, tr("Configuration of the broker"), str(Path.home()))
+        dialog.setObjectName("lab.serve.config.dialog")
+        dialog.setNameFilters([tr("Configurations of brokers (*.conf *.properties)"), tr("All files (*)")])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.config.setText)
+        dialog.open()
 
     def fail(self, said: str) -> None:
         """Why it is not served, under the fields."""
@@ -129,13 +233,22 @@ class ServePanel(Paper):
             table.refresh_look()
 
     def _serve(self) -> None:
-        ports = [int(field.text() or 0) for field in (self.port, self.namesrv)]
-        wrong = next((port for port in ports if port > LAST_PORT), None)
+        from engine.lab.samples import ServeSettings
+
+        port, names, ha = (int(one.text()) if one.text() else None for one in (self.port, self.namesrv, self.ha))
+        ports = port, names, ha
+        wrong = next((port for port in ports if port is not None and port > LAST_PORT), None)
         if wrong is not None:
             self.fail(tr("{port} is no port: expected 0 to 65,535", port=wrong))
             return
+        named = [port for port in ports if port]
+        if len(set(named)) < len(named):
+            self.fail(tr("{port} is named twice: each needs a port of its own", port=max(named, key=named.count)))
+            return
         self.fault.hide()
-        self.serveAsked.emit(*ports)
+        file = self.config.text().strip()
+        config = Path(file).expanduser() if file else None
+        self.serveAsked.emit(ServeSettings(port, names, ha, vip=self.vip.isChecked(), config=config))
 
     def _copy(self) -> None:
         if self.state is not None:
@@ -147,12 +260,12 @@ class ServePanel(Paper):
             self.requestsAsked.emit(f"code = {chosen.code}")
 
 
-def _port(name: str, said: str, usual: int) -> Field:
-    field = Field(said, code=True, width=84)
+def _port(name: str, said: str) -> Field:
+    field = Field(said, code=True, width=76)
     field.setObjectName(name)
     field.setAccessibleName(said)
+    field.setToolTip(said)
     field.setValidator(QIntValidator(0, 99_999, field))
-    field.setText(str(usual))
     field.setAlignment(Qt.AlignmentFlag.AlignRight)
     field.setMinimumHeight(px(24))
     return field

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
     from engine.lab.plug import PlugReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, StepAnswer, TopicFed
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServingState
     from engine.rules.unit_check import Release
@@ -216,11 +216,11 @@ class LabClient:
 
     # ---- serving
 
-    async def serve(self, port: int, namesrv_port: int) -> ServingState:
-        """A name server and a broker over the store, for any client; port 0 takes a free one. Raises ``CannotRead``
-        where a port is taken.
+    async def serve(self, settings: ServeSettings) -> ServingState:
+        """A name server and a broker over the store, for any client. Raises ``CannotRead`` where a port is taken, and
+        ``UsageError`` where the configuration says what cannot be met.
         """
-        answer: ServingState = await self._ask("serve", port, namesrv_port)
+        answer: ServingState = await self._ask("serve", settings)
         return answer
 
     async def stop_serving(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.load_settings import LoadSettings
     from engine.lab.plug import PlugReport
-    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, TopicFed
+    from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServingState
     from engine.rules.unit_check import Release
@@ -324,10 +324,10 @@ class LabSession(QObject):
 
     # ---- serving
 
-    async def serve(self, port: int, namesrv_port: int) -> None:
-        """Serve the store to any client; :attr:`serving` says where. Raises ``CannotRead`` where a port is taken."""
+    async def serve(self, settings: ServeSettings) -> None:
+        """Serve the store to any client; :attr:`serving` says where. Raises as :meth:`LabClient.serve`."""
         if self.client is not None:
-            self.serving = await self.client.serve(port, namesrv_port)
+            self.serving = await self.client.serve(settings)
             self.changed.emit()
             self.served.emit()
 

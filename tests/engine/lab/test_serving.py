@@ -15,11 +15,14 @@ from engine.client.messages import Message
 from engine.client.producer import Producer
 from engine.errors import CannotRead, UsageError
 from engine.lab.presets import PRESETS
+from engine.lab.samples import ServeSettings
 from engine.lab.server import Lab
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
 from engine.remoting.recording import unpacked
 from engine.remoting.replaying import exchanges_of
+
+FREE = ServeSettings(0, 0)
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
-    served = lab.serve(0, 0)
+    served = lab.serve(FREE)
     assert lab.serving() is not None
     answers = asked(served.broker, a_send(b"one"), a_send(b"two"), Command(30, {"topic": "None", "queueId": "0"}))
     assert [answer.code for answer in answers][:2] == [0, 0]
@@ -49,7 +52,7 @@ def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
 
 
 def test_our_producer_is_a_client_with_its_group(lab: Lab) -> None:
-    served = lab.serve(0, 0)
+    served = lab.serve(FREE)
 
     async def sent() -> None:
         async with Producer("payers", served.namesrv) as producer:
@@ -65,7 +68,7 @@ def test_our_producer_is_a_client_with_its_group(lab: Lab) -> None:
 
 
 def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
-    served = lab.serve(0, 0)
+    served = lab.serve(FREE)
     asked(served.broker, a_send(b"before"))
     assert lab.requests(0) == (0, 0, b"")
     lab.record_requests(True)
@@ -82,7 +85,7 @@ def test_frames_are_kept_only_while_they_are_recorded(lab: Lab) -> None:
 
 
 def test_connections_are_cut_and_it_goes_on_accepting(lab: Lab) -> None:
-    served = lab.serve(0, 0)
+    served = lab.serve(FREE)
 
     async def cut() -> None:
         host, _, port = served.broker.rpartition(":")
@@ -99,15 +102,83 @@ def test_a_taken_port_and_a_second_serving_are_refused(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{port}"):
-            lab.serve(port, 0)
-    lab.serve(0, 0)
+            lab.serve(ServeSettings(port, 0))
+    lab.serve(FREE)
     with pytest.raises(UsageError, match="served already"):
-        lab.serve(0, 0)
+        lab.serve(FREE)
 
 
 def test_the_store_closes_cleanly_while_it_is_served(lab: Lab) -> None:
-    served = lab.serve(0, 0)
+    served = lab.serve(FREE)
     asked(served.broker, a_send(b"one"))
     lab.close()
     with pytest.raises(OSError, match="Connect call failed"):
         asked(served.broker, a_send(b"two"))
+
+
+def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
+    served = lab.serve(FREE)
+    asked(served.broker, a_send(b"one"), a_send(b"two"))
+    asked(served.broker, pull_of(lab, "Orders"))
+    state = lab.serving()
+    assert state is not None
+    last = {one.name: one.last for one in state.codes}
+    sent, pulled = last["SEND_MESSAGE_V2"], last["PULL_MESSAGE"]
+    assert sent is not None
+    assert pulled is not None
+    assert (sent.queue_offset, pulled.queue_offset, pulled.physical_offset) == (1, 0, 0)
+    assert lab._open.parts.files.find(sent.physical_offset) is not None
+    assert last["REGISTER_BROKER"] is None
+
+
+def pull_of(lab: Lab, topic: str) -> Command:
+    lab._open.wait_dispatched()
+    fields = {
+        "consumerGroup": "readers", "topic": topic, "queueId": "0", "queueOffset": "0", "maxMsgNums": "4",
+        "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0",
+    }  # fmt: skip
+    return Command(11, fields)
+
+
+def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path) -> None:
+    """As ``storescope serve --config`` has them: listenPort, haListenPort, and the VIP port two below."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        ha = free.getsockname()[1]
+    conf = tmp_path / "broker.conf"
+    conf.write_text(
+        f"brokerName=broker-lab\nlistenPort=0\nhaListenPort={ha}\nbrokerIP1=10.0.0.1\nnamesrvAddr=h:1\n"
+        "mappedFileSizeCommitLog=4096\nnoSuchKey=1\n"
+    )
+    state = lab.serve(ServeSettings(None, 0, config=conf))
+    assert (state.name, state.ha, state.slaves) == ("broker-lab", f"127.0.0.1:{ha}", 0)
+    port = int(state.broker.rpartition(":")[2])
+    assert state.vip in {f"127.0.0.1:{port - 2}", ""}
+    assert bool(state.vip) != bool(state.no_vip)
+    assert set(state.without_effect) == {"noSuchKey", "mappedFileSizeCommitLog", "brokerIP1", "namesrvAddr"}
+    assert state.broker.startswith("127.0.0.1:")
+    with socket.create_connection(("127.0.0.1", ha), 10):
+        pass
+    if state.vip:
+        assert asked(state.vip, a_send(b"one"))[0].code == 0
+    lab.stop_serving()
+    assert lab.serve(ServeSettings(0, 0, vip=False)).vip == ""
+
+
+def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
+    conf = tmp_path / "broker.conf"
+    for text, said in (
+        ("brokerRole=SLAVE\nbrokerId=1\n", "brokerRole=SLAVE: the lab's broker is a master"),
+        ("aclEnable=true\n", "aclEnable=true: the lab's broker asks for no accounts"),
+        ("listenPort=many\n", "listenPort"),
+    ):
+        conf.write_text(text)
+        with pytest.raises(UsageError, match=said):
+            lab.serve(ServeSettings(0, 0, config=conf))
+    with pytest.raises(CannotRead, match="No such file"):
+        lab.serve(ServeSettings(0, 0, config=tmp_path / "absent.conf"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ha = taken.getsockname()[1]
+        with pytest.raises(CannotRead, match=f"cannot listen on 127.0.0.1:{ha}"):
+            lab.serve(ServeSettings(0, 0, ha))
+    assert lab.serving() is None
+    lab.serve(FREE)
