@@ -21,6 +21,10 @@ VERSION_NAME = "V5_3_3"
 DAYS = ("YesterdayMorning", "TodayMorning")
 POOLS = tuple(f"{name}ThreadPoolQueue" for name in ("send", "pull", "litePull", "query", "ack"))
 """Where requests wait in RocketMQ; here none does."""
+HELD_PULLS = "heldPulls"
+"""The field by which a request 28 asks for what no broker of RocketMQ tells, and the figure that then stands beside the
+others: ``[[topic, queue id, consumer group, pulls that are held], …]``.
+"""
 _SHARES = {"99": 0.99, "999": 0.999}
 FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "listenPort", "namesrvAddr"})
 """Keys of a broker's own that hold for as long as it runs."""
@@ -54,7 +58,9 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
 
 
 def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """28: figures as texts. What is not counted here (the days before, rates) is 0."""
+    """28: figures as texts. What is not counted here (the days before, rates) is 0. Held pulls are told to those alone
+    that ask for them: to all others it answers as RocketMQ's broker does.
+    """
     store = broker.store
     at, counted, parts = store.positions(), store.counters(), store.parts
     put = counted["dispatch.units"]
@@ -77,6 +83,10 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
         **_levels(broker), **_timers(broker),
     }  # fmt: skip
+    if request.fields.get(HELD_PULLS) == "true":
+        held = broker.held.by_group().items()
+        rows = [[*queue, group, count] for queue, groups in held for group, count in groups.items()]
+        table[HELD_PULLS] = json.dumps(rows, separators=(",", ":"))
     return answer_to(request, body=write({"table": {name: str(value) for name, value in table.items()}}))
 
 

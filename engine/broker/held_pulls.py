@@ -49,6 +49,16 @@ class HeldPulls:
         """Those that wait at a queue."""
         return list(self._by_queue.get(queue, ()))
 
+    def by_group(self) -> dict[Queue, dict[str, int]]:
+        """How many of each consumer group wait at each queue."""
+        found: dict[Queue, dict[str, int]] = {}
+        for queue, waiting in self._by_queue.items():
+            groups = found.setdefault(queue, {})
+            for pull in waiting:
+                name = pull.request.fields.get("consumerGroup", "")
+                groups[name] = groups.get(name, 0) + 1
+        return found
+
     def hold(self, pull: HeldPull) -> None:
         """One more."""
         self._by_queue.setdefault(pull.queue, []).append(pull)

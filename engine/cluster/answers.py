@@ -50,6 +50,19 @@ def runtime(body: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in _members(_object(body).get("table"))}
 
 
+def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]] | None:
+    """Of :func:`runtime`: pulls that are held, by queue and group; None where the broker does not tell."""
+    rows = _read(figures.get("heldPulls"))
+    if not isinstance(rows, list):
+        return None
+    found: dict[Queue, dict[str, int]] = {}
+    for row in rows:
+        match row:
+            case [str(topic), int(queue_id), str(group), int(count)]:
+                found.setdefault(Queue(topic, broker, queue_id), {})[group] = count
+    return found
+
+
 def topic_names(body: bytes) -> list[str]:
     """GET_ALL_TOPIC_CONFIG (21): the topics that a broker declares."""
     return [one.name for one in topics(_object(body)).rows]

@@ -101,9 +101,11 @@ class ClusterReader:
         """One broker, asked anew; as it was before where it does not answer."""
         before = self._parts.get((broker.name, broker.broker_id), broker)
         try:
-            release = answers.runtime(await self._ask(broker.address, 28)).get("brokerVersionDesc", "")
+            figures = answers.runtime(await self._ask(broker.address, 28, heldPulls="true"))
+            release = figures.get("brokerVersionDesc", "")
+            held = answers.held(figures, broker.name)
             if not broker.is_master:
-                return replace(broker, at=self._now(), release=release)
+                return replace(broker, at=self._now(), release=release, held=held)
             names = answers.topic_names(await self._ask(broker.address, 21))
             offsets = answers.group_offsets(await self._ask(broker.address, 43), broker.name)
         except (_NoAnswer, answers.NotUnderstood) as error:
@@ -119,7 +121,7 @@ class ClusterReader:
         groups = await asyncio.gather(*(self._group(gate, broker, one) for one in names))
         return replace(
             broker, at=self._now(), release=release, queues=queues, offsets=offsets, producers=producers or {},
-            groups={one.name: one for one in groups if one is not None},
+            groups={one.name: one for one in groups if one is not None}, held=held,
         )  # fmt: skip
 
     async def _group(self, gate: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:
@@ -178,7 +180,7 @@ class ClusterReader:
         return bytes(answer.body)
 
     def _refuse(self, address: str, code: int, fields: Mapping[str, str], answer: int, words: str) -> None:
-        about = " ".join(value for name, value in fields.items() if name != "jstackEnable")
+        about = " ".join(value for name, value in fields.items() if name not in {"jstackEnable", "heldPulls"})
         self._refusals.append(Refusal(address, _NAMES.get(code, str(code)), about, answer, words))
 
     async def _connection(self, address: str) -> Connection:

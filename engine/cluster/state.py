@@ -91,6 +91,8 @@ class BrokerPart:
     groups: Mapping[str, Group] = field(default_factory=dict)
     """Those that consume now."""
     producers: Mapping[str, tuple[Client, ...]] = field(default_factory=dict)
+    held: Mapping[Queue, Mapping[str, int]] | None = None
+    """How many pulls of each group are held at a queue; None: it does not tell, as no broker of RocketMQ's own does."""
 
     @property
     def is_master(self) -> bool:
@@ -115,6 +117,18 @@ class ClusterState:
         """All queues, in Java's order."""
         found = {queue: ends for part in self.masters for queue, ends in part.queues.items()}
         return dict(sorted(found.items()))
+
+    def held_at(self, queue: Queue, group: str = "") -> int | None:
+        """Pulls that are held at a queue, those of one group where it is named; None: its broker does not tell."""
+        part = self._master_of.get(queue.broker)
+        if part is None or part.held is None:
+            return None
+        groups = part.held.get(queue, {})
+        return groups.get(group, 0) if group else sum(groups.values())
+
+    @cached_property
+    def _master_of(self) -> dict[str, BrokerPart]:
+        return {part.name: part for part in self.masters}
 
     @cached_property
     def groups(self) -> dict[str, Group]:

@@ -47,7 +47,7 @@ from engine.store.recovery import planning as recovery
 from engine.store.recovery.plan import RecoveryPlan
 
 if TYPE_CHECKING:
-    from engine.lab.serving import LabServing, ServingState
+    from engine.lab.serving import LabServing, ServedBroker, ServingState
 
 BEHIND: Final = 5
 """How far a lab stands back (nice) where the window that shows it wants the processor too."""
@@ -233,6 +233,28 @@ class Lab:
         """End every connection of a client."""
         if self._serving is not None:
             self._serving.cut()
+
+    def add_broker(self, name: str, folder: Path) -> ServedBroker:
+        """One more broker at the same name server; see :meth:`LabServing.add_broker`."""
+        return self._served.add_broker(name, folder)
+
+    def end_broker(self, name: str) -> None:
+        """End one that was added."""
+        self._served.end_broker(name)
+
+    def set_queues(self, name: str, topic: str, queues: int) -> int:
+        """Have a topic so many queues at a broker; how many it had."""
+        return self._served.set_queues(name, topic, queues)
+
+    def cut_client(self, client_id: str, name: str) -> int:
+        """End the connections of one client, to one broker or with "" to all; how many."""
+        return self._served.cut_client(client_id, name)
+
+    @property
+    def _served(self) -> LabServing:
+        if self._serving is None:
+            raise UsageError("nothing is served")
+        return self._serving
 
     def record_requests(self, on: bool) -> None:
         """Keep the frames that come from now on, or none any more."""

@@ -1,5 +1,5 @@
-"""The lab's store served: a name server and a broker over it, on the loopback, by a thread of their own; and an HA port
-where slaves follow its log.
+"""The lab's store served: a name server and a broker over it, on the loopback, by a thread of their own; an HA port
+where slaves follow its log; more brokers of the lab, each over a store of its own, register at the same name server.
 
 Any client speaks to it as to a broker. What is asked is counted by code; frames are kept whole only while somebody
 records them (:class:`engine.remoting.tap.Ring`).
@@ -10,14 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+import re
 import socket
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_open
+from engine.broker.topics import plain_topic, wrong_name
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.lab.samples import ServeSettings
@@ -38,6 +44,12 @@ PIECE = 1 << 20
 LAST_PORT = 65_535
 LATENCIES = 512
 """Answers of each code whose times are kept."""
+BEGINNING = 60.0
+"""Seconds that a further broker may take to open its store."""
+MOST_QUEUES = 1024
+"""Queues of a topic at one broker."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+T = TypeVar("T")
 _FINE = frozenset({0, 19, 22})
 
 
@@ -78,6 +90,18 @@ class ServedClient:
     producers: tuple[str, ...] = ()
     consumers: tuple[str, ...] = ()
     held: int = 0
+    broker: str = ""
+    """The name of the broker that it is connected to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedBroker:
+    """One of the lab's brokers, and the folder of its store; ``first`` is that over the lab's own store."""
+
+    name: str
+    address: str
+    folder: Path
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +128,16 @@ class ServingState:
     no_vip: str = ""
     config: str = ""
     without_effect: tuple[str, ...] = ()
+    brokers: tuple[ServedBroker, ...] = ()
+
+
+@dataclass(slots=True)
+class _Further:
+    """A further broker; ``ends`` closes it and its store."""
+
+    server: ListeningBroker
+    folder: Path
+    ends: contextlib.AsyncExitStack
 
 
 @dataclass(slots=True)
@@ -116,8 +150,9 @@ class _Code:
 
 
 class LabServing:
-    """One name server and one broker over an open store, until :meth:`stop`. Raises ``CannotRead`` where a port is
-    taken or the configuration cannot be read, and :class:`UsageError` where it says what cannot be met.
+    """One name server and one broker over an open store, and those that are added, until :meth:`stop`. Raises
+    ``CannotRead`` where a port is taken or the configuration cannot be read, and :class:`UsageError` where it says what
+    cannot be met.
     """
 
     def __init__(self, store: MessageStore, settings: ServeSettings | None = None) -> None:
@@ -129,6 +164,7 @@ class LabServing:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Event | None = None
         self._server: ListeningBroker | None = None
+        self._further: dict[str, _Further] = {}
         self._exchanges = Exchanges()
         self._codes: dict[int, _Code] = {}
         self._ring: Ring | None = None
@@ -180,8 +216,13 @@ class LabServing:
                 config=str(self._settings.config or ""), without_effect=self._without_effect,
             )  # fmt: skip
             told.put(None)
-            await self._ended.wait()
-            self._server = None
+            try:
+                await self._ended.wait()
+            finally:
+                self._server = None
+                for one in self._further.values():
+                    await one.ends.aclose()
+                self._further.clear()
 
     def _ha_of(self, bound: socket.socket) -> int:
         """As ``storescope serve`` has it: the configured one, else the broker's own and one; beside a free port a free
@@ -227,15 +268,44 @@ class LabServing:
 
     def state(self) -> ServingState:
         """How it stands now. Raises :class:`UsageError` where it has ended."""
+        return self._do(self._told)
+
+    def _do(self, work: Callable[..., Coroutine[Any, Any, T]], *args: object, patience: float = PATIENCE) -> T:
+        """Have the serving thread do ``work``. Raises what that raises, and :class:`UsageError` once it has ended."""
         loop = self._loop
         if loop is None or self._server is None:
             raise UsageError("nothing is served")
-        return asyncio.run_coroutine_threadsafe(self._told(), loop).result(PATIENCE)
+        return asyncio.run_coroutine_threadsafe(work(*args), loop).result(patience)
+
+    def _brokers(self) -> dict[str, ListeningBroker]:
+        """All of them, by name; the first is that of the lab's own store."""
+        first = {self._first.name: self._server} if self._server is not None else {}
+        return {**first, **{name: one.server for name, one in self._further.items()}}
 
     async def _told(self) -> ServingState:
-        server = self._server
-        if server is None:
-            return self._first
+        brokers = self._brokers()
+        clients: dict[tuple[str, str], ServedClient] = {}
+        for name, server in brokers.items():
+            clients |= self._clients(name, server)
+        return replace(
+            self._first, at=time.monotonic(), connections=sum(one.connections for one in brokers.values()),
+            held=sum(len(one.broker.held) for one in brokers.values()), slaves=self._slaves(),
+            codes=tuple(_counted(code, one) for code, one in self._codes.items()), clients=tuple(clients.values()),
+            brokers=tuple(self._served(name, one) for name, one in brokers.items()),
+        )  # fmt: skip
+
+    def _slaves(self) -> int:
+        """How many follow the log of the lab's own store."""
+        return len(self._server.broker.followers()) if self._server is not None else 0
+
+    def _served(self, name: str, server: ListeningBroker) -> ServedBroker:
+        further = self._further.get(name)
+        folder = self._store.paths.root if further is None else further.folder
+        return ServedBroker(name, server.address, folder, further is None)
+
+    @staticmethod
+    def _clients(at: str, server: ListeningBroker) -> dict[tuple[str, str], ServedClient]:
+        """Who is connected to one of the brokers."""
         broker = server.broker
         held: dict[str, int] = {}
         for pull in broker.held:
@@ -248,18 +318,107 @@ class LabServing:
                 key = member.client_id, connection.peer
                 found = clients.get(key) or ServedClient(
                     member.client_id, connection.peer, member.language, release_of(member.version),
-                    held=held.get(connection.peer, 0),
+                    held=held.get(connection.peer, 0), broker=at,
                 )  # fmt: skip
                 clients[key] = (
                     replace(found, producers=(*found.producers, name))
                     if sends
                     else replace(found, consumers=(*found.consumers, name))
                 )
-        return replace(
-            self._first, at=time.monotonic(), connections=server.connections, held=len(broker.held),
-            slaves=len(broker.followers()),
-            codes=tuple(_counted(code, one) for code, one in self._codes.items()), clients=tuple(clients.values()),
+        return clients
+
+    # ---- what is done to it
+
+    def add_broker(self, name: str, folder: Path) -> ServedBroker:
+        """One more broker, over the store in ``folder`` (made where there is none, with the settings of the lab's own),
+        at a free port and the same name server. Raises :class:`UsageError` where there is one of that name, or it is no
+        name, and what :class:`MessageStore` raises.
+        """
+        return self._do(self._add_broker, name, Path(folder), patience=BEGINNING)
+
+    async def _add_broker(self, name: str, folder: Path) -> ServedBroker:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name of a broker: letters, digits, - and _, at most 64")
+        if name in self._brokers():
+            raise UsageError(f"there is a broker {name} already")
+        store = self._store
+        paths: dict[str, Any] = {one.name: "" for one in fields(store.config) if "store_path" in one.name}
+        config = replace(store.config, broker_role="ASYNC_MASTER", **paths)
+
+        def opened(shown: str) -> MessageStore:
+            return MessageStore(folder, config, like=store.like, store_host=shown)
+
+        ends = contextlib.AsyncExitStack()
+        serving = serving_open(
+            opened, BrokerConfig(broker_name=name), name_servers=[self._first.namesrv], port=0,
+            tap=FrameTap("broker", self._seen),
         )  # fmt: skip
+        server = await ends.enter_async_context(serving)
+        self._further[name] = _Further(server, folder, ends)
+        return self._served(name, server)
+
+    def end_broker(self, name: str) -> None:
+        """End a broker that was added: it leaves the name server, its store is closed and stays. Raises
+        :class:`UsageError` where there is none of that name, or it is that of the lab's own store.
+        """
+        self._do(self._end_broker, name, patience=BEGINNING)
+
+    async def _end_broker(self, name: str) -> None:
+        further = self._further.pop(name, None)
+        if further is None:
+            raise UsageError(f"{name} is no broker that was added here")
+        await further.ends.aclose()
+
+    def set_queues(self, name: str, topic: str, queues: int) -> int:
+        """Have a topic ``queues`` queues at a broker, declared there where it is not; 0 takes a topic away. How many it
+        had before.
+
+        Raises :class:`UsageError` where queues would go that hold messages, and for what is no topic or no number.
+        """
+        return self._do(self._set_queues, name, topic, queues)
+
+    async def _set_queues(self, name: str, topic: str, queues: int) -> int:
+        server = self._brokers().get(name)
+        if server is None:
+            raise UsageError(f"the lab has no broker {name}")
+        wrong = wrong_name(topic)
+        broker = server.broker
+        if wrong is not None or topic in broker.topics.own_names():
+            raise UsageError(wrong or f"{topic} is a topic of the broker's own")
+        if not 0 <= queues <= MOST_QUEUES:
+            raise UsageError(f"expected 0 to {MOST_QUEUES:,} queues, found {queues:,}")
+        known = broker.topics.get(topic)
+        before = known.write_queue_nums if known is not None else 0
+        kept = [one for one in range(queues, before) if broker.store.max_offset_in_queue(topic, one) > 0]
+        if kept:
+            raise UsageError(f"queue {kept[0]} of {topic} at {name} holds messages: it stays")
+        if known is not None and not queues:
+            broker.store.delete_topics([topic])
+            broker.topics.changed([])
+        elif queues:
+            declared = known or plain_topic(topic, queues)
+            broker.topics.declare(replace(declared, read_queue_nums=queues, write_queue_nums=queues))
+        return before
+
+    def cut_client(self, client_id: str, name: str = "") -> int:
+        """End the connections of a client, to one broker or to all; how many. It comes again by itself."""
+        return self._do(self._cut_client, client_id, name)
+
+    async def _cut_client(self, client_id: str, name: str) -> int:
+        found = {
+            connection
+            for at, server in self._brokers().items()
+            if name in ("", at)
+            for members in (
+                *server.broker.clients.producers.values(),
+                *(group.members for group in server.broker.clients.consumers.values()),
+            )
+            for connection, member in members.items()
+            if member.client_id == client_id
+        }
+        for connection in found:
+            connection.close()
+        return len(found)
 
     def record(self, on: bool) -> None:
         """Keep the frames that come from now on, or none any more."""
@@ -281,16 +440,17 @@ class LabServing:
 
     def cut(self) -> None:
         """End every connection; clients come again by themselves."""
-        server, loop = self._server, self._loop
-        if server is not None and loop is not None:
-            loop.call_soon_threadsafe(server.cut)
+        loop = self._loop
+        if loop is not None:
+            for server in self._brokers().values():
+                loop.call_soon_threadsafe(server.cut)
 
     def stop(self) -> None:
         """Accept no more, and end; the store stays open. A second call does nothing."""
         loop, ended = self._loop, self._ended
         if loop is not None and ended is not None and self._thread.is_alive():
             loop.call_soon_threadsafe(ended.set)
-            self._thread.join(PATIENCE)
+            self._thread.join(PATIENCE + BEGINNING * bool(self._further))
 
 
 def _counted(code: int, one: _Code) -> CodeCount:

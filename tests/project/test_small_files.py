@@ -28,7 +28,6 @@ REASONS = {
     "engine.cli.commands.groups": _COMMAND,
     "engine.cli.commands.queue": _COMMAND,
     "engine.codec.bloom": "a format: the bits of groups that ext units and `consumerFilter.json` carry",
-    "viewer.cluster.links": "where a queue or a group of a cluster leads in the open store: without Qt, tested alone",
     "viewer.space.work": "what the worker process does for the view: it imports no Qt",
 }
 """Module → why it stands alone."""

@@ -23,8 +23,9 @@ OWNS = {C1: (A[0], A[1]), C2: (A[2], A[3]), C3: tuple(B)}
 
 
 def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, **more: object) -> ClusterState:
-    """Two brokers, a slave, two topics, three groups: 100 messages a second into each queue; C3 stands still, the other
-    members of its group are one behind. ``owns``: who of "billing" has what, "left" clients are simply not in it.
+    """Two brokers (ours, with a slave, and a real one), two topics, three groups: 100 messages a second into each
+    queue; C3 stands still, the other members of its group are one behind. ``owns``: who of "billing" has what, "left"
+    clients are simply not in it.
     """
     owns = OWNS if owns is None else owns
     at = BEGUN + seconds * 1000
@@ -42,7 +43,9 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
         offsets = {"billing": {queue: n for queue, n in read.items() if queue.broker == name}}
         if name == "broker-a":
             offsets["ledger"] = dict.fromkeys(S, 5000 + 50 * seconds)
-        made = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", at, "V5_3_3")
+        waits = {queue: {"billing": 1} for queue in A} if not broker_id else {}
+        held = waits if name == "broker-a" else None
+        made = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", at, "V5_3_3", held=held)
         if broker_id:
             return made
         return replace(made, queues=mine, offsets=offsets, groups={one.name: one for one in (billing, ledger, audit)},

@@ -147,6 +147,8 @@ class ClusterModel:
         self.text, self.only = "", ""
         self.allowed: set[str] = set()
         """Clusters of which somebody said that he may write to them."""
+        self.of_lab = False
+        """The lab of this window serves it."""
         self._forget()
 
     def _forget(self) -> None:

@@ -29,6 +29,7 @@ class LineRow:
     went: int | None
     chosen: Chosen
     address: str
+    held: int | None = None
     place: object = None
     entry: object = None
 
@@ -65,7 +66,7 @@ def line_rows(model: ClusterModel, link_of: Callable[[Chosen], object | None]) -
         found.append(LineRow(
             row.group, row.queue.topic, row.queue.broker, row.queue.queue_id, row.next_offset, row.ends.max_offset,
             row.behind, owner_words(model, row) if row.group else "", row.trouble, _whole(row.came), _whole(row.went),
-            chosen, model.address, link_of(chosen),
+            chosen, model.address, row.held, link_of(chosen),
             link_of(Chosen("group", row.group)) if row.group else None,
         ))  # fmt: skip
     return found
@@ -112,6 +113,7 @@ LINES = RecordKind(
         number_column("maxOffset", words("Max offset"), 120, filterable=False),
         _figure("behind", words("Behind"), 100, lambda row: row.behind,
                 tone=lambda row: "warn" if row.trouble == "warn" else ""),
+        _figure("held", words("Held pulls"), 84, lambda row: row.held),
         text_column("owner", words("Owner"), 170, tone=lambda row: "error" if row.trouble == "error" else "",
                     filterable=False),
         _figure("came", words("In /s"), 80, lambda row: row.came),

@@ -40,15 +40,15 @@ from viewer.cluster.plan import (
     lines_plan,
 )
 from viewer.cluster.rows import LAST, LATE, BrokerRow, ClientRow, GroupRow, ProducerRow, QueueRow
-from viewer.cluster.words import UNTOLD, count, how_it_consumes, owner_words, rate, release, software
+from viewer.cluster.words import UNTOLD, count, how_it_consumes, owner_words, rate, release, software, whose
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.formats import clock
 from viewer.look.theme import C, scale, theme
 from viewer.widgets.paint import mark
 
-LINE_AT, FIGURES = 48, 276
+LINE_AT, FIGURES = 48, 304
 """Px at the left of a queue's Line, and for what stands at its right."""
-IN, NEXT, BEHIND = (222, 44), (118, 100), (46, 68)
+IN, NEXT, BEHIND, HELD = (250, 44), (146, 100), (76, 66), (44, 30)
 """Of the figures: px from their right edge to that of the brokers, and their width."""
 
 
@@ -219,7 +219,7 @@ class LinesCanvas(ThingCanvas):
         at = MIDDLE + 46 + p.fontMetrics().horizontalAdvance(name)
         p.setFont(words_font())
         p.setPen(C("text2"))
-        what = tr("no master") if part is None else f"{tr('master')} · {release(part) or UNTOLD}"
+        what = tr("no master") if part is None else f"{tr('master')} · {whose(part)}"
         p.drawText(QRectF(at, y, 180, BROKER_HIGH), LEFT, what)
         p.setFont(figures_font())
         p.setPen(C("warn" if part is not None and part.words else "text3"))
@@ -250,6 +250,9 @@ class LinesCanvas(ThingCanvas):
             (IN, tr("In /s")), (NEXT, tr("Next offset") if group else tr("Max offset")), (BEHIND, tr("Behind")),
         ):  # fmt: skip
             p.drawText(QRectF(right - at - wide, y, wide, TOPIC_HIGH), RIGHT, words)
+        if any(row.held is not None for row in queues):
+            at, wide = HELD
+            p.drawText(QRectF(right - at - wide, y, wide, TOPIC_HIGH), RIGHT, tr("Held"))
 
     def _queue(self, p: QPainter, row: QueueRow, y: float) -> None:
         plan, model, chosen = self.plan, self.model, self.model.chosen
@@ -275,11 +278,12 @@ class LinesCanvas(ThingCanvas):
         p.setFont(figures_font(12, 600 if late else 400))
         if row.group:
             self._figure(p, BEHIND, y, count(row.behind))
+        self._held(p, row, y)
         at = QRectF(right - 38, y - 8, 28, 16)
         if len(row.owners) > 1:
             for number, one in enumerate(row.owners[:2]):
                 draw_badge(p, at.adjusted(number * 10 - 10, 0, number * 10 - 10, 0), model.badge(one))
-            mark(p, "warn", QPointF(right - 56, y), 4.2)
+            mark(p, "warn", QPointF(right - 34, y - 13), 3.6)
         elif badge is not None:
             draw_badge(p, at, badge)
         elif row.orphan:
@@ -291,6 +295,17 @@ class LinesCanvas(ThingCanvas):
             p.setFont(words_font(11, 600))
             p.setPen(C("error"))
             p.drawText(QRectF(right - 146, y + 6, 100, 14), RIGHT, owner_words(model, row))
+
+    def _held(self, p: QPainter, row: QueueRow, y: float) -> None:
+        """The mark of a pull that waits, with how many where it is not one."""
+        if not row.held:
+            return
+        right = MIDDLE + self.plan.middle - HELD[0]
+        if row.held > 1:
+            p.setFont(figures_font(11))
+            p.setPen(C("text2"))
+            p.drawText(QRectF(right - 40, y - 10, 26, 20), RIGHT, f"{row.held:,}")
+        mark(p, "held", QPointF(right - 6, y), 4.8)
 
     def _figure(self, p: QPainter, where: tuple[int, int], y: float, words: str) -> None:
         at, wide = where
@@ -409,6 +424,8 @@ class LinesCanvas(ThingCanvas):
         x = self._word(p, x + 30, y, tr("broadcast"))
         p.fillRect(QRectF(x, y + 5, 22, 10), C("warn", 0.85))
         x = self._word(p, x + 30, y, tr("not consumed yet"))
+        mark(p, "held", QPointF(x + 6, y + 10), 4.8)
+        x = self._word(p, x + 20, y, tr("pull held by the broker"))
         self._word(p, x, y, tr("left: connected; what it sends to is not told"))
 
     @staticmethod

@@ -1,9 +1,10 @@
-"""Where things of a cluster lead to in the open store: queues, offsets, groups. No widget."""
+"""Where things of a cluster lead to: queues, offsets, groups in the open store, and what was asked. No widget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.query.lexer import quote
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.look.assets import tr
 from viewer.runtime import places
@@ -49,7 +50,33 @@ def why_not(session: StoreSession | None, chosen: Chosen) -> str:
 
 def ways(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> list[tuple[str, object]]:
     """Words and places to go on to from a thing; a sentence without a place where there is none."""
-    if chosen.kind in {"", "names", "broker", "producer"}:
+    if chosen.kind in {"", "names", "broker"}:
+        return []
+    return [*_in_store(session, model, chosen), _requests(model, chosen)]
+
+
+def _requests(model: ClusterModel, chosen: Chosen) -> tuple[str, object]:
+    """The requests of a thing, where the lab that serves the cluster records them."""
+    if not model.of_lab:
+        return tr("Its requests: only of a cluster that the lab of this window serves."), None
+    return tr("In Requests"), Place("requests", name=places.REQUESTS_LIVE, part=term_of(model, chosen))
+
+
+def term_of(model: ClusterModel, chosen: Chosen) -> str:
+    """The filter of requests that have to do with a thing."""
+    if chosen.queue is not None:
+        return f"topic = {quote(chosen.queue.topic)} and queueId = {chosen.queue.queue_id}"
+    if chosen.kind == "topic":
+        return f"topic = {quote(chosen.name)}"
+    if chosen.kind == "group":
+        return f"group = {quote(chosen.name)}"
+    reader, sender = model.find_client(chosen.group, chosen.name), model.find_producer(chosen.name)
+    row = reader or sender
+    return f"peer = {quote(row.client.address)}" if row is not None else ""
+
+
+def _in_store(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> list[tuple[str, object]]:
+    if chosen.kind == "producer":
         return []
     place = link_of(session, model, chosen)
     if place is None:

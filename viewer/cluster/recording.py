@@ -2,8 +2,9 @@
 
 ``{"type": "clusterRecording", "version": 1, "address": …}`` first; then ``{"at": ms, "names": {address: words},
 "brokers": [[name, cluster, id, address, at, release, words]], "queues": [[topic, broker, id, min, max, stored]],
-"offsets": {group: [[topic, broker, id, next]]}, "groups": {…}, "producers": {…}, "refusals": […]}``; what stands under
-brokers, groups, producers and refusals only where it changed. Times are ms since 1970. No Qt.
+"offsets": {group: [[topic, broker, id, next]]}, "groups": {…}, "producers": {…}, "held": [null or [[topic, broker, id,
+group, pulls]]] of each broker, "refusals": […]}``; what stands under brokers, groups, producers, held and refusals only
+where it changed (an older recording has no ``held``). Times are ms since 1970. No Qt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue,
 from engine.errors import StoreError
 
 VERSION = 1
-PARTS = ("brokers", "groups", "producers", "refusals")
+PARTS = ("brokers", "groups", "producers", "held", "refusals")
 """What a line has only where it is not as in the line before."""
 
 
@@ -47,6 +48,9 @@ def state_record(state: ClusterState) -> dict[str, Any]:
         "groups": {part.name: [_group(one) for one in part.groups.values()] for part in masters},
         "producers": {part.name: {name: [_client(one) for one in clients] for name, clients in part.producers.items()}
                       for part in masters},
+        "held": [None if part.held is None else
+                 [[*queue, name, n] for queue, groups in part.held.items() for name, n in groups.items()]
+                 for part in state.brokers],
         "refusals": [[one.address, one.request, one.about, one.code, one.words] for one in state.refusals],
     }  # fmt: skip
 
@@ -68,9 +72,11 @@ def state_of(record: Mapping[str, Any]) -> ClusterState:
         queue = Queue(str(topic), str(broker), int(queue_id))
         ends.setdefault(queue.broker, {})[queue] = QueueEnds(int(low), int(high), int(stored))
     parts = []
-    for row, at in zip(record["brokers"], record["read"], strict=True):
+    held = record.get("held") or [None] * len(record["brokers"])
+    for row, at, waiting in zip(record["brokers"], record["read"], held, strict=True):
         name, cluster, broker_id, address, release, words = row
-        made = BrokerPart(str(name), str(cluster), int(broker_id), str(address), int(at), str(release), str(words))
+        made = BrokerPart(str(name), str(cluster), int(broker_id), str(address), int(at), str(release), str(words),
+                          held=_held(waiting))  # fmt: skip
         parts.append(made if made.broker_id else _master(made, ends.get(made.name, {}), record))
     refusals = tuple(Refusal(str(a), str(r), str(about), int(c), str(w)) for a, r, about, c, w in record["refusals"])
     return ClusterState(int(record["at"]), {str(a): str(w) for a, w in record["names"].items()}, tuple(parts), refusals)
@@ -88,7 +94,16 @@ def _master(part: BrokerPart, ends: Mapping[Queue, QueueEnds], record: Mapping[s
                                   {str(t): str(s) for t, s in subscriptions.items()}, held)  # fmt: skip
     producers = {str(name): _clients(rows) for name, rows in record["producers"].get(part.name, {}).items()}
     return BrokerPart(part.name, part.cluster, part.broker_id, part.address, part.at, part.release, part.words, ends,
-                      offsets, groups, producers)  # fmt: skip
+                      offsets, groups, producers, part.held)  # fmt: skip
+
+
+def _held(rows: Iterable[Any] | None) -> dict[Queue, dict[str, int]] | None:
+    if rows is None:
+        return None
+    found: dict[Queue, dict[str, int]] = {}
+    for topic, broker, queue_id, name, count in rows:
+        found.setdefault(Queue(str(topic), str(broker), int(queue_id)), {})[str(name)] = int(count)
+    return found
 
 
 def _clients(rows: Iterable[Any]) -> tuple[Client, ...]:

@@ -60,6 +60,8 @@ class QueueRow:
     """Where the other groups read next."""
     worst: int | None = None
     """Messages that the slowest of all its groups is behind."""
+    held: int | None = None
+    """Pulls of its group that its broker holds until something comes; None: the broker does not tell."""
 
     @property
     def trouble(self) -> str:
@@ -229,7 +231,7 @@ class Index:
     def _row(self, queue: Queue, groups: tuple[str, ...]) -> QueueRow:
         ends, came = self.state.queues[queue], self.figures.came.get(queue)
         if not groups:
-            return QueueRow(queue, ends, came=came)
+            return QueueRow(queue, ends, came=came, held=self.state.held_at(queue))
         name, end = groups[0], ends.max_offset
         group, at = self.state.groups[name], self.offsets[name].get(queue)
         others: tuple[int, ...] = ()
@@ -244,6 +246,7 @@ class Index:
             queue, ends, name, at, None if at is None else max(end - at, 0), owners,
             shared and not owners and bool(group.clients) and group.asked_all, came,
             self.figures.went.get(name, {}).get(queue), others, None if lowest is None else max(end - lowest, 0),
+            self.state.held_at(queue, name),
         )  # fmt: skip
 
 

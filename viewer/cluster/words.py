@@ -40,6 +40,21 @@ def release(part: BrokerPart) -> str:
     return part.release.removeprefix("V").replace("_", ".")
 
 
+def whose(part: BrokerPart) -> str:
+    """``ours, 5.3.3`` or ``real, 5.3.3``: a broker of this program tells its held pulls, RocketMQ's own tells none."""
+    if not part.at:
+        return UNTOLD
+    said = release(part) or UNTOLD
+    return tr("ours, {release}", release=said) if part.held is not None else tr("real, {release}", release=said)
+
+
+def held_words(row: QueueRow) -> str:
+    """How many pulls wait at a queue, or that its broker cannot be asked."""
+    if row.held is None:
+        return tr("held pulls: nobody can ask a broker of RocketMQ's own")
+    return tr("{n:,} pulls held", n=row.held)
+
+
 def how_it_consumes(group: GroupRow) -> str:
     """``cluster · push``."""
     told = group.group
@@ -89,6 +104,9 @@ def standing_words(model: ClusterModel) -> str:
     if late:
         worst = max(late, key=lambda group: group.behind or 0)
         words.append(tr("{group} is {n:,} behind", group=worst.name, n=worst.behind))
+    held = [row.held for topic in picture.topics for row in topic.queues if row.held]
+    if held:
+        words.append(tr("{n:,} pulls held", n=sum(held)))
     if model.standing == "live":
         words.append(tr("{n:,} requests in the last look", n=model.in_last))
     else:
@@ -127,7 +145,7 @@ def queue_words(model: ClusterModel, row: QueueRow) -> str:
             tr("{group} reads next {offset}", group=row.group, offset=count(row.next_offset)),
             tr("{n} behind", n=count(row.behind)), owner_words(model, row),
         ]  # fmt: skip
-    return " · ".join([*parts, tr("in {rate}", rate=rate(row.came))])
+    return " · ".join([*parts, tr("in {rate}", rate=rate(row.came)), held_words(row)])
 
 
 def client_words(row: ClientRow) -> str:
@@ -230,7 +248,7 @@ def _broker(model: ClusterModel, name: str) -> Iterator[Told]:
         if part is None:
             continue
         kind = tr("master") if part.is_master else tr("slave {n}", n=part.broker_id)
-        yield Told(kind, part.address, release(part), "warn" if part.words else "text")
+        yield Told(kind, part.address, whose(part), "warn" if part.words else "text")
         if part.words:
             yield Told("", tr("As of {time}", time=clock(part.at)), part.words, "warn")
     yield Told(tr("Cluster"), row.master.cluster if row.master is not None else UNTOLD)
@@ -282,6 +300,10 @@ def _queue(model: ClusterModel, queue: Queue | None) -> Iterator[Told]:
         yield Told(tr("Group"), group.name, how_it_consumes(group), goes=Chosen("group", group.name))
         yield Told(tr("Next offset"), count(mine.next_offset), tr("{n} behind", n=count(mine.behind)),
                    "warn" if (mine.behind or 0) >= 1000 else "text")  # fmt: skip
+        if mine.held is not None:
+            yield Told(tr("Held pulls"), number(mine.held), tr("wait at the broker for a message"))
+        else:
+            yield Told(tr("Held pulls"), UNTOLD, tr("nobody can ask a broker of RocketMQ's own"), "text3")
         yield Told(tr("Owner"), owner_words(model, mine), "", "error" if mine.orphan else "text",
                    Chosen("client", mine.owners[0], group.name) if mine.owners else None)  # fmt: skip
 

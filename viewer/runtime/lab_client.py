@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
     from engine.lab.server import Opened
-    from engine.lab.serving import ServingState
+    from engine.lab.serving import ServedBroker, ServingState
     from engine.rules.unit_check import Release
 
 CLOSE_SECONDS = 60.0
@@ -235,6 +235,25 @@ class LabClient:
     async def cut_connections(self) -> None:
         """End every connection of a client; clients come again by themselves."""
         await self._ask("cut_connections")
+
+    async def add_broker(self, name: str, folder: Path) -> ServedBroker:
+        """One more broker at the same name server, over the store in ``folder``; raises what opening that raises."""
+        answer: ServedBroker = await self._ask("add_broker", name, folder)
+        return answer
+
+    async def end_broker(self, name: str) -> None:
+        """End one that was added; its store stays."""
+        await self._ask("end_broker", name)
+
+    async def set_queues(self, name: str, topic: str, queues: int) -> int:
+        """Have a topic so many queues at a broker; how many it had. Raises where some would go that hold messages."""
+        answer: int = await self._ask("set_queues", name, topic, queues)
+        return answer
+
+    async def cut_client(self, client_id: str, name: str) -> int:
+        """End the connections of one client, to one broker or with "" to all; how many."""
+        answer: int = await self._ask("cut_client", client_id, name)
+        return answer
 
     async def record_requests(self, on: bool) -> None:
         """Keep the frames that come from now on, or none any more."""

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 
 from viewer.look.theme import C, mono, px, ui
 
-MARK_ROLE = {"chat": "text3", "out": "text3", "unread": "text2", "loop": "error", "stale": "warn"}
+MARK_ROLE = {"chat": "text3", "out": "text3", "held": "text2", "unread": "text2", "loop": "error", "stale": "warn"}
 OWN_MARKS = {
     "mark": "accent", "clock": "posTime", "rule.blue": "note", "rule.green": "ok", "rule.amber": "warn",
     "rule.red": "error", "rule.yellow": "warn", "rule.grey": "text3",
@@ -27,8 +27,8 @@ CHIP_INK = {"unread": "pane", "out": "text2", "chat": "text2", "loop": "error", 
 
 
 def mark(p: QPainter, kind: str, c: QPointF, r: float = 4.5, role: str = "") -> None:
-    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉ · unread ⊘, around ``c``; in the
-    colour ``role`` where one is given.
+    """error ◆ · warn, stale ▲ · note ● · chat ○ · ok ✓ · out – · loop ↻ · live ◉ · unread ⊘ · held (a ring, two bars),
+    around ``c``; in the colour ``role`` where one is given.
     """
     p.save()
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -96,6 +96,11 @@ def _stroke_mark(p: QPainter, kind: str, c: QPointF, r: float, color: QColor) ->
     elif kind == "loop":
         p.drawArc(QRectF(c.x() - r, c.y() - r, 2 * r, 2 * r), 30 * 16, 290 * 16)
         p.drawPolyline([c + QPointF(r - 3.2, -r + 1.4), c + QPointF(r - 0.4, -r + 2.2), c + QPointF(r, -r - 1)])
+    elif kind == "held":
+        p.setPen(QPen(color, 1.2))
+        p.drawEllipse(c, r, r)
+        for x in (-1.3, 1.3):
+            p.drawLine(c + QPointF(x, -r / 2.4), c + QPointF(x, r / 2.4))
     elif kind == "live":
         p.drawEllipse(c, r, r)
         p.setBrush(color)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -31,6 +32,26 @@ def test_figures_follow_the_store(tmp_path: Path) -> None:
             assert table["commitLogMaxOffset"] == str(store.positions().wrote)
             assert (table["putMessageTimesTotal"], table["dispatchBehindBytes"]) == ("2", "0")
             assert table["scheduleMessageOffset_18"] == "0,1"
+
+    run(told)
+
+
+def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            pull = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0, "queueOffset": 1, "maxMsgNums": 32,
+                    "sysFlag": 6, "commitOffset": 0, "suspendTimeoutMillis": 15_000, "subscription": "*",
+                    "subVersion": 0}  # fmt: skip
+            waiting = asyncio.ensure_future(client.ask(11, **pull))
+            broker = client.server.broker
+            while not len(broker.held):
+                await asyncio.sleep(0.01)
+            table = json.loads(bytes((await client.ask(28, heldPulls="true")).body))["table"]
+            assert json.loads(table["heldPulls"]) == [["Orders", 0, "readers", 1]]
+            assert "heldPulls" not in json.loads(bytes((await client.ask(28)).body))["table"], "as RocketMQ's answers"
+            await client.send("Orders", b"two")
+            assert (await waiting).code == 0
 
     run(told)
 

@@ -31,3 +31,13 @@ def test_nothing_waits_for_a_connection_that_has_ended():
     held.forget("a")
     held.forget("a")
     assert list(held) == [other]
+
+
+def test_who_waits_is_counted_by_group():
+    held = HeldPulls()
+    for number, group in enumerate(("readers", "readers", "audit")):
+        one = pull(number)
+        one.request.fields["consumerGroup"] = group
+        held.hold(one)
+    held.hold(pull("x", ("T", 1)))
+    assert held.by_group() == {("T", 0): {"readers": 2, "audit": 1}, ("T", 1): {"": 1}}

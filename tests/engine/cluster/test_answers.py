@@ -52,6 +52,15 @@ def test_a_group_and_who_sends():
     assert answers.producers(PRODUCERS) == {"shop": (Client("p@1", "127.0.0.1:7", "GO", 3),)}
 
 
+def test_held_pulls_where_a_broker_tells_them():
+    queue = Queue("T", "broker-a", 1)
+    told = {"heldPulls": '[["T",1,"g",2],["T",1,"h",1],["T"],7]'}
+    assert answers.held(told, "broker-a") == {queue: {"g": 2, "h": 1}}
+    assert answers.held({"heldPulls": "[]"}, "broker-a") == {}
+    assert answers.held({}, "broker-a") is None
+    assert answers.held({"heldPulls": "7"}, "broker-a") is None
+
+
 def test_tables_of_a_broker():
     assert answers.topic_names(b'{"topicConfigTable":{"T":{"topicName":"T"}}}') == ["T"]
     assert answers.group_names(b'{"subscriptionGroupTable":{"g":{"groupName":"g"}}}') == ["g"]

@@ -65,3 +65,10 @@ def test_what_a_group_consumed_is_told_by_its_offsets_going_on():
     after = whole(part("a", 3_000, {A0: 30, A1: 10}, offsets={"g": {A0: 24, A1: 2}, "new": {A0: 3}}))
     assert after.consumed(before) == {"g": {A0: 10.0, A1: 0.0}, "new": {}}
     assert before.consumed(before) == {}
+
+
+def test_held_pulls_are_of_masters_that_tell_them():
+    state = whole(part("a", 5, {A0: 3, A1: 3}, held={A0: {"g": 1, "h": 2}}), part("b", 5, {B0: 1}))
+    assert [state.held_at(A0), state.held_at(A0, "g"), state.held_at(A1), state.held_at(A0, "x")] == [3, 1, 0, 0]
+    assert state.held_at(B0) is None
+    assert state.held_at(Queue("T", "nobody", 0)) is None

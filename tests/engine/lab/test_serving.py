@@ -182,3 +182,81 @@ def test_what_cannot_be_met_is_said(lab: Lab, tmp_path: Path) -> None:
             lab.serve(ServeSettings(0, 0, ha))
     assert lab.serving() is None
     lab.serve(FREE)
+
+
+def test_a_further_broker_registers_and_goes_and_comes_again(lab: Lab, tmp_path: Path) -> None:
+    served = lab.serve(FREE)
+    folder = tmp_path / "lab-broker-b"
+    added = lab.add_broker("broker-b", folder)
+    assert (added.name, added.folder, added.first) == ("broker-b", folder, False)
+    state = lab.serving()
+    assert state is not None
+    assert [(one.name, one.first) for one in state.brokers] == [("broker-a", True), ("broker-b", False)]
+    assert state.brokers[0].address == served.broker
+    assert asked(added.address, a_send(b"one"))[0].code == 0
+    known = bytes(asked(served.namesrv, Command(106))[0].body)
+    assert b'"broker-b"' in known
+    for wrong in ("broker-b", "broker-a"):
+        with pytest.raises(UsageError, match="already"):
+            lab.add_broker(wrong, tmp_path / "other")
+    with pytest.raises(UsageError, match="no name of a broker"):
+        lab.add_broker("../x", tmp_path / "other")
+    lab.end_broker("broker-b")
+    assert b'"broker-b"' not in bytes(asked(served.namesrv, Command(106))[0].body)
+    for wrong in ("broker-b", "broker-a"):
+        with pytest.raises(UsageError, match="no broker that was added"):
+            lab.end_broker(wrong)
+    again = lab.add_broker("broker-b", folder)
+    assert asked(again.address, Command(30, {"topic": "Orders", "queueId": "0"}))[0].fields["offset"] == "1"
+    lab.close()
+    with pytest.raises(OSError, match="Connect call failed"):
+        asked(again.address, a_send(b"two"))
+
+
+def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> None:
+    served = lab.serve(FREE)
+    assert lab.set_queues("broker-a", "Orders", 2) == 0
+    assert asked(served.broker, a_send(b"one"))[0].code == 0
+    assert lab.set_queues("broker-a", "Orders", 6) == 2
+    assert lab.set_queues("broker-a", "Orders", 1) == 6
+    with pytest.raises(UsageError, match="queue 0 of Orders at broker-a holds messages"):
+        lab.set_queues("broker-a", "Orders", 0)
+    assert lab.set_queues("broker-a", "New", 3) == 0
+    assert lab.set_queues("broker-a", "New", 0) == 3
+    assert lab.set_queues("broker-a", "New", 1) == 0
+    for name, topic, queues, said in (
+        ("nobody", "Orders", 1, "no broker nobody"), ("broker-a", "Orders", 2000, "expected 0 to 1,024"),
+        ("broker-a", "no topic!", 1, "illegal characters"), ("broker-a", "broker-a", 1, "of the broker's own"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=said):
+            lab.set_queues(name, topic, queues)
+
+
+def test_one_client_is_cut_and_comes_again(lab: Lab) -> None:
+    served = lab.serve(FREE)
+
+    async def cut() -> None:
+        host, _, port = served.broker.rpartition(":")
+        beat = b'{"clientID":"c@1","producerDataSet":[{"groupName":"payers"}],"consumerDataSet":[]}'
+        connection, other = await connect(host, int(port)), await connect(host, int(port))
+        assert (await connection.ask(Command(34, {}, body=beat, version=479))).code == 0
+        assert (await other.ask(Command(26))).code == 0
+        (client,) = (await asyncio.to_thread(lab.serving)).clients  # type: ignore[union-attr]
+        assert (client.client_id, client.broker) == ("c@1", "broker-a")
+        assert await asyncio.to_thread(lab.cut_client, "nobody", "") == 0
+        assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-b") == 0
+        assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-a") == 1
+        await asyncio.wait_for(connection.closed.wait(), 30)
+        assert not other.closed.is_set()
+        other.close()
+
+    asyncio.run(cut())
+
+
+def test_nothing_is_done_to_what_is_not_served(lab: Lab, tmp_path: Path) -> None:
+    for deed in (
+        lambda: lab.add_broker("b", tmp_path / "b"), lambda: lab.end_broker("b"),
+        lambda: lab.set_queues("b", "T", 1), lambda: lab.cut_client("c", ""),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match="nothing is served"):
+            deed()

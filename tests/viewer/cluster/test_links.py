@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import made_clusters as made
 
 from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.links import link_of, topic_of, ways, why_not
+from viewer.cluster.links import link_of, term_of, topic_of, ways, why_not
+from viewer.requests.fields import request_filter
 from viewer.runtime import places
 from viewer.runtime.places import Place
 
@@ -37,6 +38,25 @@ def test_what_the_store_has_not_leads_nowhere_and_says_why():
 def test_ways_on_are_words_with_places():
     found = ways(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
     assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
+    assert found[2] == ("Its requests: only of a cluster that the lab of this window serves.", None)
     assert ways(STORE, MODEL, Chosen("group", "billing"))[0][0] == "Group billing in this store"  # type: ignore[arg-type]
     assert ways(STORE, MODEL, Chosen()) == []  # type: ignore[arg-type]
     assert ways(None, MODEL, QUEUE)[0][1] is None
+
+
+def test_what_was_asked_of_a_thing_is_a_filter_where_the_lab_records():
+    model = made.looked_at(made.small(0))
+    model.of_lab = True
+    assert ways(None, model, QUEUE)[-1][1] == Place(
+        "requests", name=places.REQUESTS_LIVE, part='topic = "OrderPaid" and queueId = 1'
+    )
+    terms = [
+        (Chosen("topic", "OrderPaid"), 'topic = "OrderPaid"'),
+        (Chosen("group", "billing"), 'group = "billing"'),
+        (Chosen("client", made.C1.client_id, "billing"), 'peer = "10.0.1.1:50201"'),
+        (Chosen("producer", made.P1.client_id), 'peer = "10.0.0.1:50101"'),
+        (Chosen("producer", "nobody"), ""),
+    ]
+    for chosen, term in terms:
+        assert term_of(model, chosen) == term
+        assert request_filter(term or "held")

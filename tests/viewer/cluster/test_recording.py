@@ -25,6 +25,17 @@ def test_a_state_is_the_same_after_its_record(state):
     assert state_of(record) == state
 
 
+def test_slaves_and_held_pulls_are_in_it_and_an_older_one_has_none():
+    record = state_record(STATES[0])
+    assert [(one.broker_id, one.held is None) for one in state_of(record).brokers] == [
+        (0, False),
+        (1, False),
+        (0, True),
+    ]
+    del record["held"]
+    assert {one.held for one in state_of(record).brokers} == {None}
+
+
 def written(path: Path) -> Recorder:
     recorder = Recorder(path, made.NAMES)
     for state in STATES:

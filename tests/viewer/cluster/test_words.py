@@ -11,6 +11,7 @@ from engine.cluster.state import ClusterState, Refusal
 from viewer.cluster.cluster_model import Chosen, ClusterModel, Look
 from viewer.cluster.words import (
     fault_words,
+    held_words,
     markdown,
     queue_words,
     rate,
@@ -18,6 +19,7 @@ from viewer.cluster.words import (
     standing_words,
     title_of,
     told_of,
+    whose,
 )
 
 MODEL = made.looked_at(made.small(0), made.small(5))
@@ -51,7 +53,8 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
     row = MODEL.find_queue(made.B[0])
     assert row is not None
     assert queue_words(MODEL, row) == (
-        "OrderPaid / broker-b / 0 · max offset 20,500 · billing reads next 16,000 · 4,500 behind · C4 · in 100 /s"
+        "OrderPaid / broker-b / 0 · max offset 20,500 · billing reads next 16,000 · 4,500 behind · C4 · in 100 /s · "
+        "held pulls: nobody can ask a broker of RocketMQ's own"
     )
 
 
@@ -60,7 +63,7 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
     [
         (Chosen(), "Nothing is chosen", ("Brokers 2", "Topics 2 8 queues", "Groups 3 5 consumers")),
         (Chosen("names"), "Name servers", ("127.0.0.1:9876 answers", "broker-a 10.0.0.9:10911")),
-        (Chosen("broker", "broker-a"), "broker-a", ("master 10.0.0.9:10911 5.3.3", "slave 1", "In 500 /s")),
+        (Chosen("broker", "broker-a"), "broker-a", ("master 10.0.0.9:10911 ours, 5.3.3", "slave 1", "In 500 /s")),
         (Chosen("topic", "OrderPaid"), "OrderPaid", ("Queues 6 broker-a, broker-b", "Worst behind 4,500",
                                                     "broker-b / 1 16,000 · 4,500 behind")),
         (Chosen("group", "billing"), "billing", ("Model cluster · push", "Begins at CONSUME_FROM_LAST_OFFSET",
@@ -123,3 +126,15 @@ def test_markdown_has_every_broker_client_and_queue():
     widths = {line.count("|") for line in lines if line.startswith("| billing")}
     assert widths == {9}
     assert markdown(ClusterModel()) == ""
+
+
+def test_whose_a_broker_is_and_what_it_holds():
+    ours, slave, real = made.small().brokers
+    assert [whose(one) for one in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
+    assert whose(replace(real, at=0)) == "…"
+    row = MODEL.find_queue(made.A[0])
+    assert row is not None
+    assert held_words(row) == "1 pull held"
+    assert "Held pulls 1 wait at the broker for a message" in texts(MODEL, Chosen("queue", queue=made.A[0]))
+    assert "Held pulls … nobody can ask a broker of RocketMQ's own" in texts(MODEL, Chosen("queue", queue=made.B[0]))
+    assert "4 pulls held" in standing_words(MODEL)
