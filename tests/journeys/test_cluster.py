@@ -13,7 +13,9 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QT
 from walker import Run, Walker
 
 from engine.broker.serving import Addresses, serving_beside
-from engine.cluster.state import Queue
+from engine.cluster.state import BrokerPart, Queue
+from engine.lab.presets import PRESETS
+from engine.lab.samples import ServeSettings
 from viewer.cluster.cluster_model import Chosen
 from viewer.cluster.pane import ClusterPane
 from viewer.cluster.side import SidePanel
@@ -335,5 +337,72 @@ def test_a_cluster_elsewhere_is_read_only_until_somebody_says_that_it_is_his(
         done = [one.id for one in walker.window.changes.operations.list]
         assert "cluster.mine" in done
         pane.model.address = served.namesrv
+
+    run(walk())
+
+
+def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
+    run: Run, walker: Walker, served: Addresses, tmp_path: Path
+) -> None:
+    """A lab store is served and looked at: queues are added and taken back, a broker is added, ended and comes again,
+    a client is cut; of any other cluster each stands in grey and says why.
+    """
+
+    async def walk() -> None:
+        window = walker.window
+        lab = window.lab.session
+        assert await window.lab.start(tmp_path / "lab", PRESETS[3].config, "5.3")
+        await lab.serve(ServeSettings(0, 0))
+        assert lab.serving is not None
+        pane = await connected(walker, lab.serving.namesrv)
+        bar, acts = pane.clients, pane.clients.lab
+        await walker.until(bar.isVisible, "the bar is there")
+        assert acts.serves
+        await walker.key(pane, Qt.Key.Key_Plus)
+        walker.find(QLineEdit, "cluster.lab.topic").setText("Orders")
+        walker.find(QPushButton, "cluster.lab.do").click()
+        await walker.until(lambda: queues(pane) == 4, "the topic has queues")
+        await walker.act("edit.undo")
+        await walker.until(lambda: queues(pane) == 0, "they are taken back")
+        await walker.act("edit.redo")
+        await walker.until(lambda: queues(pane) == 4, "they are there again")
+        await walker.act("cluster.add.broker")
+        walker.find(QPushButton, "cluster.lab.do").click()
+        await walker.until(lambda: len(pane.model.whole.brokers) == 2, "it registers", 60)
+        assert (tmp_path / "lab-broker-b").is_dir()
+        pane.choose(Chosen("broker", "broker-b"))
+        assert walker.action("cluster.broker.end").isEnabled()
+        await walker.key(pane, Qt.Key.Key_Delete)
+        await walker.until(lambda: bool(master(pane, "broker-b").words), "it is ended", 60)
+        await walker.act("edit.undo")
+        await walker.until(lambda: not master(pane, "broker-b").words, "it comes again", 60)
+        assert not walker.action("cluster.cut").isEnabled()
+        with joined(lab.serving.broker) as clients:
+            clients.consumer("c@1", "readers", "Orders", QUEUES)
+            await walker.until(lambda: pane.model.find_client("readers", "c@1") is not None, "the client is there")
+            pane.choose(Chosen("client", "c@1", "readers"))
+            await walker.until(acts.cut.isEnabled, "it can be cut")
+            acts.cut.click()
+            await walker.until(lambda: pane.model.find_group("readers") is None, "it is cut")
+        done = [one.id for one in window.changes.operations.list]
+        assert {"cluster.add.queues", "cluster.add.broker", "cluster.broker.end", "cluster.cut"} <= set(done)
+        await connected(walker, served.namesrv)
+        await walker.until(lambda: not acts.queues.isEnabled(), "another cluster is only asked")
+        assert acts.broker.toolTip() == f"Only asked: the lab of this window serves {lab.serving.namesrv}."
+        await walker.key(pane, Qt.Key.Key_Plus)
+        assert walker.said == acts.broker.toolTip()
+        assert not acts.form.isVisible()
+        await lab.stop_serving()
+        assert acts.broker.toolTip().startswith("Only asked: what changes a cluster")
+        await lab.close()
+
+    def queues(pane: ClusterPane) -> int:
+        topic = pane.model.find_topic("Orders")
+        return len(topic.queues) if topic is not None else 0
+
+    def master(pane: ClusterPane, name: str) -> BrokerPart:
+        found = next(one.master for one in pane.model.whole.brokers if one.name == name)
+        assert found is not None
+        return found
 
     run(walk())

@@ -1,14 +1,19 @@
-"""What one does with clients of one's own: add a producer or a consumer, slow, pause, stop, kill the chosen one.
+"""What one does to a cluster: add a producer or a consumer of one's own, slow, pause, stop, kill the chosen one; and
+what only the lab's cluster lets one do (:mod:`viewer.cluster.lab_acts`), in grey with its reason elsewhere.
 
-On a cluster of which nobody said that it is his own nothing is offered: it is read-only.
+On a cluster of which nobody said that it is his own no client is offered: it is read-only.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QVBoxLayout
 
 from viewer.cluster.cluster_model import Chosen, ClusterModel
+from viewer.cluster.lab_acts import LabActs
 from viewer.cluster.own_clients import OwnClients, OwnRow
 from viewer.look.assets import tr
 from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
@@ -38,8 +43,12 @@ class ClientsBar(Paper):
         self.mine = Button(tr("It is my own: let me add clients"))
         self.mine.setObjectName("cluster.mine")
         self.mine.clicked.connect(self._allow)
-        self.producer = self._tool("plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own"))
-        self.consumer = self._tool("plus", "cluster.add.consumer", tr("Consumer"), tr("Add a consumer of your own"))
+        self.producer = self._tool(
+            "plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own (Shift+Ins)")
+        )
+        self.consumer = self._tool(
+            "plus", "cluster.add.consumer", tr("Consumer"), tr("Add a consumer of your own (Ins)")
+        )
         self.producer.clicked.connect(lambda _on: self.ask("producer"))
         self.consumer.clicked.connect(lambda _on: self.ask("consumer"))
         self.name = Label("", 12, "accent", 600)
@@ -56,14 +65,21 @@ class ClientsBar(Paper):
         self.stop.clicked.connect(lambda _on: self.end(kill=False))
         self.kill.clicked.connect(lambda _on: self.end(kill=True))
         self.words = Label("", 12, "text3")
-        line = row(self.lock, self.mine, self.producer, self.consumer, 8, self.name, self.slow, self.pause, self.stop,
-                   self.kill, self.words, None, margins=(12, 5, 12, 5))  # fmt: skip
+        self.lab = LabActs(self)
+        self.lab.did.connect(self.did)
+        self.lab.changed.connect(self.refresh)
+        lab = self.lab
+        line = row(self.lock, self.mine, self.producer, self.consumer, lab.queues, lab.broker, 8, self.name, self.slow,
+                   self.pause, lab.cut, self.stop, self.kill, lab.end, self.words, None,
+                   margins=(12, 5, 12, 5), gap=6)  # fmt: skip
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 1)
         box.setSpacing(0)
         box.addWidget(line)
         self.form = self._form()
         box.addWidget(self.form)
+        self.lab.asks.connect(self.form.hide)
+        box.addWidget(self.lab.form)
         self.refresh()
 
     @staticmethod
@@ -95,8 +111,10 @@ class ClientsBar(Paper):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """As model and clients have it now."""
+        """As model, clients and lab have it now."""
         own = self.model.is_own
+        self.lab.model = self.model
+        self.lab.refresh()
         self.lock.setText("" if own else tr("Read-only"))
         self.lock.setVisible(not own)
         self.mine.setVisible(not own)
@@ -105,7 +123,7 @@ class ClientsBar(Paper):
         if not own:
             self.form.hide()
         chosen = self.chosen
-        self.name.setText(self.model.name_of(chosen.client_id) if chosen is not None else "")
+        self.name.setText(self._name())
         for tool in (self.slow, self.pause, self.stop, self.kill):
             tool.setVisible(own and chosen is not None)
         if chosen is not None:
@@ -123,6 +141,58 @@ class ClientsBar(Paper):
             return tr("this client is not one of yours")
         running = self.own.running if self.own is not None else 0
         return tr("{n:,} clients, your own", n=running) if running else ""
+
+    def _name(self) -> str:
+        """Of the chosen thing, where something can be done to it."""
+        chosen = self.model.chosen
+        if self.lab.added() is not None:
+            return chosen.name
+        acted = self.chosen is not None or bool(self.lab.connections())
+        return self.model.name_of(chosen.name) if acted else ""
+
+    def able(self) -> dict[str, Callable[[], object]]:
+        """What can be done now, by command."""
+        found: dict[str, Callable[[], object]] = {}
+        if self.model.state is None or self.model.recording:
+            return found
+        if self.model.is_own:
+            found |= {"cluster.add.producer": lambda: self.ask("producer"),
+                      "cluster.add.consumer": lambda: self.ask("consumer")}  # fmt: skip
+        if self.chosen is not None:
+            found |= {"cluster.slow": self.slow_now, "cluster.client.pause": self.pause_now,
+                      "cluster.stop": lambda: self.end(kill=False),
+                      "cluster.kill": lambda: self.end(kill=True)}  # fmt: skip
+        if self.lab.serves:
+            found |= {"cluster.add.queues": lambda: self.lab.ask("queues"),
+                      "cluster.add.broker": lambda: self.lab.ask("broker")}  # fmt: skip
+        if self.lab.connections():
+            found["cluster.cut"] = self.lab.cut_now
+        if self.lab.added() is not None:
+            found["cluster.broker.end"] = self.lab.end_now
+        return found
+
+    def press(self, event: QKeyEvent) -> bool:
+        """Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker; Del stops the chosen client or
+        broker, Shift+Del kills the client, Ctrl+Del cuts its connection.
+        """
+        key, held = event.key(), event.modifiers()
+        shift = bool(held & Qt.KeyboardModifier.ShiftModifier)
+        control = bool(held & Qt.KeyboardModifier.ControlModifier)
+        if key == Qt.Key.Key_Insert and control:
+            self.lab.ask("broker")
+        elif key == Qt.Key.Key_Insert:
+            self.ask("producer" if shift else "consumer")
+        elif key == Qt.Key.Key_Plus:
+            self.lab.ask("queues")
+        elif key == Qt.Key.Key_Delete and control:
+            self.lab.cut_now()
+        elif key == Qt.Key.Key_Delete and self.lab.added() is not None:
+            self.lab.end_now()
+        elif key == Qt.Key.Key_Delete:
+            self.end(kill=shift)
+        else:
+            return False
+        return True
 
     @property
     def chosen(self) -> OwnRow | None:
@@ -144,6 +214,7 @@ class ClientsBar(Paper):
         """Ask for group and topic of a new client; what is chosen gives both."""
         if not self.model.is_own:
             return
+        self.lab.form.hide()
         self._kind = kind
         group, amount = USUAL[kind]
         model, chosen = self.model, self.model.chosen

@@ -7,6 +7,7 @@ group, counts are at least so much.
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from engine.rules.system_names import RETRY
 
 MOST = 400_000
 """Deliveries of a queue that are kept; older ones go."""
+KEPT_MS = 1_800_000
+"""Deliveries older than that go: as long ago as readings can be gone back to that are taken each second."""
+MOST_TWICE = 100_000
 MOST_SHARED = 2_000
 RATE_OVER = 2_000
 """Ms over which a rate is counted."""
@@ -66,10 +70,19 @@ class _QueueLog:
     __slots__ = ("offsets", "seen", "times", "twice")
 
     def __init__(self) -> None:
-        self.times: list[int] = []
-        self.offsets: list[int] = []
+        self.times = array("q")
+        self.offsets = array("q")
         self.seen: dict[int, str] = {}
-        self.twice: list[Twice] = []
+        self.twice: deque[Twice] = deque(maxlen=MOST_TWICE)
+
+    def forget(self) -> None:
+        """Let the oldest go where there are too many, or where they are too old, a tenth of them at a time."""
+        old = bisect.bisect_left(self.times, self.times[-1] - KEPT_MS)
+        gone = MOST // 10 if len(self.times) > MOST else old if old * 10 > len(self.times) else 0
+        if gone:
+            for offset in self.offsets[:gone]:
+                self.seen.pop(offset, None)
+            del self.times[:gone], self.offsets[:gone]
 
 
 class Deliveries:
@@ -85,6 +98,7 @@ class Deliveries:
         """What was seen since the last time, in order."""
         self.dropped += dropped
         self.shared.extend(shared)
+        handed = tuple(handed)
         for one in handed:
             log = self._logs.get((one.group, one.queue))
             if log is None:
@@ -96,10 +110,8 @@ class Deliveries:
                 log.twice.append(Twice(one.at, one.queue, one.offset, first, one.client_id))
             log.times.append(one.at)
             log.offsets.append(one.offset)
-            if len(log.times) > MOST:
-                for offset in log.offsets[: MOST // 10]:
-                    log.seen.pop(offset, None)
-                del log.times[: MOST // 10], log.offsets[: MOST // 10]
+        for queue in {(one.group, one.queue) for one in handed}:
+            self._logs[queue].forget()
 
     def knows(self, group: str) -> bool:
         """Whether anything was handed out to a client of ours in that group."""

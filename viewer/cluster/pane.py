@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -82,6 +82,7 @@ SLIM = 1520
 class ClusterPane(Pane):
     """See the module. ``watch`` comes once the pane was made."""
 
+    commandsChanged = Signal()  # something else can be done now
     wants_tree = False
 
     def __init__(self) -> None:
@@ -91,6 +92,7 @@ class ClusterPane(Pane):
         self.model = ClusterModel()
         self._settings: Settings | None = None
         self._said = ""
+        self._able: frozenset[str] = frozenset()
         self._build()
         self._show()
 
@@ -148,6 +150,8 @@ class ClusterPane(Pane):
         self.clients = ClientsBar()
         self.clients.did.connect(lambda name, said, parameters: self.did.emit(name, said, parameters, ""))
         self.clients.allowed.connect(self._show)
+        self.clients.lab.edited.connect(self.edited)
+        self.clients.lab.said.connect(self.statusMessage)
         box.addWidget(stacked(bar, self._filters(), self.clients, self.fault, body, self._time_bar(), room=4))
         self.lead = self.address
 
@@ -194,8 +198,8 @@ class ClusterPane(Pane):
         self.replay.said.connect(self.statusMessage)
         bar = self.replay.bar
         bar.pause.clicked.connect(lambda _on: self.pause_now())
-        bar.end.clicked.connect(self.go_live)
-        bar.live.clicked.connect(self.go_live)
+        for back in (bar.end, bar.live):
+            back.clicked.connect(self.go_live)
         return bar
 
     def _filters(self) -> QWidget:
@@ -245,6 +249,9 @@ class ClusterPane(Pane):
         self.rebalance.model = watch.model
         self.replay.set_watch(watch)
         self.clients.model, self.clients.own = watch.model, watch.own
+        self.clients.lab.session = watch.lab
+        if watch.lab is not None:
+            watch.lab.served.connect(self._show_acts)
         self.lessons.model, self.lessons.own = watch.model, watch.own
         self.lessons.runs = watch.lessons
         watch.looked.connect(self.lessons.go_on)
@@ -295,14 +302,10 @@ class ClusterPane(Pane):
         return False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space pauses; Ins adds a consumer, Del stops the chosen client, Shift+Del kills it."""
+        """Space pauses; what is done to the cluster: see :meth:`ClientsBar.press`."""
         if event.key() == Qt.Key.Key_Space:
             self.pause_now()
-        elif event.key() == Qt.Key.Key_Insert:
-            self.clients.ask("consumer")
-        elif event.key() == Qt.Key.Key_Delete:
-            self.clients.end(kill=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
-        else:
+        elif not self.clients.press(event):
             super().keyPressEvent(event)
 
     def status(self) -> str:
@@ -327,7 +330,7 @@ class ClusterPane(Pane):
             "live.play": self.replay.play,
             "live.now": self.go_live,
             "live.pause": self.pause_now,
-        }
+        } | self.clients.able()
         if self.tabs.key == "rebalance":
             found |= {"list.next": lambda: self.rebalance.walk(1), "list.previous": lambda: self.rebalance.walk(-1),
                       "live.fit": self.rebalance.fit}  # fmt: skip
@@ -656,9 +659,17 @@ class ClusterPane(Pane):
 
     def _show_side(self) -> None:
         self.clients.setVisible(self.model.state is not None and not self.model.recording)
-        self.clients.refresh()
+        self._show_acts()
         self.folded.show_chosen(self.model)
         self._fit_side()
+
+    def _show_acts(self) -> None:
+        """What can be done to the cluster, in the bar and in the menus."""
+        self.clients.refresh()
+        able = frozenset(self.clients.able())
+        if able != self._able:
+            self._able = able
+            self.commandsChanged.emit()
 
     def _fit_side(self) -> None:
         there = self.model.state is not None

@@ -19,6 +19,7 @@ from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
 from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
+from viewer.runtime.lab_session import LabSession
 from viewer.runtime.worker import Cancelled
 
 READS = "viewer.cluster.work:watch"
@@ -58,12 +59,14 @@ class ClusterWatch(QObject):
     asked = Signal(object)
     said = Signal(str)
 
-    def __init__(self, worker: Works, run: Run, parent: QObject | None = None) -> None:
+    def __init__(self, worker: Works, run: Run, parent: QObject | None = None, lab: LabSession | None = None) -> None:
         """``run(work, done, failed)`` does something short off the loop."""
         super().__init__(parent)
         self.run = run
         self.model = ClusterModel()
         self._worker = worker
+        self.lab = lab
+        """The desk of this window: what it serves may be changed."""
         self.recorder: Recorder | None = None
         """Writes readings to a file while one is recorded."""
         self.own = OwnClients(self)

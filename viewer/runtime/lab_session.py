@@ -344,6 +344,31 @@ class LabSession(QObject):
         if self.client is not None:
             await self.client.cut_connections()
 
+    async def add_broker(self, name: str, folder: Path) -> None:
+        """One more broker at the same name server, over the store in ``folder``. Raises what opening that raises."""
+        if self.client is not None:
+            await self.client.add_broker(name, folder)
+            await self._look_now()
+
+    async def end_broker(self, name: str) -> None:
+        """End one that was added; its store stays."""
+        if self.client is not None and self.serving is not None:
+            await self.client.end_broker(name)
+            await self._look_now()
+
+    async def set_queues(self, name: str, topic: str, queues: int) -> None:
+        """Have a topic so many queues at a broker. Raises where some would go that hold messages."""
+        if self.client is not None and self.serving is not None:
+            await self.client.set_queues(name, topic, queues)
+
+    async def cut_client(self, client_id: str, name: str) -> int:
+        """End the connections of one client, to one broker or with "" to all; how many."""
+        return await self.client.cut_client(client_id, name) if self.client is not None else 0
+
+    async def _look_now(self) -> None:
+        self._served_at = 0.0
+        await self.look_at_serving()
+
     async def record_requests(self, on: bool) -> None:
         """Keep the frames that come from now on, or none any more."""
         if self.client is not None and self.serving is not None:

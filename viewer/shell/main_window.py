@@ -83,6 +83,7 @@ class MainWindow(FramedWindow):
         self.workspace = Workspace(self, self.layouts, comparison)
         self.stages = Stages(self, self.changes)
         self.workspace.feed = self.lab.feed
+        self.workspace.lab_session = lambda: self.lab.session
         self.parts = Parts(self, self.workspace, self.lab, self.layouts, self.changes)
         self._palette: PaletteBox | None = None
         self.closed = False

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from viewer.cluster.cluster_model import Question
     from viewer.cluster.watch import ClusterWatch
     from viewer.requests.watch import RequestWatch
-    from viewer.runtime.lab_session import LabFeed
+    from viewer.runtime.lab_session import LabFeed, LabSession
     from viewer.shell.framed_window import FramedWindow
     from viewer.shell.layout import Layout
     from viewer.shell.pipeline_jobs import PipelineRoom
@@ -63,6 +63,8 @@ class Workspace:
         """The requests that are looked at, from the first look at that view on."""
         self.feed: Callable[[], LabFeed | None] = lambda: None
         """The frames of what this window serves; None where that is nothing."""
+        self.lab_session: Callable[[], LabSession | None] = lambda: None
+        """The desk of this window."""
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
@@ -105,10 +107,11 @@ class Workspace:
         assert isinstance(pane, ClusterPane)
         window = self._window
         if self.cluster is None:
-            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window)
+            self.cluster = ClusterWatch(window.jobs.worker, window.jobs.read, window, self.lab_session())
             self.cluster.asked.connect(self._asked_cluster)
             self.cluster.changed.connect(window.enable)
         pane.set_watch(self.cluster)
+        pane.commandsChanged.connect(window.enable)
 
     def _wire_requests(self, pane: Pane) -> None:
         """The requests that the window looks at stay, whatever pane shows them."""

@@ -58,5 +58,15 @@ def test_lists_that_changed_something_are_kept():
 def test_old_deliveries_go(monkeypatch):
     monkeypatch.setattr("viewer.cluster.deliveries.MOST", 100)
     made = Deliveries()
-    made.add(handed(range(150)))
+    for number in range(150):
+        made.add(handed([number], first=number))
     assert made.handed("g", 0, 1_000) <= 100
+
+
+def test_what_is_older_than_half_an_hour_goes():
+    """Memory of a window that looks for hours stays as it is: it grew with every message."""
+    made = Deliveries()
+    for minute in range(120):
+        made.add(handed(range(minute * 60_000, minute * 60_000 + 60_000, 1_000), first=minute * 60))
+    assert 1_800 <= made.handed("g", 0, 1 << 60) <= 2_010
+    assert made.handed("g", 119 * 60_000, 120 * 60_000) == 60

@@ -280,7 +280,7 @@ def test_palette_runs_a_command_and_goes_to_a_topic(run: Run, window: MainWindow
         await opened(window, golden("broker-orders"))
         action(window, "palette.open").trigger()
         assert window.palette_box.isVisible()
-        window.palette_box.field.setText(">consumer")
+        window.palette_box.field.setText(">consumer gr")
         assert [entry.text for entry in window.palette_box.list.entries] == ["Consumer groups"]
         window.palette_box.list.chosen.emit(window.palette_box.list.entries[0])
         assert window.view == "groups"

@@ -1,0 +1,47 @@
+"""A cluster under churn, looked at: memory stays flat, clients and brokers come and go, everything closes.
+
+Seconds by itself; ``STORESCOPE_CLUSTER_SOAK=3600 python -m pytest -q tests/journeys/test_cluster_soak.py`` is the
+hour, with the bound of the full form: memory within 5 % once half of the time is over (until then readings are
+gathered).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from suite_minutes import account
+
+SECONDS = float(os.environ.get("STORESCOPE_CLUSTER_SOAK", "4"))
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(SECONDS + 400)]
+FULL = SECONDS >= 600
+GROWTH = 0.05 if FULL else 0.25
+ROOT = Path(__file__).resolve().parents[2]
+DRIVE = ROOT / "tests" / "support" / "cluster_soak_drive.py"
+
+
+def test_a_cluster_under_churn(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    figures = tmp_path / "figures.json"
+    environment = os.environ | {
+        "STORESCOPE_SOAK": str(SECONDS), "STORESCOPE_SOAK_FIGURES": str(figures),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(DRIVE.parent), os.environ.get("PYTHONPATH")))),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "viewer", "--config-dir", str(tmp_path / "config"), "--drive", str(DRIVE)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS + 360, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr[-4000:]
+    assert "Traceback" not in done.stderr, "clients say that a connection has ended, and nothing worse"
+    seen = json.loads(figures.read_text("utf-8"))
+    grown = seen["end"] / seen["warm"] - 1
+    minutes = " ".join(f"{one >> 20}" for one in seen["minutes"])
+    told = f"{SECONDS:.0f} s of a cluster, {seen['deeds']} deeds, {seen['clients']} clients, "
+    told += f"{seen['readings']} readings kept; MiB by minute: {minutes}; {grown:+.1%} after warm-up"
+    account(request.node, "soak", [told])
+    assert seen["sent"] > 0, "messages went through it"
+    assert seen["failed"] == []
+    assert grown < GROWTH, f"memory grew by {grown:.1%} ({minutes} MiB); now " + "; ".join(seen["pieces"])

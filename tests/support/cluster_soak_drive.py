@@ -1,0 +1,154 @@
+"""What ``tests/journeys/test_cluster_soak.py`` has the program do: looks at a cluster that the lab serves while clients
+come, are slowed, cut, stopped and killed, queues come and go, and a broker leaves and comes again.
+
+Run as ``storescope view --drive``, in a process that holds the window and nothing else; the cluster and the clients
+have processes of their own. Figures go into the file that ``STORESCOPE_SOAK_FIGURES`` names, as JSON: bytes, seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from soak_drive import largest_pieces, resident
+
+from engine.lab.presets import PRESETS
+from viewer.cluster.cluster_model import Chosen, ClusterModel
+
+SECONDS = float(os.environ["STORESCOPE_SOAK"])
+FULL = SECONDS >= 600
+FIGURES = Path(os.environ["STORESCOPE_SOAK_FIGURES"])
+WARM_UP = 0.5
+"""Share of the time after which memory is measured for the first time: half an hour of readings is kept."""
+STEP = 2.0 if FULL else 0.2
+MOST_CLIENTS = 6
+GROUP, TOPIC = "readers", "Orders"
+
+
+async def until(true: Any, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.05)
+
+
+class Churn:
+    """One thing after the other that changes the cluster, and what a person looks at meanwhile."""
+
+    def __init__(self, window: Any, pane: Any) -> None:
+        self._window, self._pane = window, pane
+        self._lab, self._own = window.lab.session, pane.watch.own
+        self.done = 0
+        self._turn = 0
+
+    @property
+    def _model(self) -> ClusterModel:
+        found: ClusterModel = self._pane.watch.model
+        return found
+
+    async def step(self) -> None:
+        """The next change, and the next look."""
+        self._turn += 1
+        deeds = (self._join, self._slow, self._cut, self._join, self._leave, self._queues, self._join, self._kill)
+        await deeds[self._turn % len(deeds)]()
+        if self._turn % 40 == 20:
+            await self._broker()
+        self._look()
+        self.done += 1
+
+    def _running(self) -> list[Any]:
+        return [one for one in self._own.rows.values() if one.standing == "running" and one.spec.kind == "consumer"]
+
+    async def _join(self) -> None:
+        if len(self._running()) < MOST_CLIENTS:
+            self._own.add("consumer", self._model.addresses, GROUP, TOPIC, 0)
+
+    async def _leave(self) -> None:
+        if len(self._running()) > 2:
+            self._own.stop(self._running()[0].spec.number)
+
+    async def _kill(self) -> None:
+        if len(self._running()) > 2:
+            self._own.kill(self._running()[-1].spec.number)
+
+    async def _slow(self) -> None:
+        for one in self._running()[:1]:
+            self._own.slow(one.spec.number, 0.0 if one.delay else 0.025)
+
+    async def _cut(self) -> None:
+        for one in self._running()[:1]:
+            await self._lab.cut_client(one.client_id, "")
+
+    async def _queues(self) -> None:
+        topic = f"Empty{self._turn % 3}"
+        await self._lab.set_queues("broker-a", topic, 2)
+        await self._lab.set_queues("broker-a", topic, 0 if self._turn % 2 else 1)
+
+    async def _broker(self) -> None:
+        folder = self._lab.folder.with_name("soak-broker-b")
+        if len(self._lab.serving.brokers) > 1:
+            await self._lab.end_broker("broker-b")
+        else:
+            await self._lab.add_broker("broker-b", folder)
+
+    def _look(self) -> None:
+        pane, model = self._pane, self._model
+        pane.tabs.choose(("lines", "rebalance", "lines", "tables")[self._turn // 4 % 4])
+        group = model.find_group(GROUP)
+        things = [Chosen("group", GROUP), Chosen("broker", "broker-a"), Chosen("topic", TOPIC)]
+        things += [Chosen("client", one.client.client_id, GROUP) for one in (group.clients if group else ())[:1]]
+        things += [Chosen("queue", queue=queue) for queue in list(model.state.queues if model.state else ())[:1]]
+        pane.choose(things[self._turn % len(things)])
+        if self._turn % 10 == 5:
+            pane.go_to(model.span[0])
+        elif self._turn % 10 == 7:
+            pane.go_live()
+
+
+async def drive(window: Any) -> None:
+    """Serve, look, churn and measure; leave everything closed."""
+    window.settings.lab_folder = FIGURES.parent / "lab"
+    assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
+    lab = window.lab.session
+    await lab.serve(0, 0)
+    await lab.set_queues("broker-a", TOPIC, 4)
+    window.show_view("cluster")
+    pane = window.panes["cluster"]
+    pane.watch.set_every(0.5)
+    pane.watch.begin(lab.serving.namesrv)
+    await until(lambda: pane.watch.model.state is not None)
+    own = pane.watch.own
+    own.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
+    for _ in range(2):
+        own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
+    await until(lambda: sum(one.standing == "running" for one in own.rows.values()) == 3)
+    churn = Churn(window, pane)
+    begun, warm, minutes = time.monotonic(), 0, []
+    while (gone := time.monotonic() - begun) < SECONDS:
+        await churn.step()
+        await asyncio.sleep(STEP)
+        if gone >= 60 * len(minutes):
+            gc.collect()
+            minutes.append(resident())
+        if not warm and gone > SECONDS * WARM_UP:
+            gc.collect()
+            warm = resident()
+    gc.collect()
+    model = pane.watch.model
+    figures: dict[str, Any] = {
+        "deeds": churn.done, "clients": len(own.rows), "readings": len(model.kept), "warm": warm, "end": resident(),
+        "minutes": minutes, "sent": sum(one.sent for one in own.rows.values()),
+        "failed": sorted({one.words for one in own.rows.values() if one.standing == "failed"}),
+    }  # fmt: skip
+    figures["pieces"] = await asyncio.to_thread(largest_pieces)
+    pane.watch.end()
+    own.close()
+    window.close_store()
+    await asyncio.sleep(0.1)
+    await lab.close()
+    await asyncio.to_thread(FIGURES.write_text, json.dumps(figures), "utf-8")

@@ -1,0 +1,206 @@
+"""What is done to the lab's cluster: asked for with what is chosen, done by the lab, taken back; in grey elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import made_clusters as made
+import pytest
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QMenu
+
+from engine.errors import UsageError
+from engine.lab.serving import ServedBroker, ServedClient, ServingState
+from viewer.cluster.clients_bar import ClientsBar
+from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.own_clients import OwnClients
+
+SERVING = ServingState(
+    "127.0.0.1:1", made.NAMES, "broker-a", 0, 0.1, 1.0,
+    clients=tuple(ServedClient(made.C1.client_id, "127.0.0.1:7", "JAVA", "5.3.3", broker=name)
+                  for name in ("broker-a", "broker-b")),
+    brokers=(ServedBroker("broker-a", "127.0.0.1:1", Path("x"), True),
+             ServedBroker("broker-b", "127.0.0.1:2", Path("y"))),
+)  # fmt: skip
+
+
+class Desk(QObject):
+    """A lab that notes what it is told."""
+
+    served = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.serving: ServingState | None = SERVING
+        self.folder: Path | None = Path("/labs/orders-7")
+        self.store: Path | None = Path("/stores/orders")
+        self.done: list[tuple[Any, ...]] = []
+        self.refuses = ""
+
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        asyncio.run(work)
+
+    async def _do(self, *what: Any) -> int:
+        if self.refuses:
+            raise UsageError(self.refuses)
+        self.done.append(what)
+        return 2
+
+    async def set_queues(self, *what: Any) -> None:
+        await self._do("queues", *what)
+
+    async def add_broker(self, *what: Any) -> None:
+        await self._do("add", *what)
+
+    async def end_broker(self, *what: Any) -> None:
+        await self._do("end", *what)
+
+    async def cut_client(self, *what: Any) -> int:
+        return await self._do("cut", *what)
+
+
+@pytest.fixture
+def bar(shown, monkeypatch) -> ClientsBar:
+    found = ClientsBar()
+    monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
+    found.model, found.own = made.looked_at(made.small()), OwnClients(found)
+    found.lab.session = Desk()  # type: ignore[assignment]
+    found.notes, found.edits, found.words_said = [], [], []  # type: ignore[attr-defined]
+    found.did.connect(lambda name, _words, told: found.notes.append((name, told)))  # type: ignore[attr-defined]
+    found.lab.edited.connect(found.edits.append)  # type: ignore[attr-defined]
+    found.lab.said.connect(found.words_said.append)  # type: ignore[attr-defined]
+    shown(found, width=1200)
+    found.refresh()
+    return found
+
+
+def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
+    acts, desk = bar.lab, bar.lab.session
+    bar.model.choose(Chosen("queue", queue=made.B[0]))
+    acts.queues.click()
+    assert (acts.topic.text(), acts.at.currentText(), acts.amount.text()) == ("OrderPaid", "broker-b", "4")
+    assert acts.note.text() == "2 queues there now"
+    acts.amount.setText("none")
+    acts.do()
+    assert acts.fault.text() == "Expected a topic and a number of queues."
+    acts.amount.setText("3")
+    acts.go.click()
+    assert desk.done == [("queues", "broker-b", "OrderPaid", 5)]
+    assert not acts.form.isVisible()
+    assert bar.notes == [("cluster.add.queues", {"topic": "OrderPaid", "broker": "broker-b", "queues": 5})]
+    (edit,) = bar.edits
+    assert edit.what == "3 queues of OrderPaid at broker-b"
+    edit.put(edit.before)
+    assert desk.done[-1] == ("queues", "broker-b", "OrderPaid", 2)
+
+
+def test_somebodys_own_store_is_written_once_it_was_asked_again(bar):
+    acts, desk = bar.lab, bar.lab.session
+    desk.folder = None
+    acts.ask("queues")
+    acts.go.click()
+    assert desk.done == []
+    assert "your own store" in acts.fault.text()
+    assert acts.go.text() == "Write it"
+    acts.topic.textEdited.emit("Orders")
+    assert acts.go.text() == "Add"
+    acts.go.click()
+    acts.go.click()
+    assert desk.done[0][0] == "queues"
+
+
+def test_a_broker_is_added_beside_the_lab_ended_and_comes_again(bar):
+    acts, desk = bar.lab, bar.lab.session
+    acts.broker.click()
+    assert acts.name.text() == "broker-c", "the first that is free"
+    assert acts.note.text() == "its store: orders-7-broker-c"
+    acts.name.setText("broker-a")
+    acts.do()
+    assert acts.fault.text().startswith("Expected the name of a broker")
+    acts.name.setText("broker-c")
+    desk.refuses = "there is a broker broker-c already"
+    acts.do()
+    assert acts.fault.text() == bar.words_said[-1] == "there is a broker broker-c already"
+    desk.refuses = ""
+    acts.do()
+    folder = Path("/labs/orders-7-broker-c")
+    assert desk.done == [("add", "broker-c", folder)]
+    bar.edits[-1].put(False)
+    assert desk.done[-1] == ("end", "broker-c")
+    bar.model.choose(Chosen("broker", "broker-a"))
+    bar.refresh()
+    assert not acts.end.isVisible(), "that of the lab's own store"
+    acts.end_now()
+    bar.model.choose(Chosen("broker", "broker-b"))
+    bar.refresh()
+    assert acts.end.isVisible()
+    assert bar.name.text() == "broker-b"
+    assert bar.press(key(Qt.Key.Key_Delete))
+    assert desk.done[-1] == ("end", "broker-b")
+    bar.edits[-1].put(True)
+    assert desk.done[-1] == ("add", "broker-b", Path("y"))
+
+
+def test_a_client_is_cut_from_one_broker_or_from_all(bar):
+    acts, desk = bar.lab, bar.lab.session
+    bar.model.choose(Chosen("client", made.C2.client_id, "billing"))
+    bar.refresh()
+    assert not acts.cut.isEnabled()
+    assert acts.cut.toolTip() == "This client has no connection to a broker of the lab."
+    acts.cut_now()
+    assert bar.words_said == [acts.cut.toolTip()]
+    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.refresh()
+    assert acts.cut.isEnabled()
+    assert bar.press(key(Qt.Key.Key_Delete, Qt.KeyboardModifier.ControlModifier))
+    menu = acts.cut.findChild(QMenu, "cluster.cut.menu")
+    assert [one.text() for one in menu.actions()] == ["To broker-a", "To broker-b", "To all of them"]
+    menu.actions()[1].trigger()
+    menu.actions()[2].trigger()
+    menu.close()
+    assert desk.done == [("cut", made.C1.client_id, "broker-b"), ("cut", made.C1.client_id, "")]
+    assert bar.words_said[-1] == "Cut 2 connections of C2: it comes again by itself."
+    desk.serving = replace(SERVING, clients=SERVING.clients[:1])
+    acts.cut_now()
+    assert desk.done[-1] == ("cut", made.C1.client_id, "broker-a")
+
+
+def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
+    acts, desk = bar.lab, bar.lab.session
+    assert {"cluster.add.queues", "cluster.add.broker"} <= bar.able().keys()
+    assert bar.model.of_lab
+    acts.ask("queues")
+    for serving, said in (
+        (replace(SERVING, namesrv="127.0.0.1:9"), "Only asked: the lab of this window serves 127.0.0.1:9."),
+        (None, "Only asked: what changes a cluster is done to one that the lab serves (Lab, Serve)."),
+    ):
+        desk.serving = serving
+        bar.refresh()
+        assert not acts.form.isVisible()
+        assert not bar.model.of_lab
+        for tool in (acts.queues, acts.broker):
+            assert not tool.isEnabled()
+            assert tool.toolTip() == tool.accessibleDescription() == said
+        assert bar.press(key(Qt.Key.Key_Plus))
+        assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
+        acts.cut_client("")
+        assert bar.words_said[-3:] == [said] * 3
+    assert not {"cluster.add.queues", "cluster.cut"} & bar.able().keys()
+    assert desk.done == []
+
+
+def test_keys_add_clients(bar):
+    assert bar.press(key(Qt.Key.Key_Insert))
+    assert bar.what.text() == "New consumer"
+    assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ShiftModifier))
+    assert bar.what.text() == "New producer"
+    assert not bar.press(key(Qt.Key.Key_A))
+
+
+def key(which: Qt.Key, held: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> QKeyEvent:
+    return QKeyEvent(QKeyEvent.Type.KeyPress, which, held)
