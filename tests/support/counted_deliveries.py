@@ -49,6 +49,8 @@ class Account:
 
     acknowledged: dict[Number, str] = field(default_factory=dict)
     """Message to the status of its answer."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    """How many messages were acknowledged with which status."""
     unanswered: Counter[Number] = field(default_factory=Counter)
     """How often a message was sent and no answer came: each may be a copy in the store."""
     refused: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -62,6 +64,14 @@ class Account:
     """By group and queue, in the order in which they began."""
     order: dict[str, dict[int, list[int]]] = field(default_factory=lambda: defaultdict(_lists))
     """By group and queue the queue offsets of all deliveries, in order of time."""
+
+    distinct: dict[str, dict[int, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    """The same without doubles."""
+
+    def acknowledge(self, messages: Collection[Number], status: str) -> None:
+        """A sender was told that messages are stored."""
+        self.acknowledged.update(dict.fromkeys(messages, status))
+        self.statuses[status] += len(messages)
 
     def strike(self, fault: str) -> None:
         """Something is done to the broker, or to a consumer."""
@@ -78,10 +88,11 @@ class Account:
         """A message is handed to a listener."""
         reading.given.append((offset, message))
         self.order[group][queue].append(offset)
+        self.distinct[group][queue].add(offset)
 
     def has_all(self, group: str, ends: Sequence[int]) -> bool:
         """Whether each queue offset before its queue's end was delivered."""
-        return all(len(set(self.order[group][queue])) >= end for queue, end in enumerate(ends))
+        return all(len(self.distinct[group][queue]) >= end for queue, end in enumerate(ends))
 
 
 @dataclass
