@@ -389,6 +389,7 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         await connected(walker, served.namesrv)
         await walker.until(lambda: not acts.queues.isEnabled(), "another cluster is only asked")
         assert acts.broker.toolTip() == f"Only asked: the lab of this window serves {lab.serving.namesrv}."
+        await walker.until(lambda: walker.said.startswith(served.namesrv), "the bar tells of it")
         await walker.key(pane, Qt.Key.Key_Plus)
         assert walker.said == acts.broker.toolTip()
         assert not acts.form.isVisible()
