@@ -14,11 +14,12 @@ from concurrent.futures import TimeoutError as TooLate
 from typing import Self
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from engine.broker.broker import Broker
 from engine.broker.queries import store_time_at
+from engine.broker.stats import RPC_BUCKETS
 from engine.broker.topics import RETRY
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
@@ -88,6 +89,7 @@ def families(broker: Broker) -> Iterator[Metric]:
     yield from _of_messages(broker)
     yield from _of_clients(broker)
     yield from _of_groups(broker)
+    yield from _of_requests(broker)
 
 
 def _names(broker: Broker) -> tuple[str, str, str]:
@@ -207,6 +209,23 @@ def _unread(broker: Broker, group: str, topic: str, queues: int) -> tuple[int, i
 
 def _system(topic: str, group: str = "") -> str:
     return "true" if is_system_topic(topic) or is_system_group(group) else "false"
+
+
+def _of_requests(broker: Broker) -> Iterator[Metric]:
+    """How long requests took, where somebody looks at the frames."""
+    if broker.stats.rpc is None:
+        return
+    labels = (*_COMMON, "protocol_type", "request_code", "response_code", "is_long_polling", "result")
+    family = HistogramMetricFamily("rocketmq_rpc_latency_milliseconds", "Rpc latency", labels=labels)
+    for kind, spread in broker.stats.rpc.spreads.items():
+        so_far, buckets = 0, []
+        for end, count in zip((*(f"{end:.1f}" for end in RPC_BUCKETS), "+Inf"), spread.counts, strict=True):
+            so_far += count
+            buckets.append((end, so_far))
+        held = "true" if kind.is_long_polling else "false"
+        row = [*_names(broker), _PROTOCOL, kind.request, kind.response, held, kind.result]
+        family.add_metric(row, buckets, spread.total)
+    yield family
 
 
 Rows = Iterable[tuple[Iterable[str], float]]

@@ -16,6 +16,7 @@ from engine.broker.access import Access
 from engine.broker.broker import Broker
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
+from engine.broker.stats import RpcLatency
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common, number
 from engine.cli.output import Output
@@ -156,7 +157,9 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
         async with contextlib.AsyncExitStack() as opened:
             named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
             takes = _kept_requests(args, opened)
-            tap = FrameTap("broker", *takes) if takes else None
+            rpc = RpcLatency() if args.metrics is not None else None
+            looking = [*takes, *([rpc.take] if rpc is not None else [])]
+            tap = FrameTap("broker", *looking) if looking else None
             own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said, takes))
             bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
             store = await asyncio.to_thread(
@@ -181,6 +184,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                 )
             )
             served.broker.followers = lambda: source.slaves
+            served.broker.stats.rpc = rpc
             follow_slaves(served.broker, source)
             figures = None
             if args.metrics is not None:

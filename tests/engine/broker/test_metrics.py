@@ -13,9 +13,11 @@ import pytest
 from engine.broker.config import BrokerConfig
 from engine.broker.metrics import MetricsServer
 from engine.broker.serving import serving_store
+from engine.broker.stats import RpcLatency
 from engine.errors import CannotRead
 from engine.remoting.connection import connect
 from engine.remoting.frame import Command
+from engine.remoting.tap import FrameTap
 
 THEIRS = Path(__file__).with_name("metrics-of-5.3.3.txt")
 """What a broker of 5.3.3 with ``metricsExporterType=PROM`` exposed in two scenarios: a name and its labels a line."""
@@ -66,7 +68,10 @@ def heartbeat() -> Command:
 
 
 async def asked(tmp_path: Path) -> Seen:
-    async with serving_store(tmp_path / "store", BrokerConfig(broker_name="b-1"), port=0) as server:
+    rpc = RpcLatency()
+    tap = FrameTap("broker", rpc.take)
+    async with serving_store(tmp_path / "store", BrokerConfig(broker_name="b-1"), port=0, tap=tap) as server:
+        server.broker.stats.rpc = rpc
         with MetricsServer(server.broker, "127.0.0.1", 0) as metrics:
             host, _, port = server.address.rpartition(":")
             connection = await connect(host, int(port))
@@ -108,6 +113,11 @@ def test_what_came_in_went_out_and_waits(tmp_path: Path) -> None:
     assert one(seen, "rocketmq_consumer_connections", consumer_group="readers", consume_mode="push") == 1
     assert one(seen, "rocketmq_broker_permission", node_id="b-1", node_type="broker", cluster="DefaultCluster") == 6
     assert one(seen, "rocketmq_storage_dispatch_behind_bytes") == 0
+    sends = {"request_code": "send_message_v2", "response_code": "success", "is_long_polling": "false"}
+    assert one(seen, "rocketmq_rpc_latency_milliseconds_count", **sends, result="success") == 5
+    assert one(seen, "rocketmq_rpc_latency_milliseconds_bucket", **sends, le="+Inf") == 5
+    ends = {dict(row)["le"] for row in seen["rocketmq_rpc_latency_milliseconds_bucket"]}
+    assert ends == {"1.0", "3.0", "5.0", "7.0", "10.0", "100.0", "1000.0", "2000.0", "3000.0", "+Inf"}
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""What kind a message is, by the properties that it was sent with."""
+"""What kind a message is, by the properties that it was sent with; and how long requests took."""
 
 from __future__ import annotations
 
 import pytest
 
-from engine.broker.stats import BrokerStats, kind_of
+from engine.broker.stats import MOST_ASKED, BrokerStats, RpcKind, RpcLatency, kind_of
+from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, Seen
+from engine.remoting.frame import ANSWER, ONE_WAY, Command
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,34 @@ def test_flows_add_up() -> None:
     stats.put["a", "normal"].add(2, 300)
     stats.put["a", "normal"].add(1, 100)
     assert (stats.put["a", "normal"].messages, stats.put["a", "normal"].size) == (3, 400)
+
+
+def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> Seen:
+    return Seen(us, 1, kind, b"", Command(code, opaque=opaque, flag=flag))
+
+
+def test_requests_are_counted_by_how_long_they_took() -> None:
+    rpc = RpcLatency()
+    for one in (
+        seen(CAME, 310, 1), seen(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
+        seen(CAME, 310, 2), seen(WENT, 0, 2, 4_000, ANSWER),
+        seen(CAME, 11, 3), seen(LATER, 19, 3, 9_000_000, ANSWER),
+        seen(CAME, 15, 4, flag=ONE_WAY),
+        seen(WENT, 40, 5), seen(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
+        seen(WENT, 0, 6, 8_000, ANSWER),
+        seen(CAME, 310, 7), Seen(0, 1, CLOSED), seen(WENT, 0, 7, 8_000, ANSWER),
+    ):  # fmt: skip
+        rpc.take(one)
+    told = {kind: (spread.counts, spread.total) for kind, spread in rpc.spreads.items()}
+    assert told == {
+        RpcKind("send_message_v2", "success", False, "success"): ([1, 0, 1, 0, 0, 0, 0, 0, 0, 0], 4),
+        RpcKind("pull_message", "pull_not_found", True, "success"): ([0] * 9 + [1], 9_000),
+        RpcKind("update_consumer_offset", "success", False, "oneway"): ([1] + [0] * 9, 0),
+    }
+
+
+def test_requests_that_nobody_answers_do_not_pile_up() -> None:
+    rpc = RpcLatency()
+    for opaque in range(MOST_ASKED + 5):
+        rpc.take(seen(CAME, 310, opaque))
+    assert len(rpc._asked[1]) == MOST_ASKED
