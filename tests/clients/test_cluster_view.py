@@ -1,0 +1,157 @@
+"""The Cluster view beside a real cluster with Java clients shows what RocketMQ's own admin tool says, and asks only.
+
+``bash packaging/test.sh tests/clients/test_cluster_view.py --clients-full``
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import real_cluster
+from java_members import JavaMember
+
+from engine.client.messages import Message
+from engine.client.producer import Producer, ProducerConfig
+from engine.cluster import reader as reading
+from engine.cluster.reader import ClusterReader
+from engine.cluster.state import ClusterState
+from engine.remoting.connection import Connection, Handler, Limits, connect
+from engine.remoting.frame import Command
+from viewer.cluster.cluster_model import ClusterModel, Look
+from viewer.cluster.words import whose
+
+pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(600)]
+READS = {106, 28, 21, 43, 201, 202, 203, 307, 328}
+"""Codes that a cluster is asked by; none of them changes anything (protocol 2.4, 3.9)."""
+GROUP, LATE, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
+
+
+class Sent:
+    """A tap that gathers the codes of what this side asks."""
+
+    def __init__(self) -> None:
+        self.codes: set[int] = set()
+
+    def went(self, _connection: Connection, command: Command, _frame: bytes, *, later: bool) -> None:
+        if not command.is_answer:
+            self.codes.add(command.code)
+
+    def opened(self, _connection: Connection) -> None:
+        pass
+
+    def came(self, _connection: Connection, _command: Command, _frame: bytes) -> None:
+        pass
+
+    def broke(self, _connection: Connection, reason: str, _data: bytes) -> None:
+        raise AssertionError(reason)
+
+    def closed(self, _connection: Connection) -> None:
+        pass
+
+
+def said(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
+    """Of each command of mqadmin its lines, split at blanks."""
+    words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
+    out = subprocess.run(
+        words, input="".join(f"{one}\n" for one in commands), capture_output=True, text=True, timeout=240,
+        env=real_cluster.environment(), check=True,
+    ).stdout  # fmt: skip
+    return [[line.split() for line in part.splitlines()[1:]] for part in out.split("### ")[1:]]
+
+
+async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
+    """Messages, each to the next queue; and a group that has read the first of each and is not connected."""
+    async with Producer("senders", namesrv, ProducerConfig(like=release[:3])) as producer:
+        for number in range(messages):
+            await producer.send(Message(TOPIC, b"%d" % number))
+    host, _, port = broker.rpartition(":")
+    connection = await connect(host, int(port))
+    declared = json.dumps({"groupName": LATE, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16})
+    assert (await connection.ask(Command(200, {}, body=declared.encode(), version=395))).code == 0
+    again = {"topic": f"%RETRY%{LATE}", "defaultTopic": "TBW102", "readQueueNums": "1", "writeQueueNums": "1",
+             "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}  # fmt: skip
+    assert (await connection.ask(Command(17, again, version=395))).code == 0  # the tool looks for it first
+    for queue_id in range(4):
+        fields = {"consumerGroup": LATE, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "1"}
+        assert (await connection.ask(Command(15, fields, version=395))).code == 0
+    connection.close()
+    await connection.closed.wait()
+
+
+async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
+    """Until two members own all queues and have read everything; what stands then."""
+    end = time.monotonic() + seconds
+    async with ClusterReader([namesrv]) as reader:
+        while True:
+            state = await reader.read()
+            group = state.groups.get(GROUP)
+            queues = [queue for queue in state.queues if queue.topic == TOPIC]
+            if group is not None and len(group.clients) == 2 and queues and not state.refusals:
+                owners = {group.owners(queue) for queue in queues}
+                behind = state.behind(GROUP)
+                if len(owners) == 2 and all(map(len, owners)) and not sum(behind.get(one, 1) for one in queues):
+                    return state
+            assert time.monotonic() < end, f"waited in vain: {state}"
+            await asyncio.sleep(0.5)
+
+
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
+def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tap = Sent()
+
+    def tapped(host: str, port: int, handler: Handler) -> object:
+        return connect(host, port, handler, Limits(tap=tap))
+
+    ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    with real_cluster.real(tmp_path / "real", *ports, "--small", release=release) as at:
+        namesrv, broker = at["namesrv"], at["broker"]
+        asyncio.run(send(release, namesrv, broker, MESSAGES))
+        members = [JavaMember(release, namesrv, GROUP, TOPIC, tmp_path / f"home{n}") for n in range(2)]
+        try:
+            monkeypatch.setattr(reading, "connect", tapped)
+            state = asyncio.run(until_shared(namesrv))
+            told = said(
+                release, namesrv, "clusterList", f"topicStatus -t {TOPIC}", f"consumerProgress -g {LATE}",
+                f"consumerConnection -g {GROUP}",
+            )  # fmt: skip
+        finally:
+            for one in members:
+                one.stop()
+    model = ClusterModel()
+    model.begin((namesrv,))
+    model.take(Look(state))
+    clusters, topic, late, connections = told
+    (row,) = model.whole.brokers
+    assert row.master is not None
+    (listed,) = [line for line in clusters if "broker-a" in line]
+    assert [row.master.cluster, row.name, str(row.master.broker_id), row.master.address] == listed[:4]
+    assert listed[4].startswith(row.master.release)
+    assert whose(row.master).startswith("real, "), "nobody can ask a broker of RocketMQ's own for its held pulls"
+    found = model.find_topic(TOPIC)
+    assert found is not None
+    ends = {(one.queue.broker, str(one.queue.queue_id), str(one.ends.min_offset), str(one.ends.max_offset))
+            for one in found.queues}  # fmt: skip
+    assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
+    lags = {(queue.broker, str(queue.queue_id), str(state.offsets(LATE)[queue]), str(behind))
+            for queue, behind in state.behind(LATE).items()}  # fmt: skip
+    rows = [line for line in late if line[:2] == [TOPIC, "broker-a"]]
+    assert rows, late
+    assert lags == {(line[1], line[2], line[4], next(word for word in line[5:] if word.isdigit())) for line in rows}
+    assert sum(state.behind(LATE).values()) == MESSAGES - 4
+    total = re.search(r"Diff Total: (\d+)", " ".join(" ".join(line) for line in late))
+    assert total is not None
+    assert int(total[1]) == MESSAGES - 4
+    group = model.find_group(GROUP)
+    assert group is not None
+    clients = {(one.client.client_id, one.client.address, one.client.language) for one in group.clients}
+    assert clients == {tuple(line[:3]) for line in connections if len(line) >= 3 and "@" in line[0]}
+    assert (group.group.model, group.behind) == ("CLUSTERING", 0)
+    assert {len(one.owned or ()) for one in group.clients} == {2}
+    assert [" ".join(line) for line in connections if "MessageModel:" in line] == ["MessageModel: CLUSTERING"]
+    assert tap.codes == READS, "nothing but questions went out"
