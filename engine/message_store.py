@@ -405,8 +405,8 @@ class MessageStore:
         return take_activity(self._parts, self._services)
 
     def troubles(self) -> tuple[Trouble, ...]:
-        """What the store cannot do just now, and why; nothing where all is well, and of a closed store."""
-        return () if self._closed else take_troubles(self._parts, self._services)
+        """What the store cannot do just now, and why; nothing where all is well."""
+        return take_troubles(self._parts, self._services)
 
     @property
     def flags(self) -> RunningFlags:

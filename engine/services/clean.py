@@ -19,6 +19,8 @@ from engine.rules.retention_rules import delete_hours, grade_of, is_due, is_hour
 from engine.store.running_flags import DISK_FULL, RunningFlags
 
 FIRST_PAUSE_MS: Final = 60_000.0
+FIRST_LOOK_MS: Final = 1_000.0
+LOOK_MS: Final = 10_000.0
 MANUAL_ROUNDS: Final = 20
 Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
@@ -67,6 +69,10 @@ class CleanFiles:
     def delete_by_hand(self) -> None:
         """Delete expired files in the next twenty runs, whatever the hour."""
         self._manual = MANUAL_ROUNDS
+
+    def look_at_space(self) -> None:
+        """Refuse puts where the disk is too full for them, or take them again; nothing is deleted."""
+        self._space()
 
     def step(self) -> float:
         """The next piece of the run under way, or the beginning of a new one."""
@@ -157,3 +163,19 @@ class CleanFiles:
         for item in (*self._queues, *([self._index] if self._index is not None else [])):
             used += getattr(item, "total_size", 0)
         return used / (total / stores)
+
+
+class DiskCheck:
+    """4.9 looks at the disk a second after its start, and every ten seconds; 5.x only with each run of the cleaning,
+    which begins after a minute (Java: ``DefaultMessageStore.addScheduleTask``).
+    """
+
+    name = "DiskCheckScheduledThread"
+
+    def __init__(self, clean: CleanFiles) -> None:
+        self._clean = clean
+
+    def step(self) -> float:
+        """One look."""
+        self._clean.look_at_space()
+        return LOOK_MS

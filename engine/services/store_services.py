@@ -22,7 +22,7 @@ from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool, lock_memory, warm
 from engine.rules.unit_check import Release, Request, Rules
 from engine.services.allocate import AllocateMappedFile
-from engine.services.clean import FIRST_PAUSE_MS, CleanFiles
+from engine.services.clean import FIRST_LOOK_MS, FIRST_PAUSE_MS, CleanFiles, DiskCheck
 from engine.services.flush import (
     CommitRealTime,
     FlushCheckpoint,
@@ -100,6 +100,8 @@ class StoreServices:
             add("checkpoint", self.flush_checkpoint, FlushCheckpoint.interval)
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
+        if self._parts.like == "4.9":
+            add("space", DiskCheck(self.clean), FIRST_LOOK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
         return made
 
@@ -200,7 +202,7 @@ class StoreServices:
         the store keeps ``abort``.
         """
         parts = self._parts
-        self._stop("clean", "persist", "commit", "flush")
+        self._stop("clean", "space", "persist", "commit", "flush")
         if self.group is not None:
             self.group.close()
         try:

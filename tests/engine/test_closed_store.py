@@ -84,6 +84,8 @@ REFUSED: dict[str, Call] = {
     "delete_expired_files": lambda store: store.delete_expired_files(),
     "delete_topics": lambda store: store.delete_topics(["Orders"]),
     "services": lambda store: store.services,
+    "troubles": lambda store: store.troubles(),
+    "dispatch_now": lambda store: store.dispatch_now(),
     "step": lambda store: store.step("reput"),
     "pause": lambda store: store.pause("reput"),
     "resume": lambda store: store.resume("reput"),

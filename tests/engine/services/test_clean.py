@@ -194,3 +194,18 @@ def test_shared_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     run(store)
     assert log_files(disk) == before[-1:]
     store.abandon()
+
+
+def test_a_store_of_4_9_looks_at_the_disk_at_once() -> None:
+    """On a disk that is nearly full a broker of 5.x takes messages for a minute, one of 4.9 for a second."""
+    disk = SimulatedDisk()
+    store = MessageStore("/store", disk=disk, like="4.9", services=False)
+    assert store.put_message(Message("T", b"before")).ok
+    disk.used = 0.95
+    assert store.step("space") == 10_000
+    assert store.put_message(Message("T", b"refused")).status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    disk.used = 0.5
+    store.step("space")
+    assert store.put_message(Message("T", b"again")).ok
+    store.close()
+    assert "space" not in MessageStore("/other", disk=SimulatedDisk(), services=False).services

@@ -144,7 +144,6 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     assert store.put_message(Message("T", b"last")).ok
     assert store.troubles() == ()
     store.close()
-    assert store.troubles() == ()
 
 
 def test_an_append_that_the_disk_took_not_is_told_until_one_goes_well() -> None:
