@@ -1,4 +1,4 @@
-"""A cluster under churn, looked at: memory stays flat, clients and brokers come and go, everything closes.
+"""A cluster under churn, looked at: memory is bounded, clients and brokers come and go, everything closes.
 
 Seconds by itself; ``STORESCOPE_CLUSTER_SOAK=3600 python -m pytest -q tests/journeys/test_cluster_soak.py`` is the
 hour, with the bound of the full form: memory within 5 % once half of the time is over (until then readings are

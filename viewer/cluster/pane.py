@@ -91,8 +91,7 @@ class ClusterPane(Pane):
         self.watch: ClusterWatch | None = None
         self.model = ClusterModel()
         self._settings: Settings | None = None
-        self._said = ""
-        self._able: frozenset[str] = frozenset()
+        self._said, self._able = "", frozenset[str]()
         self._build()
         self._show()
 
@@ -180,9 +179,8 @@ class ClusterPane(Pane):
         self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
         self.copy.clicked.connect(lambda _on: self.ask_markdown())
-        self.tabs = WordTabs(
-            "cluster.tabs", (("lines", tr("Lines")), ("tables", tr("Tables")), ("rebalance", tr("Rebalance")))
-        )
+        tabs = (("lines", tr("Lines")), ("tables", tr("Tables")), ("rebalance", tr("Rebalance")))
+        self.tabs = WordTabs("cluster.tabs", tabs)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         made = Paper("pane", ("bottom",))
         line = row(self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8,
@@ -451,14 +449,12 @@ class ClusterPane(Pane):
         self.placeMoved.emit(Place("cluster", name=self.model.address, part=said))
 
     def _bring_into_view(self, chosen: Chosen) -> None:
-        area, canvas = (
-            (self._cells_area, self.cells) if self.pages.currentIndex() == 2 else (self._lines_area, self.lines)
-        )
+        large = self.pages.currentIndex() == 2
+        area, canvas = (self._cells_area, self.cells) if large else (self._lines_area, self.lines)
         box = canvas.box_of(chosen)
         if box is not None:
-            middle = box.center() * scale()
-            area.ensureVisible(round(middle.x()), round(middle.y()), round(box.width() * scale() / 2),
-                               round(box.height() * scale()))  # fmt: skip
+            at, size = box.center() * scale(), box.size() * scale()
+            area.ensureVisible(round(at.x()), round(at.y()), round(size.width() / 2), round(size.height()))
 
     def _row_chosen(self, row: LineRow | None) -> None:
         if row is not None and not same(row.chosen, self.model.chosen):
