@@ -1,9 +1,9 @@
 """Who may ask what: signatures, and permissions on topics and groups, refused in the words of the release (pop page 7).
 
 Accounts come from a ``plain_acl.yml`` for both releases: 5.x takes such a file over as users and policies
-(``migrateAuthFromV1Enabled``), and then asks and answers in its own way; addresses that a file lets pass unsigned count
-before 5.x only. Java: ``PlainAccessValidator``, ``PlainPermissionManager``; ``AuthMigrator``,
-``DefaultAuthorizationContextBuilder``, ``AclAuthorizationHandler``.
+(``migrateAuthFromV1Enabled``, :mod:`engine.broker.users`), and then asks and answers in its own way; addresses that a
+file lets pass unsigned count before 5.x only. Java: ``PlainAccessValidator``, ``PlainPermissionManager``;
+``DefaultAuthorizationContextBuilder``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from engine.broker.bodies import read_object
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.topics import DEAD_LETTERS, RETRY
+from engine.broker.users import DISABLED, SUPER, Users, decided
 from engine.errors import StoreError
 from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.frame import Command
@@ -25,8 +26,10 @@ from engine.rules.unit_check import Release
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 PUB, SUB = "Pub", "Sub"
 _log = logging.getLogger(__name__)
-_ADMIN = frozenset({17, 25, 200, 207, 215})
-"""Requests that an account of 4.9 needs ``admin`` for."""
+_ADMIN = frozenset({17, 25, 50, 51, 53, 54, 200, 207, 215})
+"""Requests that an account of 4.9 needs ``admin`` for. RocketMQ does not ask it for 50 to 54: whoever may sign makes
+himself an administrator there, and reads every secret.
+"""
 _DENIED = (
     "org.apache.rocketmq.acl.common.AclException: {}, "
     "org.apache.rocketmq.acl.plain.PlainPermissionManager.{}(PlainPermissionManager.java:{})"
@@ -52,8 +55,10 @@ _NEEDS_5: dict[int, tuple[tuple[str, ...], str]] = {
     300: (("Get",), "topic"), 307: (("Get",), "consumerGroup"), 309: (("Sub",), "consumerGroup topic"),
     315: (("Get",), ""),
     321: (("Get",), "topic consumerGroup"), 328: (("Get",), ""), 343: (("Get",), "group"), 351: (("Get",), "topic"),
-    352: (("Get",), "group"), 370: (("Pub",), "topic"), 200050: (("Sub",), "consumerGroup topic"),
-    200051: (("Sub",), "consumerGroup topic"), 200052: (("Sub",), "topic consumerGroup"),
+    352: (("Get",), "group"), **dict.fromkeys((3001, 3002, 3003, 3006, 3007, 3008), (("Update",), "")),
+    **dict.fromkeys((3004, 3005, 3009, 3010), (("Get",), "")), 370: (("Pub",), "topic"),
+    200050: (("Sub",), "consumerGroup topic"), 200051: (("Sub",), "consumerGroup topic"),
+    200052: (("Sub",), "topic consumerGroup"),
     200053: (("Sub",), "consumerGroup topic"), 200054: (("Sub",), "consumerGroup topic"),
     200055: (("Get",), "consumerGroup topic"),
 }  # fmt: skip
@@ -71,18 +76,25 @@ def _consumers(body: bytes | memoryview) -> Iterator[tuple[str, list[str]]]:
 
 
 class Access:
-    """The accounts of a file. :meth:`check` lets a request pass or refuses it; :meth:`step` reads the file again."""
+    """The accounts of a file. :meth:`check` lets a request pass or refuses it; :meth:`step` reads the file again.
+
+    ``users`` are those of 5.x, which requests change; what they changed stands beside the file, in ``NAME.users.json``.
+    Raises :class:`CannotRead`, :class:`UsageError`.
+    """
 
     def __init__(self, path: Path, like: Release, cluster: str) -> None:
-        self._path = path
+        self.path = path
         self._like = like
         self._cluster = cluster
         self._stamp = self._stamped()
         self.acl: PlainAcl = read_acl(path)
+        self.users = None if like == "4.9" else Users(path.with_name(f"{path.stem}.users.json"))
+        if self.users is not None:
+            self.users.take_over(self.acl)
 
     def _stamped(self) -> tuple[int, int]:
         try:
-            found = self._path.stat()
+            found = self.path.stat()
         except OSError:
             return 0, 0
         return found.st_mtime_ns, found.st_size
@@ -94,9 +106,12 @@ class Access:
             return
         self._stamp = stamp
         try:
-            self.acl = read_acl(self._path)
+            self.acl = read_acl(self.path)
         except StoreError as error:
-            _log.warning("%s: what it said before holds on: %s", self._path, error)
+            _log.warning("%s: what it said before holds on: %s", self.path, error)
+            return
+        if self.users is not None:
+            self.users.take_over(self.acl)
 
     def check(self, request: Command, peer: str) -> None:
         """Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
@@ -104,8 +119,8 @@ class Access:
         if self._like == "4.9":
             if not self.acl.is_white(address):
                 self._check_4_9(request, address)
-        else:
-            self._check_5(request, address)
+        elif self.users is not None:
+            self._check_5(self.users, request, address)
 
     # -- 4.9
 
@@ -138,19 +153,22 @@ class Access:
 
     # -- 5.x
 
-    def _check_5(self, request: Command, address: str) -> None:
+    def _check_5(self, users: Users, request: Command, address: str) -> None:
         name = request.fields.get(ACCESS_KEY)
         if not name:
             raise _forbidden("username cannot be null.")
-        account = self.acl.accounts.get(name)
-        if account is None:
+        user = users.find(name)
+        if user is None:
             raise _forbidden(f"User:{name} is not found.")
-        if not is_signed(request, account.secret_key):
+        if user.status == DISABLED:
+            raise _forbidden(f"User:{name} is disabled.")
+        if not is_signed(request, user.password):
             raise _forbidden("check signature failed.")
-        if account.admin:
+        if user.type == SUPER:
             return
+        policies = users.policies(name)
         for need in _needs_5(request, self._cluster):
-            decision = _decided_5(account, need)
+            decision = decided(policies, need.kind, need.name, need.actions, address)
             if decision != "":
                 words = f"User:{name} has no permission to access {need.kind}:{need.name} from {address}, {decision}"
                 raise _forbidden(words)
@@ -257,20 +275,3 @@ def _topic_unless_retry(topic: str, *actions: str) -> Iterator[Need]:
 def _group(name: str, *actions: str) -> Need:
     """A group, by its own name or by that of its retry topic or dead letters."""
     return Need("Group", name.removeprefix(RETRY).removeprefix(DEAD_LETTERS), actions)
-
-
-def _decided_5(account: Account, need: Need) -> str:
-    """Empty where the user may; otherwise why not. Entries of the name itself count before those of all."""
-    own = account.topics if need.kind == "Topic" else account.groups if need.kind == "Group" else ()
-    usual = {"Topic": account.default_topic, "Group": account.default_group}.get(need.kind)
-    named = [permission for name, permission in own if name == need.name and _covers(permission, need)]
-    found = named or ([usual] if usual is not None and _covers(usual, need) else [])
-    if not found:
-        return "no matched policies."
-    return "the decision is deny." if all(permission == "DENY" for permission in found) else ""
-
-
-def _covers(permission: str, need: Need) -> bool:
-    """Whether an entry speaks of one of the actions: what is no PUB or SUB speaks of all."""
-    actions = _allowed(permission)
-    return not actions or any(action.upper() in actions for action in need.actions)

@@ -5,6 +5,8 @@ Java: ``AdminBrokerProcessor``.
 
 from __future__ import annotations
 
+import re
+
 from engine.broker.admin_groups import stands_at
 from engine.broker.bodies import write, write_table
 from engine.broker.broker import Broker, Header, Processor
@@ -14,6 +16,9 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 _SYSTEM_PREFIX = "rmq_sys_"
+_THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(\d{1,18})\s*", re.ASCII)
+_COLD_OF_GROUP, _COLD_OF_ALL = 3 << 20, 100 << 20
+"""Bytes a second that a group, and all, may read from where no page is in memory, as 5.3.3 says of itself."""
 
 
 def clean_queues(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -92,6 +97,42 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
     return answer_to(request, body=write(body))
 
 
+def queues_beside(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """354: how far queues are written to RocksDB beside their files; nothing is, so there is nothing to say (2)."""
+    return answer_to(request, body=write({"checkStatus": 2}))
+
+
+def cold_thresholds(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """2001: ``group=bytes`` lines, what groups may read a second from where no page is in memory. They are kept as long
+    as the broker runs, and no read is slowed down, as in a RocketMQ without ``coldDataFlowControlEnable``.
+    """
+    for line in bytes(request.body).decode("utf-8", "replace").splitlines():
+        if found := _THRESHOLD.fullmatch(line):
+            broker.cold_thresholds[found[1]] = int(found[2])
+    return answer_to(request)
+
+
+def forget_threshold(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """2002: the group that the body names reads what all groups may."""
+    broker.cold_thresholds.pop(bytes(request.body).decode("utf-8", "replace"), None)
+    return answer_to(request)
+
+
+def cold_reads(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """2003: what groups may read, and what they have read: that is not counted here, nor by a RocketMQ as it comes."""
+    body = {
+        "cgColdReadThreshold": _COLD_OF_GROUP, "configTable": broker.cold_thresholds, "globalAcc": 0,
+        "globalColdReadThreshold": _COLD_OF_ALL, "runtimeTable": {},
+    }  # fmt: skip
+    return answer_to(request, body=write(body))
+
+
+def pops_to_files(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """200056: what is popped goes from RocksDB to the revive topic. It is there already: RocksDB is not used."""
+    return answer_to(request)
+
+
 ANSWERS: dict[int, Processor] = {
+    354: queues_beside, 2001: cold_thresholds, 2002: forget_threshold, 2003: cold_reads, 200056: pops_to_files,
     306: clean_queues, 315: statistics, 316: clean_topics, 317: all_progress, 329: delete_files, 907: ha_status,
 }  # fmt: skip

@@ -94,6 +94,8 @@ class Broker:
         if store.like != "4.9":
             self.orders.load()
             self.request_modes.load()
+        self.cold_thresholds: dict[str, int] = {}
+        """What groups may read a second from where no page is in memory, in bytes (2001)."""
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()

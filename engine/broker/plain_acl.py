@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import CannotRead, UsageError
+from engine.whole_file import PRIVATE, put_whole
 
 SHORTEST_KEY = 6
 """Access keys and secrets are longer than that."""
@@ -49,6 +50,15 @@ class PlainAcl:
 
 def read_acl(path: Path) -> PlainAcl:
     """Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected."""
+    told = read_tree(path)
+    try:
+        return acl_of(told)
+    except UsageError as error:
+        raise UsageError(str(error), file=str(path)) from error
+
+
+def read_tree(path: Path) -> dict[str, Any]:
+    """The members of the file. Raises as :func:`read_acl`."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
@@ -57,9 +67,12 @@ def read_acl(path: Path) -> PlainAcl:
     if len(raw) > LARGEST_FILE:
         raise UsageError(f"expected at most {LARGEST_FILE:,} bytes, found more", file=str(path))
     try:
-        return acl_of(parse(raw.decode("utf-8")))
+        found = parse(raw.decode("utf-8"))
     except (UnicodeDecodeError, UsageError) as error:
         raise UsageError(str(error), file=str(path)) from error
+    if not isinstance(found, dict):
+        raise UsageError("expected accounts: and a list of them", file=str(path))
+    return found
 
 
 def acl_of(told: Any) -> PlainAcl:
@@ -176,6 +189,17 @@ def _all_parts(address: str, sign: str, tests: list[Callable[[int], bool]]) -> b
         return False
     values = [int(one, 16 if sign == ":" else 10) for one in found.exploded.split(sign)]
     return len(values) >= len(tests) and all(test(value) for test, value in zip(tests, values, strict=False))
+
+
+def keep_secret(path: Path, data: bytes) -> None:
+    """Have ``data`` stand in ``path`` whole, or leave it as it was; nobody may read it who might not before, and of a
+    new file nobody but its owner. Raises ``OSError``.
+    """
+    try:
+        mode = path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mode = PRIVATE
+    put_whole(path, data, mode)
 
 
 # -- the part of YAML that is read

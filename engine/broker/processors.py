@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from engine.broker import (
+    admin_acl,
     admin_broker,
     admin_clients,
     admin_groups,
     admin_store,
     admin_topics,
+    admin_users,
     assignments,
     consumer_calls,
     heartbeats,
@@ -26,18 +28,19 @@ from engine.broker import (
     transactions,
 )
 from engine.broker.broker import Broker, Processor
-from engine.remoting.codes import BROKER, POP_FAMILY, Answer, Refused, by_code
+from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, Answer, Refused, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 
 MODULES = (
-    admin_broker, admin_clients, admin_groups, admin_store, admin_topics, assignments, consumer_calls, heartbeats,
-    locks, offsets, pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets, send, send_back,
-    transactions,
+    admin_acl, admin_broker, admin_clients, admin_groups, admin_store, admin_topics, admin_users, assignments,
+    consumer_calls, heartbeats, locks, offsets, pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets,
+    send, send_back, transactions,
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
-_SINCE_5 = frozenset(one.code for one in POP_FAMILY)
+_UNKNOWN = {"4.9": frozenset(one.code for one in SINCE_5), "5.3": frozenset(one.code for one in UNTIL_4_9)}
+"""What a release does not know."""
 
 _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
 _DECLARES = frozenset({17, 200, 207, 215})
@@ -52,7 +55,7 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     if broker.access is not None:
         broker.access.check(request, connection.peer)
     processor = ANSWERS.get(request.code)
-    if processor is None or (request.code in _SINCE_5 and broker.store.like == "4.9"):
+    if processor is None or request.code in _UNKNOWN[broker.store.like]:
         return not_supported(request)
     if broker.is_slave:
         _refuse_on_slave(broker, request.code)

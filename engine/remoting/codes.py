@@ -210,9 +210,42 @@ POP_FAMILY = (
         200054, "NOTIFICATION", "pop 1.6", f"{_LOOK} pollTime:int? bornTime:int? order:bool? attemptId?",
     ),
     _row(200055, "POLLING_INFO", "pop 1.6", _LOOK),
+    _row(200056, "POP_ROLLBACK", "pop 2.9"),
     _row(200151, "BATCH_ACK_MESSAGE", "pop 1.4"),
 )  # fmt: skip
-"""Requests that no broker of 4.9 knows. Numbers that may be absent are 0 then."""
+"""Requests of pop consumption. Numbers that may be absent are 0 then."""
+
+SINCE_5 = (
+    *POP_FAMILY,
+    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "pop 9", "topic? checkStoreTime:int?"),
+    _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
+    _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
+    _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "pop 9"),
+    _row(3001, "AUTH_CREATE_USER", "pop 7.3", "username?"),
+    _row(3002, "AUTH_UPDATE_USER", "pop 7.3", "username?"),
+    _row(3003, "AUTH_DELETE_USER", "pop 7.3", "username?"),
+    _row(3004, "AUTH_GET_USER", "pop 7.3", "username?"),
+    _row(3005, "AUTH_LIST_USER", "pop 7.3", "filter?"),
+    _row(3006, "AUTH_CREATE_ACL", "pop 7.3", "subject?"),
+    _row(3007, "AUTH_UPDATE_ACL", "pop 7.3", "subject?"),
+    _row(3008, "AUTH_DELETE_ACL", "pop 7.3", "subject? policyType? resource?"),
+    _row(3009, "AUTH_GET_ACL", "pop 7.3", "subject?"),
+    _row(3010, "AUTH_LIST_ACL", "pop 7.3", "subjectFilter? resourceFilter?"),
+)
+"""Requests that no broker of 4.9 knows."""
+
+UNTIL_4_9 = (
+    _row(
+        50, "UPDATE_AND_CREATE_ACL_CONFIG", "pop 7.2",
+        "accessKey? secretKey? whiteRemoteAddress? defaultTopicPerm? defaultGroupPerm? topicPerms? groupPerms? "
+        "admin:bool?",
+    ),
+    _row(51, "DELETE_ACL_CONFIG", "pop 7.2", "accessKey?"),
+    _row(52, "GET_BROKER_CLUSTER_ACL_INFO", "pop 7.2"),
+    _row(53, "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG", "pop 7.2", "globalWhiteAddrs? aclFileFullPath?"),
+    _row(54, "GET_BROKER_CLUSTER_ACL_CONFIG", "pop 7.2"),
+)  # fmt: skip
+"""Requests that no broker of 5.x knows."""
 
 MORE_ADMIN = (
     _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
@@ -289,7 +322,8 @@ BROKER = (
     _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
     _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
     *_PASSED_ON,
-    *POP_FAMILY,
+    *SINCE_5,
+    *UNTIL_4_9,
     *MORE_ADMIN,
 )  # fmt: skip
 """What a broker answers."""

@@ -93,3 +93,31 @@ def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
             assert (found["master"], found["inSyncSlaveNums"], found["masterCommitLogMaxOffset"]) == (True, 1, end)
 
     run(told)
+
+
+def test_cold_reads_have_thresholds_while_the_broker_runs(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+
+            async def thresholds() -> dict[str, int]:
+                told = json.loads(bytes((await client.ask(2003)).body))
+                assert (told["cgColdReadThreshold"], told["globalColdReadThreshold"]) == (3145728, 104857600)
+                return told["configTable"]
+
+            assert await thresholds() == {}
+            assert (await client.ask(2001, b"g1=5000\ng2=abc\n# no\ng3 = 7\n")).code == 0
+            assert await thresholds() == {"g1": 5000, "g3": 7}
+            for gone in (b"g1", b"none"):
+                assert (await client.ask(2002, gone)).code == 0
+            assert await thresholds() == {"g3": 7}
+
+    run(told)
+
+
+def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            assert bytes((await client.ask(354)).body) == b'{"checkStatus":2}'
+            assert (await client.ask(200056)).code == 0
+
+    run(told)

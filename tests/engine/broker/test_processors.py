@@ -10,7 +10,7 @@ from brokers import Asking, run
 from engine.broker.processors import ANSWERS, MODULES
 from engine.broker.server import ListeningBroker
 from engine.message_store import MessageStore
-from engine.remoting.codes import BROKER, POP_FAMILY
+from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9
 from engine.remoting.connection import bind
 
 
@@ -28,17 +28,21 @@ def test_a_processor_is_told_by_its_number() -> None:
         assert str(code) in (answer.__doc__ or "").partition(":")[0].replace(",", " ").split(), answer
 
 
-@pytest.mark.parametrize("code", [one.code for one in POP_FAMILY])
-def test_a_broker_of_4_9_knows_no_pop(code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("like", "codes"), [("4.9", [one.code for one in SINCE_5]), ("5.3", [one.code for one in UNTIL_4_9])]
+)
+def test_a_release_does_not_know_the_other_s_requests(like: str, codes: list[int], tmp_path: Path) -> None:
     async def told() -> None:
-        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
+        with MessageStore(tmp_path, like=like) as store, bind("127.0.0.1", 0) as at:  # type: ignore[arg-type]
             async with ListeningBroker(store, at=at) as server:
                 client = Asking(server)
                 await client.open()
-                answer = await client.ask(code)
-                assert (answer.code, answer.remark) == (3, f" request type {code} not supported")
-                assert "rmq_sys_REVIVE_LOG_DefaultCluster" not in store.tables.topics()
+                for code in codes:
+                    answer = await client.ask(code)
+                    assert (answer.code, answer.remark) == (3, f" request type {code} not supported")
+                known = "rmq_sys_REVIVE_LOG_DefaultCluster" in store.tables.topics()
                 client.close()
-        assert not (tmp_path / "config" / "consumerOrderInfo.json").exists()
+        assert known == (like == "5.3")
+        assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (like == "5.3")
 
     run(told)

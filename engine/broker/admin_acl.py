@@ -1,0 +1,202 @@
+"""50 to 54: accounts of 4.9 as administrators make and delete them; ``plain_acl.yml`` is written anew (pop page 7.2).
+
+Comments in it are lost, as in RocketMQ. Java: ``AdminBrokerProcessor``, ``PlainPermissionManager``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engine.broker.access import Access
+from engine.broker.bodies import write
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.plain_acl import SHORTEST_KEY, acl_of, address_test, keep_secret, read_tree
+from engine.errors import StoreError, UsageError
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+_ACCOUNTS, _WHITE, _VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"
+_TEXTS = ("secretKey", "whiteRemoteAddress", "defaultTopicPerm", "defaultGroupPerm")
+_LISTS = ("topicPerms", "groupPerms")
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.|=@/+-]*")
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
+_NOT_ON = "no file of accounts: the broker was started without one"
+UPDATE_FAILED, DELETE_FAILED, WHITE_FAILED = 209, 210, 211
+"""``UPDATE_AND_CREATE_ACL_CONFIG_FAILED`` and its neighbours; to pops the first two mean something else."""
+
+
+def _access(broker: Broker, code: int) -> Access:
+    """Raises :class:`Refused` where nobody's requests are looked at."""
+    if broker.access is None:
+        raise Refused(code, _NOT_ON)
+    return broker.access
+
+
+def _changed(broker: Broker, access: Access, code: int, change: Callable[[dict[str, Any]], None]) -> None:
+    """Have ``change`` work on the file's tree, and the file hold what came of it. Raises :class:`Refused`."""
+    try:
+        tree = read_tree(access.path)
+        acl_of(tree)
+        change(tree)
+        before = _version_of(tree)
+        tree[_VERSION] = [{"counter": str(before["counter"] + 1), "timestamp": str(broker.now())}]
+        acl_of(tree)
+        keep_secret(access.path, rendered(tree).encode())
+    except StoreError as error:
+        raise Refused(code, str(error)) from error
+    except OSError as error:
+        raise Refused(code, f"{access.path.name} cannot be written: {error.strerror}") from error
+    access.step()
+
+
+def _version_of(tree: Mapping[str, Any]) -> dict[str, int]:
+    rows = tree.get(_VERSION)
+    row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], Mapping) else {}
+    found = {name: str(row.get(name, "")) for name in ("counter", "timestamp")}
+    return {name: int(text) if text.isdecimal() else 0 for name, text in found.items()}
+
+
+def rendered(tree: Mapping[str, Any]) -> str:
+    """The file with these members, as SnakeYAML and :func:`engine.broker.plain_acl.parse` read it. Raises
+    :class:`UsageError` for a text that cannot be written.
+    """
+    return "".join(line + "\n" for name, value in tree.items() for line in _lines(name, value, ""))
+
+
+def _lines(name: str, value: Any, indent: str) -> list[str]:
+    if not isinstance(value, list):
+        return [f"{indent}{name}: {_scalar(value)}"]
+    found = [f"{indent}{name}:"] if value else [f"{indent}{name}: []"]
+    for one in value:
+        if not isinstance(one, Mapping):
+            found.append(f"{indent}- {_scalar(one)}")
+            continue
+        inner = [line for key, member in one.items() for line in _lines(key, member, indent + "  ")]
+        inner[0] = f"{indent}- {inner[0].lstrip()}"
+        found += inner
+    return found
+
+
+def _scalar(value: object) -> str:
+    text = str(value)
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    if text in {"true", "false"}:
+        return text
+    quote = "'" if "'" not in text else '"'
+    if quote in text or not text.isprintable() or (quote == '"' and "\\" in text):
+        raise UsageError(f"expected text that a line of YAML can hold, found {text!r}")
+    return f"{quote}{text}{quote}"
+
+
+def create_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """50: an account, or what it has from now on; what is not said is as it was."""
+    key, secret = header["accessKey"], header["secretKey"]
+    if any(one is None or len(str(one)) <= SHORTEST_KEY for one in (key, secret)):
+        words = (
+            f"The accessKey={key or 'null'} and secretKey={secret or 'null'} cannot be null and length should longer"
+        )
+        raise Refused(UPDATE_FAILED, f"{words} than {SHORTEST_KEY}")
+    lists = {name: str(header[name]).split(",") for name in _LISTS if header[name]}
+    for one in (one for rows in lists.values() for one in rows):
+        _permission(one)
+    try:
+        address_test(str(header["whiteRemoteAddress"] or ""))
+    except UsageError as error:
+        words = f"Netaddress examine Exception netaddress is {header['whiteRemoteAddress']}"
+        raise Refused(UPDATE_FAILED, words) from error
+    said = {name: str(header[name]) for name in _TEXTS if header[name]}
+    said["admin"] = "true" if header["admin"] else "false"
+
+    def change(tree: dict[str, Any]) -> None:
+        rows = tree.get(_ACCOUNTS) or []
+        found = next((one for one in rows if one.get("accessKey") == key), None)
+        if found is None:
+            found = {"accessKey": key}
+            rows.append(found)
+        found |= said | lists
+        tree[_ACCOUNTS] = rows
+
+    _changed(broker, _access(broker, UPDATE_FAILED), UPDATE_FAILED, change)
+    return answer_to(request)
+
+
+def _permission(text: str) -> None:
+    """Raises :class:`Refused` where it is no ``NAME=PERMISSION``."""
+    name, _, permission = (one.strip() for one in text.partition("="))
+    if not name or not permission:
+        words = f"Parse Resource format error for {text}.\nThe expected resource format is 'Res=Perm'. "
+        raise Refused(UPDATE_FAILED, words + "For example: topicA=SUB")
+    if permission not in {"DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB"}:
+        words = f"Parse resource permission error for {text}.\n"
+        raise Refused(UPDATE_FAILED, f"{words}The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.")
+
+
+def delete_account(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """51: an account goes."""
+    access, key = _access(broker, DELETE_FAILED), header["accessKey"]
+    if key not in access.acl.accounts:
+        words = f"The accesskey[{key or 'null'}] corresponding to accessConfig has been deleted failed."
+        raise Refused(DELETE_FAILED, words)
+
+    def change(tree: dict[str, Any]) -> None:
+        tree[_ACCOUNTS] = [one for one in tree.get(_ACCOUNTS) or [] if one.get("accessKey") != key]
+
+    _changed(broker, access, DELETE_FAILED, change)
+    return answer_to(request)
+
+
+def version(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """52: how often the file was changed, and when."""
+    access = _access(broker, Answer.SYSTEM_ERROR)
+    found = _version_of(_tree(access))
+    fields = {
+        "allAclFileVersion": json.dumps({str(access.path): found}, separators=(",", ":")),
+        "brokerAddr": broker.address, "brokerName": broker.config.broker_name, "clusterName": broker.config.cluster,
+        "version": json.dumps(found, separators=(",", ":")),
+    }  # fmt: skip
+    return answer_to(request, fields=fields)
+
+
+def change_white(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """53: addresses that need no signature. RocketMQ writes what is none, too, and reads its file no more then."""
+    access, given = _access(broker, WHITE_FAILED), header["globalWhiteAddrs"]
+    path = header["aclFileFullPath"]
+    if given is None or (path and str(path) != str(access.path)):
+        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{given or 'null'}] has been updated failed.")
+
+    def change(tree: dict[str, Any]) -> None:
+        tree[_WHITE] = str(given).split(",")
+
+    _changed(broker, access, WHITE_FAILED, change)
+    return answer_to(request)
+
+
+def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """54: every account of the file, with its secret, as in RocketMQ."""
+    tree = _tree(_access(broker, Answer.SYSTEM_ERROR))
+    rows = [_shown(one) for one in tree.get(_ACCOUNTS) or []]
+    return answer_to(request, body=write({"globalWhiteAddrs": tree.get(_WHITE) or [], "plainAccessConfigs": rows}))
+
+
+def _tree(access: Access) -> dict[str, Any]:
+    try:
+        tree = read_tree(access.path)
+        acl_of(tree)
+    except StoreError as error:
+        raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
+    return tree
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: row[name] for name in ("accessKey", *_TEXTS, *_LISTS) if row.get(name)}
+    return {**kept, "admin": str(row.get("admin", "")).lower() == "true"}
+
+
+ANSWERS: dict[int, Processor] = {
+    50: create_account, 51: delete_account, 52: version, 53: change_white, 54: configuration,
+}  # fmt: skip
