@@ -168,7 +168,8 @@ def test_a_broker_that_starts_again_goes_on(tmp_path: Path) -> None:
             before = system_clock()
         async with asking(tmp_path) as client:
             later(client, before - system_clock() + 25_000)
-            assert [unit.body for unit in units(client, RETRY)][:2] == [b"one", b"two"]
+            bodies = [unit.body for unit in units(client, RETRY)]  # what came back before may come again
+            assert list(dict.fromkeys(bodies)) == [b"one", b"two"]
 
     run(told)
 
