@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 from main_garbage import pytest_collection_finish, pytest_runtest_teardown
 from partners import pytest_report_collectionfinish, pytest_runtest_setup
-from suite_minutes import pytest_terminal_summary
+from suite_minutes import pytest_configure, pytest_terminal_summary
 from suite_order import pytest_collection_modifyitems
 
 from engine.codec import compiled_cache
@@ -21,6 +21,7 @@ from engine.codec import compiled_cache
 __all__ = [
     "pytest_collection_finish",
     "pytest_collection_modifyitems",
+    "pytest_configure",
     "pytest_report_collectionfinish",
     "pytest_runtest_setup",
     "pytest_runtest_teardown",

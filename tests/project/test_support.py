@@ -8,6 +8,7 @@ import shutil
 import golden_stores
 import pytest
 import suite_minutes
+import suite_order
 
 
 def test_every_golden_store_has_an_account():
@@ -53,3 +54,11 @@ def test_an_account_is_read_line_by_line(golden_account):
 )
 def test_a_suite_is_a_folder(nodeid, suite):
     assert suite_minutes.suite_of(nodeid) == suite
+
+
+def test_files_that_wait_are_spread_over_the_time_of_those_that_compute():
+    computing = [("a", 10.0), ("b", 1.0), ("c", 1.0), ("d", 8.0), ("e", 4.0)]
+    order = suite_order.spread(["1", "2", "3", "4"], computing, lambda one: one[1] if one[1:] else 0.0)
+    assert [one[0] for one in order] == ["1", "a", "2", "b", "3", "c", "d", "4", "e"]
+    assert suite_order.spread([], computing, lambda one: one[1]) == computing
+    assert suite_order.spread(["1", "2"], [], lambda one: 0.0) == ["1", "2"]

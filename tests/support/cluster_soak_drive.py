@@ -18,6 +18,7 @@ from typing import Any
 from soak_drive import largest_pieces, resident
 
 from engine.lab.presets import PRESETS
+from engine.lab.samples import ServeSettings
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 
 SECONDS = float(os.environ["STORESCOPE_SOAK"])
@@ -115,7 +116,7 @@ async def drive(window: Any) -> None:
     window.settings.lab_folder = FIGURES.parent / "lab"
     assert await window.lab.start(window.settings.lab_folder / "soak", PRESETS[0].config, "5.3")
     lab = window.lab.session
-    await lab.serve(0, 0)
+    await lab.serve(ServeSettings(0, 0))
     await lab.set_queues("broker-a", TOPIC, 4)
     window.show_view("cluster")
     pane = window.panes["cluster"]

@@ -1,4 +1,5 @@
-"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``.
+"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``. The name of a test
+that fails is printed at once: a run that is cut off has said it.
 
 Tests may run in several processes: what a test has to say for the end of the run travels with its report.
 """
@@ -70,6 +71,25 @@ def accounts(reports: Iterable[object]) -> dict[str, list[str]]:
             for heading, line in report.user_properties:
                 said.setdefault(heading, []).append(str(line))
     return said
+
+
+class NamesOfFailures:
+    """Prints the name of a test when it fails."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Hook."""
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and isinstance(terminal, pytest.TerminalReporter):
+            terminal.ensure_newline()
+            terminal.write_line(f"failed: {report.nodeid} ({report.when})")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hook."""
+    config.pluginmanager.register(NamesOfFailures(config))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

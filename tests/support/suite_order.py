@@ -1,14 +1,16 @@
-"""The order of the files: the longest suites first, and files that wait for partners between files that compute.
+"""The order of the files: the longest suites first, and files that wait for partners spread evenly among files that
+compute.
 
 A process takes a whole file at a time (``--dist loadfile``). A file of the first suites takes up to some minutes, one
 of the last some seconds: what is left over at the end is short. Tests with brokers, stores or clusters of others wait
-for those most of the time; beside one that computes the processors are busy. Hook for ``tests/conftest.py``.
+for those most of the time: where all processes were at such files at once the processors had nothing to do, for half of
+the time that a run took. Hook for ``tests/conftest.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, zip_longest
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import pytest
@@ -31,12 +33,38 @@ LONGEST_FIRST = (
 """Folders under ``tests``; what is not named comes last."""
 WAITING = frozenset({"clients", "peer", "cluster"})
 """Folders whose tests wait for partners in processes of their own."""
+SECONDS = {
+    "journeys": 3.0,
+    "pipeline": 3.0,
+    "golden_agree": 1.0,
+    "crash": 1.0,
+    "project": 0.8,
+    "faults": 0.5,
+    "viewer": 0.2,
+}
+"""About how long a test of a folder takes, of others :data:`FEW`: nothing but the order follows from it."""
+FEW = 0.06
+SOON = 0.85
+"""Share of the computing behind which no file that waits begins: at the end nobody is waited for."""
 Thing = TypeVar("Thing")
 
 
-def in_turns(one: Sequence[Thing], other: Sequence[Thing]) -> list[Thing]:
-    """The first of each, the second of each, and so on; behind the shorter one the rest of the longer."""
-    return [thing for thing in chain.from_iterable(zip_longest(one, other)) if thing is not None]
+def spread(some: Sequence[Thing], others: Sequence[Thing], seconds: Callable[[Thing], float]) -> list[Thing]:
+    """``others`` in their order, and ``some`` in theirs among them, as many in each stretch of the others' time."""
+    gap = SOON * sum(map(seconds, others)) / max(len(some), 1)
+    found: list[Thing] = []
+    passed, begun = 0.0, 0
+    for one in others:
+        while begun < len(some) and passed >= begun * gap:
+            found.append(some[begun])
+            begun += 1
+        found.append(one)
+        passed += seconds(one)
+    return [*found, *some[begun:]]
+
+
+def _seconds(tests: list[pytest.Item]) -> float:
+    return len(tests) * SECONDS.get(folder_of(tests[0].nodeid), FEW)
 
 
 @pytest.hookimpl(trylast=True)
@@ -49,4 +77,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     waiting = [tests for file, tests in files.items() if folder_of(file) in WAITING]
     computing = [tests for file, tests in files.items() if folder_of(file) not in WAITING]
-    items[:] = chain.from_iterable(in_turns(waiting, computing))
+    items[:] = chain.from_iterable(spread(waiting, computing, _seconds))
