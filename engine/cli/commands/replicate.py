@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     target = find_target(args.store, given_config(args, out))
     refuse_empty(args, target.empty_log)
     config = target.config
-    if told is not None and not target.exists:
+    if told is not None and target.recovery is None:  # no log yet, be it that a run was killed before it had one
         config = replace(config, mapped_file_size_commit_log=told.file_size)
     if told is not None and config.mapped_file_size_commit_log != told.file_size:
         raise UsageError(

@@ -15,9 +15,11 @@ import pytest
 from failing_reads import FailingDisk
 from ha_masters import CONFIG, log_of, master, put
 
+from engine.cli.commands import replicate
 from engine.cli.main import main
 from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
+from engine.replication.master import Master
 
 CONF = "mappedFileSizeCommitLog=4096\nmappedFileSizeConsumeQueue=6000\n"
 
@@ -71,6 +73,27 @@ def test_a_copy_is_made_goes_on_and_can_be_opened(tmp_path: Path, conf: str) -> 
         with MessageStore(tmp_path / "copy", CONFIG) as copy:
             assert log_of(real).endswith(log_of(copy))
             assert copy.positions().wrote == real.positions().wrote
+
+
+def test_a_run_that_was_killed_before_it_had_a_log_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    (copy / "config").mkdir(parents=True)
+    for left in ("abort", "lock"):
+        (copy / left).touch()
+    (copy / "config" / "topics.json").write_text("{}")
+
+    async def size_of(*_address: object) -> Master:
+        return Master(0, 0, CONFIG.mapped_file_size_commit_log)
+
+    monkeypatch.setattr(replicate, "ask_master", size_of)
+    with mastering(tmp_path / "real") as (real, port):
+        code, out, err = told(f"127.0.0.1:{port}", str(copy), "--until-caught-up")
+        assert code == 0, err
+        assert out.splitlines()[-1].startswith(f"the log ends at {real.positions().wrote:,}")
+    for one in (copy / "commitlog").iterdir():
+        assert one.read_bytes() == (tmp_path / "real" / "commitlog" / one.name).read_bytes()
 
 
 def test_a_store_of_another_log_is_refused_and_keeps_its_messages(tmp_path: Path, conf: str) -> None:
