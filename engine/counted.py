@@ -23,7 +23,7 @@ _REGULAR = (
     "jobs", "splits", "stores", "stages", "seconds", "hours", "days", "parts", "points", "positions", "marks",
     "services", "producers", "consumers", "clients", "requests", "snapshots", "windows", "tabs", "results",
     "filters", "fields", "members", "records", "lines", "calls", "pages", "partitions", "executors", "brokers",
-    "folders", "words", "kinds", "years", "frames", "exchanges", "slaves", "pulls", "connections",
+    "folders", "words", "kinds", "years", "frames", "exchanges", "slaves", "pulls", "connections", "sends",
 )  # fmt: skip
 SINGULARS = {plural: plural[:-1] for plural in _REGULAR} | _IRREGULAR
 """Plural → singular of every noun that is counted in a sentence."""

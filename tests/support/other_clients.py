@@ -1,4 +1,4 @@
-"""Clients of RocketMQ in other languages (``tests/clients/go``, ``node``, ``cpp``): programs that carry out what a test
+"""Clients of RocketMQ in other languages (``tests/clients/go``, ``node``): programs that carry out what a test
 says, one JSON object a line, and tell what their client was told; and the servers that they are set against.
 """
 

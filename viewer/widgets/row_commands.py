@@ -185,7 +185,7 @@ COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says
 """How commands are called where there is no cell and no row."""
 VALUES = frozenset((
     "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation", "clusterLine",
-    "clusterRequest", "clusterStep", "clusterMove", "clusterList", "request", "requestField", "requestTalk",
+    "clusterRequest", "clusterStep", "clusterMove", "clusterList", "request", "requestField", "requestTalk", "frame",
     "servedCode", "servedClient",
 ))  # fmt: skip
 """Kinds that speak of figures and settings: they are copied and explained."""
