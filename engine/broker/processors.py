@@ -43,6 +43,8 @@ _UNKNOWN = {"4.9": frozenset(one.code for one in SINCE_5), "5.3": frozenset(one.
 """What a release does not know."""
 
 _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
+DECLARES_TOPICS = frozenset({17, 18, 215})
+"""What changes topics as administrators ask: it is answered when name servers know."""
 _DECLARES = frozenset({17, 200, 207, 215})
 _DECIDES, _RESETS = 37, 222
 _BUSY = "[REJECTREQUEST]system busy, start flow control for a while"

@@ -54,6 +54,11 @@ class Registration:
         """Whether there is any name server."""
         return bool(self._name_servers)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether something has changed that a name server does not know yet."""
+        return self.names_servers and self._asked.is_set()
+
     def ask(self, _changed: Sequence[TopicConfig] = ()) -> None:
         """Register soon: something has changed."""
         self._asked.set()

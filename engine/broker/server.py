@@ -125,7 +125,19 @@ class ListeningBroker:
             connection.close()
 
     def _answer(self, request: Command, connection: Connection) -> Command | None:
-        return processors.answer(self.broker, request, connection)
+        answer = processors.answer(self.broker, request, connection)
+        if answer is None or request.code not in processors.DECLARES_TOPICS or not self._registration.is_due:
+            return answer
+        task = asyncio.create_task(self._answer_registered(answer, request, connection))
+        self.broker.tasks.add(task)
+        task.add_done_callback(self.broker.tasks.discard)
+        return None
+
+    async def _answer_registered(self, answer: Command, request: Command, connection: Connection) -> None:
+        """Whoever declares a topic finds it at the name servers when he is answered: Java registers first."""
+        await self._registration.step()
+        if not request.is_one_way:
+            connection.send(answer)
 
     async def _rounds(self, service: Service) -> None:
         while True:

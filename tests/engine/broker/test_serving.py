@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.broker.registration import Registration
 from engine.broker.serving import Addresses, serving, serving_beside
 from engine.errors import StoreError
 from engine.message_store import Message, MessageStore
@@ -52,3 +53,35 @@ def test_without_one(store: Path) -> None:
 def test_a_store_that_somebody_holds_is_refused(store: Path) -> None:
     with MessageStore(store), pytest.raises(StoreError), serving_beside(store):
         pass
+
+
+def test_who_declares_a_topic_finds_it_at_the_name_server_when_he_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Registration.step
+
+    async def slow(self: Registration) -> None:
+        await asyncio.sleep(0.02)
+        await step(self)
+
+    monkeypatch.setattr(Registration, "step", slow)
+
+    async def told() -> None:
+        async with serving(tmp_path / "store") as addresses:
+            (names, broker) = [await connect(*_host_and_port(at)) for at in (addresses.namesrv, addresses.broker)]
+            for number in range(3):
+                topic = {"topic": f"Made{number}", "readQueueNums": "3", "writeQueueNums": "3", "perm": "6",
+                         "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
+                         "defaultTopic": "TBW102"}  # fmt: skip
+                assert (await broker.ask(Command(17, topic, version=477))).code == 0
+                assert (await names.ask(Command(105, {"topic": f"Made{number}"}, version=477))).code == 0
+            assert (await broker.ask(Command(215, {"topic": "Made0"}, version=477))).code == 0
+            names.close()
+            broker.close()
+
+    asyncio.run(told())
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)
