@@ -293,7 +293,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
             return any(names[1] in step.left and step.moved for step in panel.line.steps)
 
         await walker.until(moved, "its queues have moved", 90)
-        step = next(one for one in panel.line.steps if names[1] in one.left)
+        step = next(one for one in panel.line.steps if names[1] in one.left and one.moved)
         assert set(step.after.values()) == {(names[0],)}
         panel.choose_step(step.number - 1)
         assert model.at is not None or model.state is not None
