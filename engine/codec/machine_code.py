@@ -77,29 +77,27 @@ class Code(NamedTuple):
 
 
 class Twins:
-    """The functions of one module; :attr:`code` keeps them in memory."""
+    """The functions of one module. Each of them keeps its code in memory, whoever holds it."""
 
     def __init__(self, module: str, codes: Iterable[Code]) -> None:
-        self.module = module
-        self._engines: list[Any] = []
         for function, code in zip(FUNCTIONS[module], codes, strict=True):
-            setattr(self, function.name, _callable(function, self._place(code)))
+            setattr(self, function.name, _callable(function, *_placed(code)))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         raise AttributeError(name)
 
-    def _place(self, code: Code) -> int:
-        """The address of a function whose code is put into memory."""
-        import llvmlite.binding as llvm
 
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code.data))
-        engine.finalize_object()
-        self._engines.append(engine)
-        address = engine.get_function_address(code.symbol)
-        if not address:
-            raise LookupError(f"expected the function {code.symbol} in its machine code, found none")
-        return int(address)
+def _placed(code: Code) -> tuple[int, object]:
+    """The address of a function whose code is put into memory, and what keeps it there."""
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code.data))
+    engine.finalize_object()
+    address = engine.get_function_address(code.symbol)
+    if not address:
+        raise LookupError(f"expected the function {code.symbol} in its machine code, found none")
+    return int(address), engine
 
 
 def load(module: str) -> Twins | None:
@@ -165,8 +163,9 @@ def machine(features: str = "") -> Any:
     )
 
 
-def _callable(function: Function, address: int) -> Callable[..., Any]:
-    """A function of Python's that puts its arguments into a row of words and has the code at ``address`` read them.
+def _callable(function: Function, address: int, keeper: object) -> Callable[..., Any]:
+    """A function of Python's that puts its arguments into a row of words and has the code at ``address`` read them;
+    ``keeper`` keeps that in memory and lives as long as the function does.
 
     Arrays go by address and length: each must have the type that the code was made for, without gaps. The
     interpreter goes on meanwhile, as with numba's ``nogil``.
@@ -198,5 +197,5 @@ def _callable(function: Function, address: int) -> Callable[..., Any]:
             return sheet[-3]
         return tuple(sheet[-2 - results : -2]) if results else None
 
-    run.__name__ = name
+    run.__name__, run.keeper = name, keeper  # type: ignore[attr-defined]
     return run

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import re
+from operator import attrgetter
 from typing import Any
 
 from engine.codec import compiled_cache
@@ -64,7 +65,8 @@ def _compile(function: Function, twin: Any) -> Code:
     context, face = target.target_context, _face(function, twin)
     word, nothing = numba.types.int64, numba.types.void
     made = compiler.compile_extra(target.typing_context, context, face, (word,), nothing, flags, {})
-    return Code(made.fndesc.mangled_name, _object(function.name, made.library.get_llvm_str()))
+    described, compiled = attrgetter("fndesc", "library")(made)
+    return Code(described.mangled_name, _object(function.name, compiled.get_llvm_str()))
 
 
 def _object(name: str, text: str) -> bytes:

@@ -20,8 +20,11 @@ from engine.cli.main import main
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 LONGEST_TOPIC = 127
 RECORDS = Path(__file__).parent / "records"
-SMALL = "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=100\nmaxIndexNum=400\n"
-"""The file sizes that a scenario's own broker has."""
+SMALL = (
+    "mappedFileSizeCommitLog=1048576\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=100\nmaxIndexNum=400\n"
+    "cleanFileForciblyEnable=false\n"
+)
+"""The file sizes that a scenario's own broker has; on a disk that is nearly full no file goes before its time."""
 SCENARIOS = {
     "lmq": "enableLmq=true\nenableMultiDispatch=true\n",
     "orders": "",
