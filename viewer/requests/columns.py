@@ -106,7 +106,7 @@ EXCHANGES = RecordKind(
         Column("offset", words("Offset"), 100, lambda row: number(row.offset), lambda row: row.offset, right=True,
                mono=True, jump=entry_place, filterable=False),
         Column("answer", words("Answer"), 170, _answer_text, lambda row: row.exchange.answer_code,
-               tone=lambda row: _TONES[answer_chip(row).kind], filterable=False),
+               tone=lambda row: _TONES[answer_chip(row).kind], elide="never", filterable=False),
         Column("ms", words("ms"), 88, ms_text, lambda row: row.ms, right=True, mono=True, filterable=False),
         number_column("bytes", words("Bytes"), 72, filterable=False),
         Column("physicalOffset", words("Unit"), 112, lambda row: number(row.exchange.written_at),
