@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRect, Qt, QTimer
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from viewer.look.theme import C, theme
 from viewer.pane import Pane
@@ -52,11 +53,19 @@ class Jumps:
         self._window = window
         self._left = 0
         self._field = ""
+        self._frame: JumpFrame | None = None
         self._timer = QTimer(window, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
 
     def jumped(self, place: Place) -> None:
-        """A jump to ``place`` was made: look for its row; nothing where motion is to be reduced."""
+        """A jump to ``place`` was made: the frame of the one before goes, and its row is looked for.
+
+        None is drawn where motion is to be reduced.
+        """
+        if self._frame is not None and isValid(self._frame):
+            self._frame.hide()
+            self._frame.deleteLater()
+        self._frame = None
         if theme.still:
             return
         self._left, self._field = LOOKS, place.field
@@ -78,7 +87,7 @@ class Jumps:
         self._timer.stop()
         row = chosen.visualRect(chosen.currentIndex())
         if row.isValid():
-            JumpFrame(chosen.viewport(), QRect(0, row.top(), chosen.viewport().width(), row.height()))
+            self._frame = JumpFrame(chosen.viewport(), QRect(0, row.top(), chosen.viewport().width(), row.height()))
 
     def _frame_field(self, pane: Pane) -> bool:
         """Frame the field's bytes, too, once they are there; whether they are."""

@@ -12,7 +12,7 @@ from viewer.shell.jump_highlight import JumpFrame
 
 
 def frames(window):
-    return window.findChildren(JumpFrame)
+    return [frame for frame in window.findChildren(JumpFrame) if frame.isVisibleTo(frame.parentWidget())]
 
 
 async def jumped(window, place, seconds):
@@ -44,3 +44,14 @@ def test_nothing_moves_where_that_is_wanted(run, window, golden, monkeypatch):
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     assert run(jumped(window, places.queue("OrderEvents", 0, 3), 1)) == 0
+
+
+def test_a_second_jump_takes_the_frame_of_the_first_away(run, window, golden, monkeypatch):
+    monkeypatch.setattr(jump_highlight, "LASTS_MS", 600_000)
+    monkeypatch.setattr(theme, "motion", True)
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    assert run(jumped(window, places.queue("OrderEvents", 0, 3), 60)) == 1
+    window.go(places.queue("OrderEvents", 0, 2))
+    assert not frames(window)
+    assert run(jumped(window, places.queue("OrderEvents", 0, 5), 60)) == 1
