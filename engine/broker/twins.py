@@ -8,9 +8,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
-from engine.codec import columns, dispatch_twin, gather, message_columns
+from engine.codec import columns, dispatch_twin, message_columns, object_put
 
-LOADS = (columns.twin, message_columns.twin, dispatch_twin.twin, gather.twin)
+LOADS = (columns.twin, message_columns.twin, dispatch_twin.twin, object_put.twin)
 
 
 class _Loading:

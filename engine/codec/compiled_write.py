@@ -7,9 +7,9 @@ the columns have their rows and the blobs their bytes; numbers that point into t
 from __future__ import annotations
 
 import numpy as np
-from numba import int16, int32, int64, njit, uint8, uint32
+from numba import int16, int32, int64, njit, uint32
 
-from engine.codec.intrinsics import be32, be64, crc32, equal32, le32, le64, lowest_bit, put64, u8
+from engine.codec.intrinsics import be32, be64, crc32, le32, le64, put64
 from engine.codec.intrinsics_write import copy_bytes, put_be16, put_be32, put_be64
 from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
 
@@ -23,7 +23,7 @@ _BODY_LENGTH, _PROPERTIES_LENGTH = _AT["body_length"], _AT["properties_length"]
 _TOPICS, _TOPIC_COUNT, _HOSTS, _HOST_COUNT = _AT["topics"], _AT["topic_count"], _AT["hosts"], _AT["host_count"]
 _NUMBERS, _STORE_DEFAULT = _AT["numbers"], _AT["store_default"]
 _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = _AT["out_offset"], _AT["out_queue_offset"], _AT["out_size"]
-_LONGEST_BODY, _PAIRS, _PROPERTIES_END = _AT["longest_body"], _AT["pairs"], _AT["properties_end"]
+_LONGEST_BODY = _AT["longest_body"]
 
 _RULED_BITS = np.uint32(0x10 | 0x20 | 0x40 | 0x80)
 _OUTSIDE_QUEUES = np.uint32(0x4)  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
@@ -45,25 +45,6 @@ def _i32(column, row):
 @njit(cache=True, nogil=True, forceinline=True)
 def _i64(column, row):
     return int64(le64(column + 8 * row)) if column else int64(0)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _behind_pairs(p, end, pairs):
-    """Address behind the ``pairs``-th byte 0x02 from ``p`` on, ``end`` where there are not so many."""
-    while p < end and pairs > 0:
-        if p + 32 <= end:
-            mask = equal32(p, uint8(2))
-            while mask and pairs > 1:
-                mask &= mask - uint32(1)
-                pairs -= 1
-            if mask:
-                return p + lowest_bit(mask) + 1
-            p += 32
-        else:
-            if u8(p) == uint8(2):
-                pairs -= 1
-            p += 1
-    return p
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -111,14 +92,14 @@ def encode_rows(sheet):
     hosts, host_count, numbers = _get(sheet, _HOSTS), _get(sheet, _HOST_COUNT), _get(sheet, _NUMBERS)
     out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
     out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
-    longest, pairs, text_end = _get(sheet, _LONGEST_BODY), _get(sheet, _PAIRS), _get(sheet, _PROPERTIES_END)
+    longest = _get(sheet, _LONGEST_BODY)
     known, known_born, known_store, why = int64(-1), int64(-1), int64(-1), DONE
     field, wide, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
     born_raw, store_raw, born_size, store_size, host_bits = int64(0), int64(0), int64(0), int64(0), uint32(0)
     while row < rows:
         flags = uint32(_i32(sys_flag, row))
         size = int64(_i32(body_length, row))
-        long = int64(_i32(text_length, row)) if text_length else _behind_pairs(text, text_end, pairs) - text
+        long = int64(_i32(text_length, row))
         topic, queue = int64(_i32(topic_id, row)), int64(_i32(queue_id, row))
         bh, sh = int64(_i32(born_host, row)), int64(_i32(store_host, row)) if store_host else store_default
         if size > longest or long > _LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:

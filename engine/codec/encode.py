@@ -205,13 +205,6 @@ def template_of(names: tuple[str, ...]) -> str:
     return template
 
 
-@lru_cache(maxsize=_MOST_TEMPLATES)
-def between_values(names: tuple[str, ...]) -> tuple[str, ...]:
-    """What stands before each value in a row of texts with these names: the end of the pair before, and the name."""
-    template_of(names)
-    return tuple(f"{props.PAIR_END}{name}{props.NAME_END}" for name in names)
-
-
 def delete_property(raw: bytes, name: str) -> bytes:
     """Property text without the pairs of ``name`` (Java: MessageUtils.deleteProperty)."""
     wanted = name.encode() + b"\x01"

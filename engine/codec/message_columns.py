@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -55,8 +55,6 @@ class MessageColumns:
     reconsume_times: I32 | None = None
     prepared_transaction_offset: I64 | None = None
     hosts: Sequence[str] = ("127.0.0.1:0", "127.0.0.1:10911")
-    pairs: int = field(default=0, repr=False)
-    """Without ``properties_length``: every text ends with its ``pairs``-th byte 0x02."""
 
     def __len__(self) -> int:
         return len(self.body_length)
@@ -73,7 +71,7 @@ class MessageColumns:
             column = np.asarray(column)
             if column.dtype != kind or len(column) != rows or not column.flags.c_contiguous:
                 raise ValueError(f"{name}: expected {rows:,} numbers of type {np.dtype(kind)}, side by side")
-        if self.properties_length is None and not self.pairs and len(self.properties):
+        if self.properties_length is None and len(self.properties):
             raise ValueError("properties without their lengths")
         for length, blob, name in (
             (self.body_length, self.bodies, "bodies"), (self.properties_length, self.properties, "properties"),
@@ -172,13 +170,7 @@ class Run:
 
     def text_length(self) -> int:
         """Bytes of the next row's property text."""
-        what = self.columns
-        if what.properties_length is not None:
-            return int(what.properties_length[self.row])
-        at, text = self.text, bytes(what.properties)
-        for _ in range(what.pairs):
-            at = text.index(2, at) + 1
-        return at - self.text
+        return _number(self.columns.properties_length, self.row)
 
     def skip(self) -> None:
         """Leave the next row out."""
@@ -263,8 +255,7 @@ class Encoder:
             _column(what.sys_flag), _column(what.born_timestamp), _column(what.born_host), _column(what.store_host),
             _column(what.reconsume_times), _column(what.prepared_transaction_offset), _column(what.body_length),
             _column(what.properties_length), run.table.buffer_info()[0], len(run.topics), hosts.buffer_info()[0],
-            len(run.hosts), numbers.buffer_info()[0], out, out + 8 * rows, out + 16 * rows, longest_body, what.pairs,
-            text + len(what.properties),
+            len(run.hosts), numbers.buffer_info()[0], out, out + 8 * rows, out + 16 * rows, longest_body,
         )  # fmt: skip
         why = compiled.encode_rows(sheet.buffer_info()[0])
         run.row, position, body_end, text_end = sheet[:4]

@@ -20,8 +20,8 @@ NAMES = (
     "topics", "topic_count", "hosts", "host_count", "numbers",
     # answers: addresses
     "out_offset", "out_queue_offset", "out_size",
-    # limits, and how many pairs each text has where lengths of properties are not given
-    "longest_body", "pairs", "properties_end",
+    # bytes that a body may have
+    "longest_body",
 )  # fmt: skip
 """The numbers in their order: 64 bits each, in the machine's own byte order."""
 

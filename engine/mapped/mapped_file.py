@@ -70,9 +70,27 @@ class MappedFile:
     are written and read by position. With a ``pool_buffer`` appends go there and are handed on by :meth:`commit`.
     """
 
-    __slots__ = ("_available", "_backed", "_buffer", "_cleaned", "_file", "_holders", "_lock", "_mapped", "_ready",
-                 "_shutdown_at", "_target", "ahead", "committed", "first_in_queue", "flushed", "size", "start_offset",
-                 "store_timestamp", "wrote")  # fmt: skip
+    __slots__ = (
+        "_available",
+        "_buffer",
+        "_cleaned",
+        "_file",
+        "_holders",
+        "_lock",
+        "_mapped",
+        "_ready",
+        "_shutdown_at",
+        "ahead",
+        "backed",
+        "committed",
+        "first_in_queue",
+        "flushed",
+        "open_view",
+        "size",
+        "start_offset",
+        "store_timestamp",
+        "wrote",
+    )  # fmt: skip
 
     def __init__(
         self, disk_file: DiskFile, start_offset: int, *, pool_buffer: PoolBuffer | None = None, mapped: bool = True
@@ -87,8 +105,8 @@ class MappedFile:
         self.first_in_queue = False  # made when its queue had no file
         self._mapped = mapped
         self._buffer = pool_buffer
-        self._target: memoryview | None = pool_buffer.view if pool_buffer is not None else None
-        self._backed = self.size if pool_buffer is not None or not mapped else 0  # behind it the disk may have no room
+        self.open_view: memoryview | None = pool_buffer.view if pool_buffer is not None else None
+        self.backed = self.size if pool_buffer is not None or not mapped else 0  # behind it the disk may have no room
         self._ready = 0  # as far as another thread has made room ahead of need
         self.ahead: Callable[[MappedFile], None] | None = None
         """Told when bytes come so fast that :meth:`reserve_ahead` is worth another thread's while."""
@@ -135,11 +153,11 @@ class MappedFile:
         """Put ``data`` at ``wrote``; False where it does not fit. Raises ``OSError`` (no room on the disk, …)."""
         start = self.wrote
         end = start + len(data)
-        if end > self._backed:
+        if end > self.backed:
             if end > self.size:
                 return False
             self._reserve(end)
-        target = self._target
+        target = self.open_view
         if target is not None:
             target[start:end] = data
         else:
@@ -155,9 +173,9 @@ class MappedFile:
         What has been encoded is published by :meth:`advance`. Raises ``OSError`` where the disk has no room.
         """
         end = min(self.wrote + size, self.size)
-        if end > self._backed:
+        if end > self.backed:
             self._reserve(end)
-        target = self._target
+        target = self.open_view
         return self._open_target() if target is None else target
 
     def advance(self, size: int, store_timestamp: int = 0) -> None:
@@ -173,7 +191,7 @@ class MappedFile:
     def note_rolled(self) -> None:
         """Nothing is appended here any more: the map, and the descriptor that is in it, may go when nobody reads."""
         if self._buffer is None:
-            self._target = None
+            self.open_view = None
 
     def _append_slowly(self, start: int, data: bytes | memoryview) -> None:
         if self._mapped:
@@ -182,17 +200,17 @@ class MappedFile:
             self._file.write(start, data)
 
     def _open_target(self) -> memoryview:
-        target = self._target = self._file.view
+        target = self.open_view = self._file.view
         return target
 
     def _reserve(self, end: int) -> None:
         """Room on the disk up to ``end`` and on to the next step: no write through the map may meet a full disk."""
-        start = max(self._backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
+        start = max(self.backed, self.wrote) // RESERVE_STEP * RESERVE_STEP
         stop = min(self.size, -(-end // RESERVE_STEP) * RESERVE_STEP)
         hurried = self.wrote - self.flushed >= RESERVE_STEP  # written faster than flushed: the pages are wanted soon
         if stop > self._ready:
             self._file.reserve(start, stop, touch=hurried)
-        self._backed = stop
+        self.backed = stop
         if hurried and self.ahead is not None and stop < self.size:
             self.ahead(self)
 
@@ -200,7 +218,7 @@ class MappedFile:
         """Room and pages for the step behind the one that is written to: what another thread does when ``ahead`` is
         called. Raises ``OSError``.
         """
-        start = self._backed
+        start = self.backed
         stop = min(self.size, start + RESERVE_STEP)
         if stop > max(start, self._ready):
             self._file.reserve(start, stop, touch=True)
@@ -290,7 +308,7 @@ class MappedFile:
             self.release()
         self.flushed = max(self.flushed, stop)
         if stop == self.size and self._buffer is None:
-            self._target = None  # the map may go when nobody reads any more
+            self.open_view = None  # the map may go when nobody reads any more
         return self.flushed
 
     def commit(self, least_pages: int) -> int:
@@ -312,7 +330,7 @@ class MappedFile:
             self.committed = stop
         if self.committed == self.size:
             self._buffer = None
-            self._target = None
+            self.open_view = None
             buffer.give_back()
         return self.committed
 
@@ -342,7 +360,7 @@ class MappedFile:
             if self._cleaned:
                 return
             self._cleaned = True
-        self._target = None
+        self.open_view = None
         self._file.close()
 
     def shutdown(self, interval_ms: int, now: int) -> None:
@@ -374,7 +392,7 @@ class MappedFile:
     def close(self) -> None:
         """Give back descriptor, map and buffer. What is lent stays valid; the file opens again when it is used."""
         buffer, self._buffer = self._buffer, None
-        self._target = None
+        self.open_view = None
         if buffer is not None:
             buffer.give_back()
         self._file.close()

@@ -26,11 +26,15 @@ from engine.codec.encode import (
 )
 from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
 from engine.codec.message_columns import Encoder, MessageColumns
+from engine.codec.object_put import NOW as _NOW
+from engine.codec.object_put import POSITION as _POSITION
+from engine.codec.object_put import QUEUE_OFFSET as _QUEUE_OFFSET
+from engine.codec.object_put import REFUSED, ObjectPut, object_put
 from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store.put import batches
+from engine.store.put import batches, objects
 from engine.store.put import columns as put_columns
 from engine.store.put import ruled as put_ruled
 from engine.store.put.log import Topic
@@ -51,6 +55,8 @@ from engine.store.queue_offsets import QueueOffsetTable
 SMALLEST_LIMIT = 10
 """maxMessageSize below this is not taken over at run time (spec 8.1)."""
 LONGEST_BUSY = 10_000_000
+UNTIL_COMPILED = 1000
+"""Puts of one message until compiled code is worth loading."""
 _BLANK = struct.Struct(">iI")
 _U16 = [number.to_bytes(2, "big") for number in range(LONGEST_PROPERTIES + 1)]
 _RULED_BITS = TRANSACTION_MASK | INNER_BATCH | NEED_UNWRAP | HOST_BITS
@@ -140,6 +146,8 @@ class CommitLog:
         self.flushes_at_once = config.flush_disk_type == "SYNC_FLUSH"
         self.encoder = Encoder()
         """Writes whole columns; under the append lock."""
+        self._object_put: ObjectPut | None = None
+        self._until_compiled = UNTIL_COMPILED
         self._topics: dict[str, Topic] = {}
         self._not_appended = -1, ""
         self.before_first: Callable[[], None] | None = None
@@ -176,7 +184,10 @@ class CommitLog:
     def set_max_message_size(self, size: int) -> None:
         """Another limit for bodies (bytes) from the next put on; less than 10 is ignored."""
         if size >= SMALLEST_LIMIT:
-            self.max_message_size = size
+            with self.lock:
+                self.max_message_size = size
+                if self._object_put is not None:
+                    self._object_put.file = None
 
     def refuse(self, status: PutMessageStatus | None) -> None:
         """Answer every put with ``status`` from now on, None: take them again. A closed log stays closed."""
@@ -220,7 +231,73 @@ class CommitLog:
     # Putting
 
     def put_message(self, message: Message) -> PutMessageResult:
-        """Check and append one message; the flush that its sender may wait for is not part of it."""
+        """Check and append one message; the flush that its sender may wait for is not part of it.
+
+        By compiled code once many have come, where the message is plain; the bytes are the same.
+        """
+        put = self._object_put
+        if put is None:
+            self._until_compiled -= 1
+            if not self._until_compiled:
+                self.compiled_put()
+            return self.put_otherwise(message)
+        why = 0
+        if self.locked_since and self.is_busy:
+            return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
+        self._acquire()  # a with-statement costs twice as much
+        try:
+            if self.refuses is not None:
+                return PutMessageResult(self.refuses)
+            now = self.locked_since = self.clock()
+            if now > self.last_time:
+                self.last_time = now
+            else:
+                now = self.last_time
+            files = self.files.files
+            file = files[-1] if files else None
+            if (  # as put.knows() has it, without the call
+                file is not None
+                and put.file is file
+                and file.open_view is put.target
+                and self.queue_offsets.numbers is put.numbers
+            ):
+                position = file.wrote
+                sheet = put.sheet
+                sheet[_NOW] = now
+                sheet[_POSITION] = position
+                try:
+                    why = put.one(message)
+                finally:  # what was written has its number, whatever interrupted
+                    if sheet[_POSITION] != position:
+                        file.store_timestamp = now
+                        file.wrote = sheet[_POSITION]
+                if why > 0:
+                    result = _new(PutMessageResult)
+                    result.status = _PUT_OK
+                    offset = file.start_offset + position
+                    result.fields = _APPENDED, offset, why, now, sheet[_QUEUE_OFFSET], 1, self.store_host_raw
+                    return result
+        finally:
+            self.locked_since = 0
+            self._release()
+        result = self.put_otherwise(message)
+        if result.status is _PUT_OK and why != REFUSED:
+            with self.lock:
+                objects.learn(self, put, message, why)
+        return result
+
+    def compiled_put(self) -> ObjectPut | None:
+        """What puts by compiled code, loaded where it is not yet; None where there is none, or rules forbid it."""
+        if self._object_put is None and not self.property_crc:
+            found = object_put(self.store_host_raw, RULED, BLANK_SIZE)
+            with self.lock:
+                if self._object_put is None:
+                    self._object_put = found
+        self._until_compiled = UNTIL_COMPILED
+        return self._object_put
+
+    def put_otherwise(self, message: Message) -> PutMessageResult:
+        """:meth:`put_message` in plain Python."""
         refuses = self.refuses
         if refuses is not None:
             return PutMessageResult(refuses)
@@ -301,7 +378,7 @@ class CommitLog:
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
         """Put many messages of any topics and queues, in order, with the bytes that single puts would have made."""
-        return put_columns.put_messages(self, messages)
+        return objects.put_messages(self, messages)
 
     def append_columns(self, what: MessageColumns) -> PutMessageResults:
         """Put messages that are there as arrays, in order; their property text is stored as it is, without rules.

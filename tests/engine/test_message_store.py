@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from columns_of import columns_of
 from simulated_disk import SimulatedDisk
 
 import engine.message_store
 from engine.codec.encode import Message
-from engine.codec.gather import gather
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import NotWriteable, StoreError, StoreLocked, UsageError
 from engine.message_store import MessageStore
-from engine.store.put.message import RULED, PutMessageStatus
+from engine.store.put.message import PutMessageStatus
 
 SMALL = {
     "mappedFileSizeCommitLog": 1 << 16,
@@ -213,8 +213,7 @@ def test_many_at_once_give_the_same_bytes_as_one_by_one() -> None:
         return 1_700_000_000_000
 
     messages = [message(number, born_timestamp=5) for number in range(900)]
-    columns = gather(messages, RULED)
-    assert columns is not None
+    columns = columns_of(messages)
     ways: list[Callable[[MessageStore], bool]] = [
         lambda store: all(store.put_message(one).ok for one in messages),
         lambda store: store.put_messages(messages).ok,

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("without_a_test_file.txt")
 TWINS = {
     "compiled": "codec/columns", "compiled_chains": "inspection/chain_query",
-    "compiled_dispatch": "codec/queue_builder", "compiled_gather": "codec/gather",
+    "compiled_dispatch": "codec/queue_builder", "compiled_put": "codec/object_put",
     "compiled_query": "codec/index_query", "compiled_tally": "codec/tally",
     "compiled_texts": "codec/block_texts", "compiled_write": "codec/message_columns",
     "dispatch_twin": "codec/queue_builder", "intrinsics_write": "codec/intrinsics", "query_twin": "codec/index_query",

@@ -1,23 +1,19 @@
 """Many messages in one call: columns of them encoded straight into the file (spec 2.8, 3.2).
 
-What :class:`engine.store.commit_log.CommitLog` offers as ``put_messages`` and ``append_columns``. Rows that rules apply
+What :class:`engine.store.commit_log.CommitLog` offers as ``append_columns``. Rows that rules apply
 to go the long way, each in its turn; the bytes are those of single puts.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engine.codec import write_job
-from engine.codec.encode import Message
-from engine.codec.gather import gather
 from engine.codec.message_columns import MessageColumns, Run
 from engine.errors import NotWriteable
 from engine.store.put.message import (
     BLANK_SIZE,
-    RULED,
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
@@ -32,23 +28,10 @@ MOST_ROOM = 8 << 20
 """Bytes of room on the disk that are asked for at a time."""
 MOST_QUEUES = 1 << 16
 """Queue ids from here on go the long way: no table is made for them."""
-FEWEST = 8
-"""Messages for which columns are worth their while."""
 
 
-def put_messages(log: PutLog, messages: Sequence[Message]) -> PutMessageResults:
-    """Put ``messages`` in order; gathered into columns where that is quicker and nothing forbids it."""
-    what = (
-        gather(messages, RULED) if len(messages) >= FEWEST and not log.property_crc and log.encoder.compiled else None
-    )
-    waits = log.flushes_at_once and any(message.waits for message in messages)
-    if what is None:
-        return PutMessageResults.of([log.put_message(message) for message in messages], waits=waits)
-    return append_columns(log, what, waits=waits)
-
-
-def append_columns(log: PutLog, what: MessageColumns, *, waits: bool = True) -> PutMessageResults:
-    """Append every row of ``what``, in order; ``waits`` is what the answers say of waiting for a flush."""
+def append_columns(log: PutLog, what: MessageColumns) -> PutMessageResults:
+    """Append every row of ``what``, in order."""
     if log.refuses is not None:
         refused = PutMessageResult(log.refuses)
         return PutMessageResults(len(what), lambda _row: refused, ok=False, end_offset=0, waits=False)
@@ -60,7 +43,7 @@ def append_columns(log: PutLog, what: MessageColumns, *, waits: bool = True) -> 
         if why == write_job.RULED:
             answers[run.row] = _put_one(log, run)
             run.skip()
-    return _results(run, answers, times, waits)
+    return _results(run, answers, times)
 
 
 def _put_one(log: PutLog, run: Run) -> PutMessageResult:
@@ -130,9 +113,7 @@ def _enter_queue(log: PutLog, run: Run) -> bool:
     return True
 
 
-def _results(
-    run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]], waits: bool
-) -> PutMessageResults:
+def _results(run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> PutMessageResults:
     out, rows = run.out, run.rows
 
     def make(row: int) -> PutMessageResult:
@@ -148,8 +129,8 @@ def _results(
         )
 
     if rows and not answers:
-        return PutMessageResults(rows, make, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
+        return PutMessageResults(rows, make, ok=True, end_offset=out[rows - 1] + out[-1])
     ends = [result.append.end_offset for result in answers.values() if result.ok and result.append is not None]
     ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
     ok = all(result.ok for result in answers.values())
-    return PutMessageResults(rows, make, ok=ok, end_offset=max(ends, default=0), waits=waits)
+    return PutMessageResults(rows, make, ok=ok, end_offset=max(ends, default=0))

@@ -6,17 +6,16 @@ from array import array
 
 import numpy as np
 import pytest
+from columns_of import columns_of as columns_of_messages
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec import write_job
 from engine.codec.encode import Message, TopicField, encode_unit, host_raw
-from engine.codec.gather import gather
 from engine.codec.message_columns import Encoder, MessageColumns, Run, TopicRow, encode_rows_plain, twin
 
 NOW = 1_700_000_000_123
 OWN_HOST = "127.0.0.1:10911"
-RULED = frozenset({"DELAY"})
 
 rows = st.lists(
     st.tuples(
@@ -191,9 +190,8 @@ same_names = names.flatmap(
     | st.lists(raw_messages, min_size=1, max_size=9)
     | st.lists(messages | raw_messages, min_size=1, max_size=9)
 )
-def test_gathered_messages_make_the_same_units(many) -> None:
-    what = gather(many, RULED)
-    assert what is not None
+def test_messages_as_columns_make_the_same_units(many) -> None:
+    what = columns_of_messages(many)
     assert len(what) == len(many)
     for encode in (Encoder().encode, encode_rows_plain):
         run, target = run_of(what), bytearray(20_000)
@@ -211,25 +209,6 @@ def test_gathered_messages_make_the_same_units(many) -> None:
             message.topic, message.body, message.queue_id, message.flag,
         )  # fmt: skip
         run.skip()
-
-
-M = Message("T", b"x", 0, {"a": "b"}, born_timestamp=5)
-ALONE = [
-    pytest.param([M, M.changed(properties={"DELAY": "1"})], id="a property with rules"),
-    pytest.param([M.changed(properties={"DELAY": "1"})] * 2, id="all with rules"),
-    pytest.param([M, M.changed(properties={"a": "b\x02c"})], id="0x02 in a value"),
-    pytest.param([M, M.changed(properties={"a": None})], id="null value"),
-    pytest.param([M, M.changed(body=None)], id="no body"),
-    pytest.param([M, M.changed(queue_id=1 << 31)], id="number beyond its field"),
-    pytest.param([M, M.changed(born_timestamp=None)], id="one born now"),
-    pytest.param([M, M.changed(store_host="1.2.3.4:5")], id="a store host of its own"),
-    pytest.param([M, M.changed(properties={"a": "\ud800"})], id="lone surrogate"),
-]
-
-
-@pytest.mark.parametrize("many", ALONE)
-def test_what_has_to_be_put_message_by_message(many) -> None:
-    assert gather(many, RULED) is None
 
 
 def test_places_grow() -> None:

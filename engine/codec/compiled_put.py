@@ -1,0 +1,285 @@
+"""Compiled twin of a put: the unit of a message object written where the log goes on, by the interpreter's own C
+functions (spec 2.1, 2.8).
+
+Imported late and only through :mod:`engine.codec.machine_code_build`; :mod:`engine.codec.object_put` says what stands
+in the sheet. The interpreter's lock is held all the time, so objects stay what and where they are. Of the memory of an
+object only its type and the slots of a message are read; all else is asked of the interpreter. Nothing is written
+before all of the message is known to be plain and to have room.
+"""
+
+from __future__ import annotations
+
+from numba import int16, int32, int64, njit, types, uint8, uint32
+
+from engine.codec.intrinsics import be32, be64, crc32, le64, put8, put64, u8
+from engine.codec.intrinsics_write import copy_bytes, put_be16, put_be32, put_be64
+from engine.codec.object_put import (
+    ANOTHER,
+    HOST_WIDTH,
+    NAMES,
+    NO_PLACE,
+    NO_ROOM,
+    OTHER_MAP,
+    REFUSED,
+    TOPIC_WIDTH,
+)
+
+_get_item = types.ExternalFunction("PyList_GetItem", types.intp(types.intp, types.intp))
+_bytes_at = types.ExternalFunction("PyBytes_AsString", types.intp(types.intp))
+_bytes_size = types.ExternalFunction("PyBytes_Size", types.intp(types.intp))
+_text_at = types.ExternalFunction("PyUnicode_AsUTF8AndSize", types.intp(types.intp, types.intp))
+_next_pair = types.ExternalFunction("PyDict_Next", types.int32(types.intp, types.intp, types.intp, types.intp))
+_number = types.ExternalFunction("PyLong_AsLongLongAndOverflow", types.int64(types.intp, types.intp))
+_object_of = types.ExternalFunction("PyLong_FromLongLong", types.intp(types.int64))
+_compare = types.ExternalFunction("PyUnicode_Compare", types.int32(types.intp, types.intp))
+_forget_error = types.ExternalFunction("PyErr_Clear", types.void())
+
+_AT = {name: 8 * number for number, name in enumerate(NAMES)}
+_MESSAGE_TYPE, _BYTES, _STR, _DICT, _INT = (
+    _AT["message_type"], _AT["bytes_type"], _AT["str_type"], _AT["dict_type"], _AT["int_type"],
+)  # fmt: skip
+_NONE, _ZERO = _AT["none"], _AT["zero"]
+_BODY, _BORN_HOST, _BORN, _FLAG = _AT["body"], _AT["born_host"], _AT["born_timestamp"], _AT["flag"]
+_PREPARED, _PROPERTIES, _RAW = _AT["prepared_transaction_offset"], _AT["properties"], _AT["properties_raw"]
+_QUEUE_ID, _RECONSUME, _STORE_HOST = _AT["queue_id"], _AT["reconsume_times"], _AT["store_host"]
+_SYS_FLAG, _TOPIC = _AT["sys_flag"], _AT["topic"]
+_SHAPE, _NAME_COUNT, _NAME_TEXT, _NAME_ENDS = _AT["names"], _AT["name_count"], _AT["name_text"], _AT["name_ends"]
+_TOPICS, _TOPIC_COUNT, _HOSTS, _HOST_COUNT = _AT["topics"], _AT["topic_count"], _AT["hosts"], _AT["host_count"]
+_STORE_RAW, _STORE_SIZE = _AT["store_raw"], _AT["store_size"]
+_NUMBERS, _TARGET, _BASE, _LIMIT = _AT["numbers"], _AT["target"], _AT["base"], _AT["limit"]
+_LONGEST, _NOW, _POSITION = _AT["longest_body"], _AT["now"], _AT["position"]
+_QUEUE_OFFSET = _AT["queue_offset"]
+_ROW, _ROWS, _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = (
+    _AT["row"], _AT["rows"], _AT["out_offset"], _AT["out_queue_offset"], _AT["out_size"],
+)  # fmt: skip
+_AT_PAIR, _KEY, _VALUE = _AT["scratch_1"], _AT["scratch_2"], _AT["scratch_3"]
+_TYPE = 8  # of an object: where its type stands
+_NONE_OF_32 = -(1 << 40)
+_RULED_BITS = 0x10 | 0x20 | 0x40 | 0x80
+_OUTSIDE_QUEUES = 0x4  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
+_MASK = uint32(0x7FFFFFFF)
+_LONGEST_PROPERTIES = 32_767
+
+
+@njit(cache=True, forceinline=True)
+def _get(sheet, at):
+    return int64(le64(sheet + at))
+
+
+@njit(cache=True, forceinline=True)
+def _field(sheet, message, at):
+    return int64(le64(message + int64(le64(sheet + at))))
+
+
+@njit(cache=True, forceinline=True)
+def _is(sheet, thing, kind):
+    """Whether ``thing`` is just of the type that the sheet has at ``kind``."""
+    return int64(le64(thing + _TYPE)) == int64(le64(sheet + kind))
+
+
+@njit(cache=True, forceinline=True)
+def _int32(sheet, message, at):
+    """A field that is a number of 32 bits; _NONE_OF_32 where it is something else."""
+    thing = _field(sheet, message, at)
+    if thing == _get(sheet, _ZERO):
+        return int64(0)
+    if thing == 0 or not _is(sheet, thing, _INT):
+        return int64(_NONE_OF_32)
+    number = int64(_number(thing, sheet + _KEY))  # of what does not fit 64 bits this is −1
+    if int32(le64(sheet + _KEY)) != 0 or number > 0x7FFFFFFF or number < -0x80000000:
+        return int64(_NONE_OF_32)
+    return number
+
+
+@njit(cache=True)
+def _map_size(sheet, found):
+    """Bytes of the property text of a map; OTHER_MAP for other names, REFUSED for what no text can be made of."""
+    shape, count = _get(sheet, _SHAPE), _get(sheet, _NAME_COUNT)
+    put64(sheet + _AT_PAIR, 0)
+    size, number = int64(0), int64(0)
+    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+        value = _get(sheet, _VALUE)
+        if number >= count or _get(sheet, _KEY) != int64(le64(shape + 8 * number)):
+            return OTHER_MAP
+        if not _is(sheet, value, _STR):
+            return REFUSED
+        start = _text_at(value, sheet + _VALUE)
+        if start == 0:  # a lone surrogate
+            _forget_error()
+            return REFUSED
+        long = _get(sheet, _VALUE)
+        for at in range(long):
+            if u8(start + at) == uint8(2):  # would end the property
+                return REFUSED
+        size += long + 1
+        number += 1
+    if number == 0:
+        return int64(0)
+    return size + int64(le64(_get(sheet, _NAME_ENDS) + 8 * count - 8)) if number == count else OTHER_MAP
+
+
+@njit(cache=True)
+def _put_map(sheet, found, target):
+    """The property text of a map that :func:`_map_size` has measured."""
+    name_text, name_ends = _get(sheet, _NAME_TEXT), _get(sheet, _NAME_ENDS)
+    put64(sheet + _AT_PAIR, 0)
+    number, before = int64(0), int64(0)
+    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+        start = _text_at(_get(sheet, _VALUE), sheet + _VALUE)
+        long, end = _get(sheet, _VALUE), int64(le64(name_ends + 8 * number))
+        copy_bytes(target, name_text + before, end - before)
+        target += end - before
+        copy_bytes(target, start, long)
+        put8(target + long, uint8(2))
+        target += long + 1
+        before = end
+        number += 1
+
+
+@njit(cache=True, forceinline=True)
+def _find(table, count, width, text):
+    """Address of the row of ``table`` whose first word is the text object ``text``, or an equal one; 0 for none."""
+    for row in range(count):
+        if int64(le64(table + row * width)) == text:
+            return table + row * width
+    for row in range(count):
+        if _compare(int64(le64(table + row * width)), text) == 0:
+            return table + row * width
+    return int64(0)
+
+
+@njit(cache=True, forceinline=True)
+def _put_host(target, source, size):
+    """A raw host of 8 or 20 bytes."""
+    put_be64(target, int64(be64(source)))
+    if size == 20:
+        put_be64(target + 8, int64(be64(source + 8)))
+        put_be32(target + 16, int32(be32(source + 16)))
+
+
+@njit(cache=True)
+def _put_unit(sheet, message):
+    """The unit of ``message`` at ``position``, which moves on; gives its bytes, or why there is none."""
+    zero, none = _get(sheet, _ZERO), _get(sheet, _NONE)
+    if not _is(sheet, message, _MESSAGE_TYPE):
+        return REFUSED
+    topic, host = _field(sheet, message, _TOPIC), _field(sheet, message, _BORN_HOST)
+    if topic == 0 or host == 0 or not _is(sheet, topic, _STR) or not _is(sheet, host, _STR):
+        return REFUSED
+    topic = _find(_get(sheet, _TOPICS), _get(sheet, _TOPIC_COUNT), TOPIC_WIDTH, topic)
+    host = _find(_get(sheet, _HOSTS), _get(sheet, _HOST_COUNT), HOST_WIDTH, host)
+    if topic == 0 or host == 0:
+        return ANOTHER
+    flag, sys_flag = _int32(sheet, message, _FLAG), _int32(sheet, message, _SYS_FLAG)
+    reconsume, queue = _int32(sheet, message, _RECONSUME), _int32(sheet, message, _QUEUE_ID)
+    if flag == _NONE_OF_32 or reconsume == _NONE_OF_32 or queue < 0 or sys_flag < 0 or sys_flag & _RULED_BITS:
+        return REFUSED
+    body = _field(sheet, message, _BODY)
+    if body == 0 or not _is(sheet, body, _BYTES) or _field(sheet, message, _STORE_HOST) != none:
+        return REFUSED
+    prepared, prepared_at = _field(sheet, message, _PREPARED), int64(0)
+    if prepared != zero:
+        if prepared == 0 or not _is(sheet, prepared, _INT):
+            return REFUSED
+        prepared_at = _number(prepared, sheet + _KEY)
+        if int32(le64(sheet + _KEY)) != 0:
+            return REFUSED
+    now = _get(sheet, _NOW)
+    born, born_at = _field(sheet, message, _BORN), now
+    if born != none:
+        if born == 0 or not _is(sheet, born, _INT):
+            return REFUSED
+        born_at = _number(born, sheet + _KEY)
+        if int32(le64(sheet + _KEY)) != 0:
+            return REFUSED
+    raw, found, long = _field(sheet, message, _RAW), _field(sheet, message, _PROPERTIES), int64(0)
+    if raw == none:
+        if found != none:
+            if found == 0 or not _is(sheet, found, _DICT):
+                return REFUSED
+            long = _map_size(sheet, found)
+            if long < 0:
+                return long
+    else:
+        if found != none or raw == 0 or not _is(sheet, raw, _BYTES):
+            return REFUSED
+        long = int64(_bytes_size(raw))
+    size = int64(_bytes_size(body))
+    if size > _get(sheet, _LONGEST) or long > _LONGEST_PROPERTIES:
+        return REFUSED
+    # rows of the tables: text, address and length of the field, magic, address and length of the places; and text,
+    # address and length of the raw host, SYSFLAG bits
+    wide, born_size, store_size = int64(le64(topic + 16)), int64(le64(host + 16)), _get(sheet, _STORE_SIZE)
+    total = 74 + born_size + store_size + size + wide + long
+    position = _get(sheet, _POSITION)
+    if total > _get(sheet, _LIMIT) - position:
+        return NO_ROOM
+    number, queue_offset = int64(0), int64(0)
+    if not sys_flag & _OUTSIDE_QUEUES:
+        place = int64(le64(int64(le64(topic + 32)) + 8 * queue)) if queue < int64(le64(topic + 40)) else int64(-1)
+        if place < 0:
+            return NO_PLACE
+        number = _get(sheet, _NUMBERS) + 8 * place
+        queue_offset = int64(le64(number))
+    p = _get(sheet, _TARGET) + position
+    put_be32(p, int32(total))
+    put_be32(p + 4, int32(le64(topic + 24)))
+    put_be32(p + 12, int32(queue))
+    put_be32(p + 16, int32(flag))
+    put_be64(p + 20, queue_offset)
+    put_be64(p + 28, _get(sheet, _BASE) + position)
+    put_be32(p + 36, int32(sys_flag | int64(le64(host + 24))))
+    put_be64(p + 40, born_at)
+    s = p + 48
+    _put_host(s, int64(le64(host + 8)), born_size)
+    put_be64(s + born_size, now)
+    s += born_size + 8
+    _put_host(s, _get(sheet, _STORE_RAW), store_size)
+    s += store_size
+    put_be32(s, int32(reconsume))
+    put_be64(s + 4, prepared_at)
+    put_be32(s + 12, int32(size))
+    s += 16
+    start = _bytes_at(body)
+    copy_bytes(s, start, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
+    put_be32(p + 8, int32(crc32(start if size >= 16 else s, size) & _MASK) if size else int32(0))
+    s += size
+    copy_bytes(s, int64(le64(topic + 8)), wide)
+    s += wide
+    put_be16(s, int16(long))
+    if raw != none:
+        copy_bytes(s + 2, _bytes_at(raw), long)
+    elif long:
+        _put_map(sheet, found, s + 2)
+    put64(sheet + _QUEUE_OFFSET, queue_offset)
+    if number:
+        put64(number, queue_offset + 1)
+    put64(sheet + _POSITION, position + total)
+    return total
+
+
+@njit(cache=True)
+def put_one(sheet, message):
+    """:func:`_put_unit`, its answer as an object of the interpreter's."""
+    return _object_of(_put_unit(sheet, message))
+
+
+@njit(cache=True)
+def put_many(sheet, messages):
+    """Units of a list's messages from ``row`` on, side by side; gives 0 when all are there, else why the next one is
+    not. ``row`` and ``position`` in the sheet have moved on.
+    """
+    row, base = _get(sheet, _ROW), _get(sheet, _BASE)
+    offsets, queue_offsets, sizes = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET), _get(sheet, _OUT_SIZE)
+    why = int64(0)
+    while row < _get(sheet, _ROWS):
+        total = _put_unit(sheet, int64(_get_item(messages, row)))
+        if total <= 0:
+            why = total
+            break
+        put64(offsets + 8 * row, base + _get(sheet, _POSITION) - total)
+        put64(queue_offsets + 8 * row, _get(sheet, _QUEUE_OFFSET))
+        put64(sizes + 8 * row, total)
+        row += 1
+        put64(sheet + _ROW, row)
+    return _object_of(why)

@@ -1,0 +1,170 @@
+"""Messages put by compiled code, as objects (:mod:`engine.codec.object_put`): what the log tells it, and many at once.
+
+Compiled code writes what is plain; whatever it refuses goes the longer way, message by message, with the same bytes.
+All of it happens under the append lock.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.codec import object_put
+from engine.codec.encode import Message
+from engine.codec.object_put import ObjectPut
+from engine.errors import NotWriteable
+from engine.store.put.message import (
+    AppendMessageResult,
+    AppendMessageStatus,
+    PutMessageResult,
+    PutMessageResults,
+    PutMessageStatus,
+)
+
+if TYPE_CHECKING:
+    from engine.mapped.mapped_file import MappedFile
+    from engine.store.put.log import PutLog
+
+FEWEST = 8
+"""Messages of one call from which on compiled code is worth loading."""
+MOST_QUEUES = 1 << 16
+"""Queue ids from here on go the long way: no table is made for them."""
+_ZERO = array("q", [0])
+
+
+def learn(log: PutLog, put: ObjectPut, message: Message, why: int) -> bool:
+    """Tell compiled code what it lacked for ``message``, to be known under the append lock; False where that is not for
+    it. ``why`` is its refusal, 0 where the file or the numbers are others than those that it knows.
+    """
+    if put.numbers is not log.queue_offsets.numbers:
+        put.learn_numbers(log.queue_offsets.numbers)
+    if why in (0, object_put.NO_ROOM):
+        file = log.files.last
+        if file is None or file.is_full:
+            return False
+        return put.learn_file(file, file.target(0), file.start_offset, file.backed, log.max_message_size)
+    if why == object_put.OTHER_MAP:
+        return put.learn_map(message.properties or {})
+    if why == object_put.ANOTHER:
+        return _learn_names(log, put, message)
+    return why == object_put.NO_PLACE and _learn_queue(log, put, message)
+
+
+def _learn_names(log: PutLog, put: ObjectPut, message: Message) -> bool:
+    topic = log.topic(message.topic)
+    if not topic.legal:
+        return False
+    try:
+        put.learn_host(message.born_host)
+    except ValueError:
+        return False
+    put.learn_topic(message.topic, topic.row)
+    return True
+
+
+def _learn_queue(log: PutLog, put: ObjectPut, message: Message) -> bool:
+    if message.queue_id >= MOST_QUEUES:
+        return False
+    topic = log.topic(message.topic)
+    place = log.place(topic, message.queue_id)
+    if put.numbers is not log.queue_offsets.numbers:
+        put.learn_numbers(log.queue_offsets.numbers)
+    topic.row.set_place(message.queue_id, place)
+    put.learn_topic(message.topic, topic.row)
+    return True
+
+
+def put_messages(log: PutLog, messages: Sequence[Message]) -> PutMessageResults:
+    """Put ``messages`` in order, by compiled code where it is to be had and nothing forbids it."""
+    waits = log.flushes_at_once and any(message.waits for message in messages)
+    put = log.compiled_put() if len(messages) >= FEWEST else None
+    if put is None:
+        return PutMessageResults.of([log.put_message(message) for message in messages], waits=waits)
+    return _Many(log, put, messages if type(messages) is list else list(messages)).results(waits)
+
+
+class _Many:
+    """Messages on their way into the log."""
+
+    def __init__(self, log: PutLog, put: ObjectPut, messages: list[Message]) -> None:
+        self._log = log
+        self._put = put
+        self._messages = messages
+        self._rows = len(messages)
+        self._row = 0
+        self._out = _ZERO * (3 * len(messages))
+        self._answers: dict[int, PutMessageResult] = {}
+        self._times: list[tuple[int, int]] = []
+
+    def results(self, waits: bool) -> PutMessageResults:
+        """Put all of them; the answers, each made when somebody looks."""
+        log, answers = self._log, self._answers
+        if log.refuses is not None:
+            refused = PutMessageResult(log.refuses)
+            return PutMessageResults(self._rows, lambda _row: refused, ok=False, end_offset=0, waits=False)
+        while self._row < self._rows:
+            if log.is_busy or not self._put_some():
+                answers[self._row] = log.put_otherwise(self._messages[self._row])
+                self._row += 1
+        rows, out = self._rows, self._out
+        if rows and not answers:
+            return PutMessageResults(rows, self._made, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
+        ends = [answer.append.end_offset for answer in answers.values() if answer.ok and answer.append is not None]
+        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
+        ok = all(answer.ok for answer in answers.values())
+        return PutMessageResults(rows, self._made, ok=ok, end_offset=max(ends, default=0), waits=waits)
+
+    def _put_some(self) -> bool:
+        """Append messages under one hold of the lock; False where the next one has to go the longer way."""
+        log, put, messages = self._log, self._put, self._messages
+        try:
+            with log.appending as now:
+                self._times.append((self._row, now))
+                stuck = -1, 1
+                while self._row < self._rows:
+                    file = log.files.last
+                    known = file is not None and put.knows(file, log.queue_offsets.numbers)
+                    why = self._put_run(file, now) if file is not None and known else 0
+                    if self._row == self._rows:
+                        return True
+                    if stuck == (self._row, why) or not learn(log, put, messages[self._row], why):
+                        return False
+                    stuck = self._row, why
+                return True
+        except NotWriteable:
+            self._answer_rest(PutMessageResult(log.refused))
+        except OSError as error:
+            self._answer_rest(log.failed(error))
+        return True
+
+    def _put_run(self, file: MappedFile, now: int) -> int:
+        """Messages as far as nothing changes between them; why it stopped."""
+        put = self._put
+        position = file.wrote
+        put.start(now, position)
+        try:
+            self._row, why = put.put_many(self._messages, self._row, self._out)
+        finally:  # what was written has its numbers, whatever interrupted
+            file.advance(put.position - position, now)
+        return why
+
+    def _answer_rest(self, answer: PutMessageResult) -> None:
+        for row in range(self._row, self._rows):
+            self._answers[row] = answer
+        self._row = self._rows
+
+    def _made(self, row: int) -> PutMessageResult:
+        known = self._answers.get(row)
+        if known is not None:
+            return known
+        now = self._times[bisect_right(self._times, (row, 1 << 63)) - 1][1]
+        rows, out = self._rows, self._out
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK,
+            AppendMessageResult(
+                AppendMessageStatus.PUT_OK, out[row], out[2 * rows + row], now, out[rows + row], 1,
+                self._log.store_host_raw,
+            ),
+        )  # fmt: skip

@@ -1,0 +1,187 @@
+"""Message objects put by compiled code: the unit is that of plain Python, or nothing is written and the reason told."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec import object_put
+from engine.codec.encode import Message, TopicField, encode_unit
+from engine.codec.message_columns import TopicRow
+from engine.codec.object_put import ANOTHER, NO_PLACE, NO_ROOM, OTHER_MAP, POSITION, QUEUE_OFFSET, REFUSED, ObjectPut
+from engine.store.put.message import RULED
+
+STORE, NOW, BASE, ROOM = "127.0.0.1:10911", 1_700_000_000_000, 1 << 40, 4096
+plain = st.characters(codec="utf-8", exclude_characters="\x01\x02")
+
+
+class Log:
+    """Bytes to write to, and one topic with the queues 0 and 3."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        found = object_put.object_put(b"\x7f\x00\x00\x01\x00\x00\x2a\x9f", RULED, 8)
+        assert found is not None
+        self.put: ObjectPut = found
+        self.target = bytearray(room)
+        self.numbers = array("q", (5, 70))
+        field = TopicField("größer")
+        self.row = TopicRow(field.raw, field.magic)
+        self.row.set_place(0, 0)
+        self.row.set_place(3, 1)
+        self.put.learn_topic("größer", self.row)
+        self.put.learn_host("1.2.3.4:5")
+        self.put.learn_numbers(self.numbers)
+        assert self.put.learn_bytes(memoryview(self.target), BASE, room, 1000)
+
+    def one(self, message: Any, position: int = 16) -> int:
+        self.put.start(NOW, position)
+        return self.put.one(message)
+
+
+def message(**given: Any) -> Message:
+    """A plain one, but for what is given."""
+    return Message(
+        **{
+            "topic": "größer",
+            "body": b"just a body",
+            "queue_id": 3,
+            "born_host": "1.2.3.4:5",
+            "born_timestamp": 7,
+            **given,
+        }
+    )
+
+
+@given(
+    st.binary(max_size=200),
+    st.none()
+    | st.binary(max_size=30)
+    | st.dictionaries(st.sampled_from(["TAGS", "KEYS", "a%s"]), st.text(plain, max_size=40)),
+    st.sampled_from([0, 3]),
+    st.sampled_from([0, 1, 4, 8, 12]),
+    st.integers(-5, 1 << 30),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+    st.none() | st.integers(-5, 1 << 60),
+    st.sampled_from(["1.2.3.4:5", "[::1]:7"]),
+)  # fmt: skip
+def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offset, born, host) -> None:
+    log = Log()
+    log.put.learn_host("[::1]:7")
+    raw, found = (text, None) if isinstance(text, bytes) else (None, text)
+    if found:
+        log.put.learn_map(found)
+    one = message(
+        body=body, queue_id=queue, properties=found, properties_raw=raw, sys_flag=flags, flag=number,
+        reconsume_times=number, prepared_transaction_offset=offset, born_timestamp=born, born_host=host,
+    )  # fmt: skip
+    queued = not flags & 4
+    place = (0, 3).index(queue)
+    before = log.numbers[place] if queued else 0
+    unit = encode_unit(one, queue_offset=before, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
+    assert log.one(one) == len(unit)
+    assert log.target[16 : 16 + len(unit)] == unit
+    assert not any(log.target[:16])
+    assert not any(log.target[16 + len(unit) :])
+    assert (log.put.sheet[POSITION], log.put.sheet[QUEUE_OFFSET]) == (16 + len(unit), before)
+    assert list(log.numbers) == [5 + (queued and queue == 0), 70 + (queued and queue == 3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"topic": "another"}, ANOTHER), ({"born_host": "1.2.3.4:6"}, ANOTHER), ({"topic": b"bytes"}, REFUSED),
+        ({"queue_id": 1}, NO_PLACE), ({"queue_id": 1 << 30}, NO_PLACE), ({"queue_id": -1}, REFUSED),
+        ({"queue_id": 1 << 70}, REFUSED), ({"queue_id": True}, REFUSED), ({"body": bytearray(3)}, REFUSED),
+        ({"body": None}, REFUSED), ({"body": bytes(1001)}, REFUSED), ({"properties_raw": bytes(32_768)}, REFUSED),
+        ({"properties": {"TAGS": "a"}}, OTHER_MAP), ({"properties": {"KEYS": "a", "TAGS": "b"}}, OTHER_MAP),
+        ({"properties": {"KEYS": 7}}, REFUSED), ({"properties": {"KEYS": "a\x02"}}, REFUSED),
+        ({"properties": {"KEYS": "\ud800"}}, REFUSED), ({"properties": {"KEYS": "a"}, "properties_raw": b""}, REFUSED),
+        ({"properties": [1]}, REFUSED), ({"properties_raw": "text"}, REFUSED), ({"store_host": STORE}, REFUSED),
+        ({"flag": 1 << 31}, REFUSED), ({"flag": 1.5}, REFUSED), ({"sys_flag": 0x10}, REFUSED),
+        ({"sys_flag": 0x80}, REFUSED), ({"sys_flag": -1}, REFUSED), ({"reconsume_times": 1 << 64}, REFUSED),
+        ({"prepared_transaction_offset": 1 << 63}, REFUSED), ({"born_timestamp": 1 << 63}, REFUSED),
+        ({"born_timestamp": "now"}, REFUSED),
+    ],
+)  # fmt: skip
+def test_what_it_refuses_is_not_written(given, why) -> None:
+    log = Log()
+    log.put.learn_map({"KEYS": "any"})
+    assert log.one(message(**given)) == why
+    assert not any(log.target)
+    assert (list(log.numbers), log.put.sheet[POSITION]) == ([5, 70], 16)
+    assert log.one(message()) > 0
+
+
+def test_what_is_no_message_or_half_of_one_is_refused() -> None:
+    log = Log()
+    half = message()
+    del half.body
+    for strange in (None, 7, "text", object(), type("Other", (Message,), {})("größer", b""), half):
+        assert log.one(strange) == REFUSED
+    assert not any(log.target)
+
+
+def test_a_unit_fits_with_the_bytes_that_must_be_left_behind_it() -> None:
+    size = Log().one(message())
+    assert Log(16 + size + 8).one(message()) == size
+    short = Log(16 + size + 7)
+    assert short.one(message()) == NO_ROOM
+    assert not any(short.target)
+
+
+def test_texts_that_are_equal_are_known_whatever_object_they_are() -> None:
+    log = Log()
+    topic, host = (bytes(text, "utf-8").decode() for text in ("größer", "1.2.3.4:5"))
+    assert log.one(message(topic=topic, born_host=host)) > 0
+
+
+def test_many_go_as_far_as_nothing_changes() -> None:
+    log = Log()
+    many = [message(), message(queue_id=0), message(topic="another"), message()]
+    out = array("q", bytes(8 * 12))
+    log.put.start(NOW, 0)
+    assert log.put.put_many(many, 0, out) == (2, ANOTHER)
+    one, two = (
+        encode_unit(m, queue_offset=n, physical_offset=BASE + at, store_timestamp=NOW, store_host=STORE)
+        for m, n, at in ((many[0], 70, 0), (many[1], 5, out[1] - BASE))
+    )
+    assert bytes(log.target[: log.put.position]) == one + two
+    assert (list(out[:2]), list(out[4:6]), list(out[8:10])) == (
+        [BASE, BASE + len(one)], [70, 5], [len(one), len(two)]
+    )  # fmt: skip
+    assert log.put.put_many(many, 3, out) == (4, 0)
+    assert (out[7], log.put.position) == (71, 2 * len(one) + len(two))
+
+
+def test_more_topics_and_hosts_than_a_table_has_rows() -> None:
+    log = Log()
+    for number in range(100):
+        log.put.learn_topic(f"T{number}", log.row)
+        log.put.learn_host(f"10.0.0.{number}:1")
+        assert log.one(message(topic=f"T{number}", born_host=f"10.0.0.{number}:1")) > 0
+    assert log.one(message()) == ANOTHER
+
+
+def test_names_with_rules_are_not_learnt() -> None:
+    log = Log()
+    assert not log.put.learn_map({"KEYS": "a", "DELAY": "1"})
+    assert not log.put.learn_map({"a\x01": "b"})
+    assert log.put.learn_map({"KEYS": "a"})
+    assert not log.put.learn_map({"KEYS": "another"})
+
+
+def test_bytes_that_cannot_be_written_to_are_refused() -> None:
+    log = Log()
+    assert not log.put.learn_bytes(memoryview(bytes(100)), 0, 100, 100)
+    assert not log.put.learn_bytes(memoryview(bytearray(100))[::2], 0, 100, 100)
+    assert not log.put.learn_bytes(memoryview(bytearray(7)), 0, 7, 100)
+
+
+def test_plain_python_is_asked_for(monkeypatch) -> None:
+    monkeypatch.setenv("STORESCOPE_PLAIN", "1")
+    assert object_put.object_put(bytes(8), RULED, 8) is None
+    assert object_put.twin() is None

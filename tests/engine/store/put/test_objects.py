@@ -1,0 +1,174 @@
+"""Messages as objects, one a call or many: by compiled code or without it, the bytes and the answers are the same."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from put_logs import NOW, PutLog
+
+from engine.codec import message as codec
+from engine.codec.encode import Message
+from engine.store import commit_log
+from engine.store.put.message import PutMessageStatus
+
+Status = PutMessageStatus
+
+
+plain = st.characters(exclude_categories=["Cs"], exclude_characters="\x01\x02")
+messages = st.builds(
+    Message,
+    st.sampled_from(["A", "B", "Ж", "Batch", "%RETRY%" + "g" * 121, "t" * 128]),
+    st.binary(max_size=200),
+    st.integers(-1, 3),
+    st.dictionaries(
+        st.sampled_from(["TAGS", "KEYS", "p", "DELAY", "INNER_NUM", "UNIQ_KEY", "INNER_MULTI_DISPATCH"]),
+        st.sampled_from(["", "1", "x", "中", "%LMQ%a,%LMQ%b"]) | st.text(plain, max_size=9),
+        max_size=4,
+    )
+    | st.none(),
+    st.binary(max_size=20) | st.none(),
+    flag=st.integers(-5, 5),
+    sys_flag=st.sampled_from([0, 0, 0, 1, 4, 8, 12, 0x80, 0xC0, 0x10]),
+    born_timestamp=st.none() | st.integers(0, 1 << 40),
+    born_host=st.sampled_from(["10.0.0.1:1", "[::1]:2"]),
+    store_host=st.sampled_from([None, None, "[::1]:10911"]),
+    reconsume_times=st.integers(0, 3),
+    prepared_transaction_offset=st.integers(0, 1 << 40),
+)
+
+
+@given(st.lists(messages, max_size=12), st.booleans(), st.booleans())
+def test_one_by_one_and_all_at_once_make_the_same_bytes(tmp_path_factory, many, crc, lmq) -> None:
+    folder = tmp_path_factory.mktemp("twice")
+    config = {"enabled_append_prop_crc": crc, "enable_lmq": lmq}
+    one, all_at_once = PutLog(folder / "one", 2000, **config), PutLog(folder / "all", 2000, **config)
+    compiled = PutLog(folder / "compiled", 2000, **config)
+    assert (compiled.log.compiled_put() is None) is crc
+    singly = [one.log.put_message(message) for message in many]
+    together = all_at_once.log.put_messages(many)
+    again = [compiled.log.put_message(message) for message in many]
+    assert one.bytes() == all_at_once.bytes() == compiled.bytes()
+    expected = [(result.status, result.append) for result in singly]
+    assert [(result.status, result.append) for result in together] == expected
+    assert [(result.status, result.append) for result in again] == expected
+    assert together.ok == all(result.ok for result in singly)
+    assert one.offsets.offsets() == all_at_once.offsets.offsets()
+
+
+def test_many_at_once_while_the_lock_is_held_too_long(tmp_path) -> None:
+    put = PutLog(tmp_path)
+    put.log.put_messages([Message("T", b"x")] * 9)
+    put.log.locked_since = NOW
+    put.now += 5000
+    assert {result.status for result in put.log.put_messages([Message("T", b"x")] * 9)} == {Status.OS_PAGE_CACHE_BUSY}
+
+
+def test_no_files_for_many_at_once(tmp_path) -> None:
+    put = PutLog(tmp_path, 1000)
+    put.files._allocate = lambda _start: None
+    refused = put.log.put_messages([Message("T", b"x")] * 9)
+    assert {result.status for result in refused} == {Status.CREATE_MAPPED_FILE_FAILED}
+
+
+@given(messages)
+def test_a_message_that_is_taken_comes_back_equal(tmp_path_factory, message) -> None:
+    put = PutLog(tmp_path_factory.mktemp("one"), 1 << 16)
+    result = put.log.put_message(message)
+    if not result.ok:
+        assert result.status is not Status.PUT_OK
+        assert put.log.wrote == 0
+        return
+    unit = put.unit(result)
+    assert unit.crc == "ok"
+    assert (unit.body, unit.flag, unit.reconsume_times) == (message.body, message.flag, message.reconsume_times)
+    assert unit.born_timestamp == (NOW if message.born_timestamp is None else message.born_timestamp)
+    assert (unit.born_host, unit.store_host) == (message.born_host, message.store_host or "127.0.0.1:10911")
+    assert unit.prepared_transaction_offset == message.prepared_transaction_offset
+    assert unit.properties.get("REAL_TOPIC", unit.topic) == message.topic
+    assert int(unit.properties.get("REAL_QID", unit.queue_id)) == message.queue_id
+    if unit.topic == message.topic and not message.sys_flag & codec.INNER_BATCH:
+        raw, found = message.properties_raw, message.properties
+        stored = {name: value for name, value in (found or {}).items() if value}
+        assert unit.properties_raw == raw if raw is not None else unit.properties == stored
+
+
+@pytest.mark.parametrize("found", [{"a": "b"}, {"a": "b\x02"}], ids=["columns", "one by one"])
+def test_whether_anybody_waits_for_the_flush(tmp_path, found) -> None:
+    rushed = [Message("T", b"x", 0, {**found, "WAIT": "false"})] * 9
+    for kind, waits in (("SYNC_FLUSH", True), ("ASYNC_FLUSH", False)):
+        put = PutLog(tmp_path / kind, flush_disk_type=kind)
+        assert put.log.put_messages([*rushed, Message("T", b"x", 0, {**found, "WAIT": "true"})]).waits is waits
+        assert put.log.put_messages(rushed).waits is False
+
+
+def test_compiled_code_comes_once_many_were_put_and_follows_the_log_through_its_files(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(commit_log, "UNTIL_COMPILED", 3)
+    plain_log, put = PutLog(tmp_path / "plain", 2000), PutLog(tmp_path / "put", 2000)
+    plain_log.log._until_compiled, put.log._until_compiled = -1, 3
+    many = [Message("AB"[n % 3 == 0], bytes(n), n % 4, {"KEYS": str(n)} if n % 2 else None) for n in range(300)]
+    for message in many:
+        results = [one.log.put_message(message) for one in (plain_log, put)]
+        assert results[0].append == results[1].append
+    assert plain_log.log._object_put is None
+    assert put.log._object_put is not None
+    assert put.log._object_put.file is put.files.last
+    assert plain_log.bytes() == put.bytes()
+    assert plain_log.offsets.offsets() == put.offsets.offsets()
+
+
+def test_what_was_written_counts_whatever_interrupts(tmp_path) -> None:
+    put = PutLog(tmp_path, 1 << 16)
+    compiled = put.log.compiled_put()
+    for _ in range(5):
+        put.log.put_message(Message("T", b"x"))
+    write = compiled.one
+
+    def interrupted(message: Message) -> int:
+        write(message)
+        raise KeyboardInterrupt
+
+    compiled.one = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        put.log.put_message(Message("T", b"y"))
+    compiled.one = write
+    result = put.log.put_message(Message("T", b"z"))
+    found = [(unit.body, unit.queue_offset) for unit in put.units()]
+    assert found == [*((b"x", number) for number in range(5)), (b"y", 5), (b"z", 6)]
+    assert (result.append.queue_offset, put.log.lock_time) == (6, 0)
+
+
+def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None:
+    put = PutLog(tmp_path, 1 << 16)
+    put.log.compiled_put()
+    for _ in range(3):
+        assert put.log.put_message(Message("T", b"x" * 50)).ok
+    put.log.set_max_message_size(20)
+    assert put.log.put_message(Message("T", b"x" * 50)).status is Status.MESSAGE_ILLEGAL
+    assert {r.status for r in put.log.put_messages([Message("T", b"x" * 50)] * 9)} == {Status.MESSAGE_ILLEGAL}
+    put.log.close()
+    assert put.log.put_message(Message("T", b"x")).status is Status.SERVICE_NOT_AVAILABLE
+
+
+def test_threads_put_side_by_side(tmp_path) -> None:
+    put = PutLog(tmp_path, 1 << 20)
+    put.log.compiled_put()
+
+    def work(name: str) -> None:
+        for number in range(300):
+            assert put.log.put_message(
+                Message(f"topic {name}", b"x" * number, 0, {name: "1"}, born_host=f"10.0.0.{name}:1")
+            ).ok
+
+    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    units = list(put.units())
+    assert all(unit.crc == "ok" for unit in units)
+    for name in "0123":
+        mine = [unit for unit in units if unit.topic == f"topic {name}"]
+        assert [(len(u.body), u.queue_offset, u.properties) for u in mine] == [(n, n, {name: "1"}) for n in range(300)]
