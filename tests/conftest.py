@@ -108,6 +108,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--serve-kills", type=int, default=2, help="how often a broker that clients use is killed")
     parser.addoption("--replica-kills", type=int, default=5, help="how often a master, its slave or both are killed")
     parser.addoption("--fault-rounds", type=int, default=5, help="rounds of faults around a broker that clients use")
+    parser.addoption("--java-fault-rounds", type=int, default=25, help="the same around Java clients, in full form")
     parser.addoption("--kill-first", type=int, default=0, help="seed of the first store of that campaign")
     parser.addoption(
         "--cluster-kills", type=int, default=1, help="jobs that lose a worker of the cluster in the middle"

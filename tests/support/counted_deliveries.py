@@ -6,6 +6,8 @@ batch) at a time and again until it is acknowledged, so a queue's order is known
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -55,9 +57,9 @@ class Account:
     """How often a message was sent and no answer came: each may be a copy in the store."""
     refused: Counter[tuple[int, str]] = field(default_factory=Counter)
     """Answers that are errors, by code and words: nothing is stored by any of them."""
-    faults: list[str] = field(default_factory=list)
-    cause: str = ""
-    """What happened last: a fault, or a consumer that joined its group."""
+    faults: int = 0
+    happened: list[tuple[int, str]] = field(default_factory=list)
+    """Faults and consumers that joined their group: when (ns of the machine's monotonic clock), and what."""
     readings: dict[str, dict[int, list[Reading]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
@@ -75,12 +77,21 @@ class Account:
 
     def strike(self, fault: str) -> None:
         """Something is done to the broker, or to a consumer."""
-        self.faults.append(fault)
-        self.cause = fault
+        self.faults += 1
+        self.note(fault)
 
-    def take(self, group: str, queue: int, start: int) -> Reading:
-        """A consumer begins to read a queue."""
-        made = Reading(start, self.cause)
+    def note(self, what: str) -> None:
+        """Something happens that has queues read anew."""
+        self.happened.append((time.monotonic_ns(), what))
+
+    def cause_at(self, when: int) -> str:
+        """What happened last before a time; nothing where nothing did."""
+        number = bisect_right(self.happened, when, key=lambda one: one[0])
+        return self.happened[number - 1][1] if number else ""
+
+    def take(self, group: str, queue: int, start: int, when: int | None = None) -> Reading:
+        """A consumer begins to read a queue, now or at a time."""
+        made = Reading(start, self.cause_at(time.monotonic_ns() if when is None else when))
         self.readings[group][queue].append(made)
         return made
 
@@ -152,7 +163,7 @@ def settle(
         firsts = [number for _, number in dict.fromkeys(messages)]
         assert firsts == list(range(len(firsts))), f"queue {queue}: out of order"
     report = Report(
-        len(account.faults), len(account.acknowledged), len(copies), copies.total() - len(copies),
+        account.faults, len(account.acknowledged), len(copies), copies.total() - len(copies),
         account.unanswered.total(), account.refused.total(),
     )  # fmt: skip
     for group in account.readings:

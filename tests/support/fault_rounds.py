@@ -1,0 +1,371 @@
+"""Rounds of faults around a broker that clients use: kills (-9), restarts, cut and half closed connections, lost
+answers, slow, full and nearly full disks, killed consumers. The clients are the test's; what they were told stands in
+an :class:`counted_deliveries.Account`.
+
+Locks of queues (``queue_locks``) live shorter than RocketMQ's minute here, and clients renew them sooner: what a
+killed consumer held in order is free again in :data:`stumbling_disk.LOCKS_MS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from counted_deliveries import Account
+from faulty_link import Link
+from stumbling_disk import Trouble
+
+from engine.client import questions
+from engine.client.instance import ClientInstance
+from engine.client.routes import MessageQueue
+from engine.codec.message import Unit
+from engine.inspection.snapshot import open_store
+from engine.namesrv.server import ListeningNameServer
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPIC, QUEUES, BEHIND = "Orders", 4, "127.0.0.2"
+"""The broker listens at another address of the loopback than it tells its clients: there is the link."""
+BATCHED = 3
+"""The queue whose messages come in batches of :data:`BATCH`."""
+BATCH = 3
+PATIENCE = 120.0
+RENEWAL, OWN_LOCKS_MS = 1.0, 5_000
+"""Seconds between two renewals of a client's locks, and milliseconds after which it counts one as lost."""
+CONFIG = (
+    "mappedFileSizeCommitLog=65536\nmappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=1000\nmaxIndexNum=4000\n"
+    "maxMessageSize=8192\ncleanResourceInterval=100\ncleanFileForciblyEnable=false\nsyncFlushTimeout=150\n"
+)
+GROUPS = {"readers": False, "in-order": True}
+"""Groups, and whether they consume in order."""
+WITHOUT_ROOM = (
+    "messages cannot be stored", "the log cannot grow", "dispatch waits", "tables are not saved",
+    "the checkpoint is not written", "queues are not flushed",
+)  # fmt: skip
+FOR_GOOD = ("messages are refused, queue write error", "messages are refused, index write error")
+"""After so many tries RocketMQ's store takes nothing more until it is started anew; ours does the same."""
+
+
+class Clients(Protocol):
+    """Senders, one a queue, and two consumers of each group."""
+
+    account: Account
+    behind: list[int]
+    """The number of the last acknowledged message of each queue."""
+
+    async def start(self, broker: str) -> None:
+        """Make the topic, and begin to send and to consume."""
+
+    async def replace(self, group: str, chance: random.Random) -> None:
+        """Kill a consumer of a group, and let another one join."""
+
+    async def end_sending(self) -> None:
+        """Whatever is on its way is acknowledged behind this."""
+
+    async def ends(self) -> list[int]:
+        """How many messages each queue has, once that answers."""
+
+    async def stop(self) -> None:
+        """Let everybody say goodbye."""
+
+
+async def make_topic(instance: ClientInstance, broker: str) -> None:
+    """Make the topic; the name server knows it behind that."""
+    fields = {
+        "topic": TOPIC, "defaultTopic": "TBW102", "readQueueNums": QUEUES, "writeQueueNums": QUEUES, "perm": 6,
+        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
+    }  # fmt: skip
+    await instance.call(broker, 17, fields)
+    async with asyncio.timeout(PATIENCE):
+        while await instance.fresh_route(TOPIC) is None:
+            await asyncio.sleep(0.02)
+
+
+async def ends_of(instance: ClientInstance) -> list[int]:
+    """The queue offset behind the last message of each queue."""
+    queues = [MessageQueue(TOPIC, "broker-a", queue) for queue in range(QUEUES)]
+    return [await questions.max_offset(instance, queue) for queue in queues]
+
+
+class Life:
+    """One process of ``serve`` after the other over one store, on a disk that stumbles."""
+
+    def __init__(self, folder: Path, namesrv: str, link: Link) -> None:
+        self.store, self._said, self._config = folder / "store", folder / "said.log", folder / "broker.conf"
+        self.trouble = Trouble(folder / "trouble")
+        self.flush = "SYNC_FLUSH"
+        self._words = [
+            sys.executable, str(ROOT / "tests/support/stumbling_disk.py"), str(folder / "trouble"), "serve",
+            str(self.store), "--config", str(self._config), "--listen", BEHIND, "--port", str(link.port),
+            "--namesrv", namesrv, "--no-backup", "--json",
+        ]  # fmt: skip
+        self._link = link
+        self._began = 0
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def begin(self) -> bool:
+        """Start; whether it accepts. Where it does not it has ended, and said why."""
+        self._config.write_text(f"{CONFIG}flushDiskType={self.flush}\n")
+        with self._said.open("ab") as said:
+            self._began = said.tell()
+            self._process = await asyncio.create_subprocess_exec(
+                *self._words, stdout=asyncio.subprocess.PIPE, stderr=said, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        if not line:
+            assert await self._process.wait() != 0
+            return False
+        assert json.loads(line)["broker"] == f"127.0.0.1:{self._link.port}"
+        await self._link.open()
+        return True
+
+    async def end(self, how: signal.Signals) -> int:
+        """End the process, by whatever signal."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(how)
+        code = await self._process.wait()
+        await self._link.close()
+        return code
+
+    async def where(self) -> str:
+        """Where its threads are now, and what it said before that."""
+        assert self._process is not None
+        if self._process.returncode is not None:
+            return f"it has ended with {self._process.returncode}: {self.words[-2000:]}"
+        self._process.send_signal(signal.SIGUSR1)
+        await asyncio.sleep(1.0)
+        return self.words[-6000:]
+
+    @property
+    def words(self) -> str:
+        """What it said on standard error, over all lives."""
+        return self._said.read_text("utf-8")
+
+    def says(self, *troubles: str) -> bool:
+        """Whether it has one of these troubles now, as it says itself."""
+        known: set[str] = set()
+        for line in self.words[self._began :].splitlines():
+            what, _, rest = line.removeprefix("storescope: ").partition(": ")
+            if what == "over":
+                known.discard(rest)
+            else:
+                known.add(what)
+        return not known.isdisjoint(troubles)
+
+
+class Rounds:
+    """What may happen, and what has to be so before the next thing does."""
+
+    def __init__(self, clients: Clients, life: Life, link: Link, chance: random.Random) -> None:
+        self._clients, self._life, self._link, self._chance = clients, life, link, chance
+        self._account = clients.account
+
+    async def round(self, *faults: str) -> None:
+        """One fault after the other; behind each of them every sender goes on."""
+        for fault in faults:
+            self._account.strike(fault)
+            await getattr(self, "_" + fault.replace(" ", "_"))()
+            self._life.trouble.be()
+            before = list(self._clients.behind)
+
+            def goes_on(before=before) -> bool:
+                return all(map(int.__gt__, self._clients.behind, before))
+
+            await self._until(lambda: goes_on() or self._life.says(*FOR_GOOD), fault)
+            if not goes_on():
+                await self._a_restart()
+                await self._until(goes_on, f"{fault}, and a restart")
+
+    async def _until(self, what: Callable[[], object], fault: str) -> None:
+        """Behind a fault; where that is not so, it fails with what everybody does."""
+        before = list(self._clients.behind)
+        try:
+            await until(what, fault)
+        except AssertionError as error:
+            where = await self._life.where()
+            raise AssertionError(f"{error}; from {before} to {self._clients.behind}; the broker: {where}") from None
+
+    async def settle_down(self) -> None:
+        """Every group goes on: it has what was acknowledged up to now."""
+        ends = list(self._clients.behind)
+        for group in GROUPS:
+            await self.until_it_has(group, ends)
+
+    async def until_it_has(self, group: str, ends: Sequence[int]) -> None:
+        """Until each queue offset before these was delivered to a group; fails where it stands still. A consumer may
+        have to begin anew: offsets that were not saved when a broker was killed are lost, as with RocketMQ.
+        """
+        queues = self._account.order[group]
+        while not self._account.has_all(group, ends):
+            given = sum(map(len, queues.values()))
+            await until(
+                lambda given=given: sum(map(len, queues.values())) > given or self._account.has_all(group, ends),
+                f"{group} goes on; it has {[len(one) for one in self._account.distinct[group].values()]} of {ends}",
+            )
+
+    async def _moment(self) -> None:
+        await asyncio.sleep(self._chance.uniform(0.05, 0.3))
+
+    async def _a_kill(self) -> None:
+        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.words
+        self._life.flush = self._chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
+        assert await self._life.begin(), self._life.words
+
+    async def _a_restart(self) -> None:
+        assert await self._life.end(signal.SIGINT) == 0, self._life.words
+        self._life.flush = self._chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
+        assert await self._life.begin(), self._life.words
+
+    async def _a_cut(self) -> None:
+        self._link.cut()
+
+    async def _half_a_cut(self) -> None:
+        self._link.half_close()
+
+    async def _lost_answers(self) -> None:
+        self._link.answers_are_lost = True
+        before = self._link.lost
+        await until(lambda: self._link.lost >= before + QUEUES, "answers are lost")
+        self._link.cut()
+        self._link.answers_are_lost = False
+
+    async def _a_slow_link(self) -> None:
+        self._link.slow = True
+        before = list(self._clients.behind)
+        await until(lambda: all(map(int.__gt__, self._clients.behind, before)), "a slow link")
+        if self._chance.random() < 0.5:
+            self._link.cut()
+        self._link.slow = False
+
+    async def _a_slow_disk(self) -> None:
+        account = self._account
+        before = account.statuses["FLUSH_DISK_TIMEOUT"]
+        self._life.trouble.be(flush_ms=250)
+        if self._life.flush == "SYNC_FLUSH":
+            await until(lambda: account.statuses["FLUSH_DISK_TIMEOUT"] > before, "a slow disk")
+        else:
+            await self._moment()
+
+    async def _a_kill_on_a_slow_disk(self) -> None:
+        self._life.trouble.be(flush_ms=400)
+        await self._moment()
+        await self._a_kill()
+
+    async def _a_full_disk(self) -> None:
+        before = self._account.refused.total()
+        self._life.trouble.be(full=True)
+        await until(lambda: self._account.refused.total() > before, "a full disk refuses")
+        await until(lambda: self._life.says(*WITHOUT_ROOM, *FOR_GOOD), "a full disk is told")
+
+    async def _a_cut_on_a_full_disk(self) -> None:
+        await self._a_full_disk()
+        self._link.cut()
+        await self._moment()
+
+    async def _a_kill_on_a_full_disk(self) -> None:
+        await self._a_full_disk()
+        assert await self._life.end(signal.SIGKILL) == -signal.SIGKILL, self._life.words
+        assert not await self._life.begin(), "it started on a full disk"
+        self._life.trouble.be()
+        assert await self._life.begin(), self._life.words
+
+    async def _a_nearly_full_disk(self) -> None:
+        def refusals() -> int:
+            return sum(count for (code, _), count in self._account.refused.items() if code == 14)
+
+        before = refusals()
+        self._life.trouble.be(used=0.95)
+        await until(lambda: refusals() > before, "a nearly full disk refuses")
+        if self._chance.random() < 0.5:
+            await self._a_cut()
+        await until(lambda: self._life.says("messages are refused, disk full"), "a nearly full disk is told")
+
+    async def _a_killed_consumer(self) -> None:
+        group = self._chance.choice(list(GROUPS)) if self._account.faults > len(FIRST) else "readers"
+        await self._clients.replace(group, self._chance)
+
+
+FIRST = (
+    ("a kill", "a killed consumer"),
+    ("lost answers", "half a cut"),
+    ("a slow disk",),
+    ("a full disk", "a cut"),
+    ("a nearly full disk", "a kill on a full disk"),
+)
+"""What the first rounds do; those behind them do what chance says."""
+ALL = (
+    "a kill", "a kill", "a restart", "a cut", "half a cut", "lost answers", "a slow link", "a slow disk",
+    "a kill on a slow disk", "a full disk", "a cut on a full disk", "a kill on a full disk", "a nearly full disk",
+    "a killed consumer", "a killed consumer",
+)  # fmt: skip
+
+
+async def until(what: Callable[[], object], words: str, patience: float = PATIENCE) -> None:
+    """Until it is so; fails with ``words`` where it is not in time."""
+    try:
+        async with asyncio.timeout(patience):
+            while not what():
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"still not so: {words}") from None
+
+
+@contextlib.asynccontextmanager
+async def standing(folder: Path) -> AsyncIterator[tuple[Life, Link, str]]:
+    """A name server, a broker and the link before it; the broker is gone behind the block."""
+    async with ListeningNameServer(port=0) as names:
+        link = Link(lambda: f"{BEHIND}:{link.port}")
+        await link.open()
+        life = Life(folder, names.address, link)
+        try:
+            yield life, link, names.address
+        finally:
+            await life.end(signal.SIGKILL)
+            await link.close()
+
+
+async def campaign(
+    folder: Path, rounds: int, seed: int, made: Callable[[Account, str], Clients]
+) -> tuple[Account, Life]:
+    """So many rounds around the clients that ``made(account, name server)`` gives. ``rounds.log`` in ``folder`` has a
+    line a round, as it ends.
+    """
+    account, chance = Account(), random.Random(seed)
+    async with standing(folder) as (life, link, namesrv):
+        assert await life.begin(), life.words
+        clients = made(account, namesrv)
+        try:
+            await clients.start(f"127.0.0.1:{link.port}")
+            rounds_of = Rounds(clients, life, link, chance)
+            for number in range(rounds):
+                faults = FIRST[number] if number < len(FIRST) else chance.sample(ALL, chance.randint(1, 3))
+                await rounds_of.round(*faults)
+                if number % len(FIRST) == 0 or number > len(FIRST):
+                    await rounds_of.settle_down()
+                with (folder / "rounds.log").open("a") as log:
+                    log.write(f"{number}: {', '.join(faults)}; {len(account.acknowledged)} acknowledged\n")
+            await clients.end_sending()
+            ends = await clients.ends()
+            while ends != (ends := await clients.ends()) or sum(ends) < len(account.acknowledged):
+                await asyncio.sleep(0.05)
+            for group in GROUPS:
+                await rounds_of.until_it_has(group, ends)
+        finally:
+            await clients.stop()
+        assert await life.end(signal.SIGINT) == 0, life.words
+    return account, life
+
+
+def units_of(store: Path) -> list[Unit]:
+    """The units of the topic, in the order of the log."""
+    with open_store(store) as snapshot:
+        return [one for one in snapshot.log.walk() if isinstance(one, Unit) and one.topic == TOPIC]
