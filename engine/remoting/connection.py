@@ -30,6 +30,8 @@ AFTER_FAILURE = 0.1
 """Seconds of rest where a connection could not be accepted: descriptors may have run out."""
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""
+_TURNS = 3
+"""Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
 
 Handler = Callable[[Command, "Connection"], Command | None]
 """Gives the answer to a request; None where there is none (yet)."""
@@ -278,6 +280,21 @@ def port_of(bound: socket.socket) -> int:
     return int(bound.getsockname()[1])
 
 
+async def stop_accepting(*servers: asyncio.Server) -> None:
+    """Close servers of asyncio; whoever was accepted is connected behind this. A connection that Python 3.11 accepts in
+    the turn in which its server is closed is neither read nor closed, and its other end would wait for ever.
+    """
+    loop = asyncio.get_running_loop()
+    for server in servers:
+        for listening in server.sockets:
+            with contextlib.suppress(RuntimeError):  # another loop than asyncio's own
+                loop.remove_reader(listening.fileno())
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    for server in servers:
+        server.close()
+
+
 class Server:
     """A listening address: every connection's requests go to one handler."""
 
@@ -350,8 +367,7 @@ class Server:
 
     async def close(self) -> None:
         """Accept no more, and end what stands."""
-        for server in self._servers:
-            server.close()
+        await stop_accepting(*self._servers)
         going = [*self._accepting, *self._beginning]
         for task in going:
             task.cancel()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.message_store import MessageStore
+from engine.remoting.connection import stop_accepting
 from engine.replication.transfer import REPORT_SIZE, read_report, transfer_header
 
 _HEARTBEAT = 5.0
@@ -59,7 +60,7 @@ class HaServer:
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
-        self._server.close()
+        await stop_accepting(self._server)
         for link in list(self._links):
             link.cancel()
         await asyncio.gather(*self._links, return_exceptions=True)

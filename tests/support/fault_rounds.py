@@ -143,7 +143,7 @@ class Life:
             return f"it has ended with {self._process.returncode}: {self.words[-2000:]}"
         self._process.send_signal(signal.SIGUSR1)
         await asyncio.sleep(1.0)
-        return self.words[-6000:]
+        return self.words[-26_000:]
 
     @property
     def words(self) -> str:
@@ -185,14 +185,14 @@ class Rounds:
                 await self._a_restart()
                 await self._until(goes_on, f"{fault}, and a restart")
 
-    async def _until(self, what: Callable[[], object], fault: str) -> None:
-        """Behind a fault; where that is not so, it fails with what everybody does."""
+    async def _until(self, what: Callable[[], object], words: str) -> None:
+        """Until it is so; where it is not in time, it fails with what everybody does."""
         before = list(self._clients.behind)
         try:
-            await until(what, fault)
+            await until(what, words)
         except AssertionError as error:
-            where = await self._life.where()
-            raise AssertionError(f"{error}; from {before} to {self._clients.behind}; the broker: {where}") from None
+            told = f"senders went from {before} to {self._clients.behind}; {self._link}"
+            raise AssertionError(f"{error}; {told}; the broker: {await self._life.where()}") from None
 
     async def settle_down(self) -> None:
         """Every group goes on: it has what was acknowledged up to now."""
@@ -207,7 +207,7 @@ class Rounds:
         queues = self._account.order[group]
         while not self._account.has_all(group, ends):
             given = sum(map(len, queues.values()))
-            await until(
+            await self._until(
                 lambda given=given: sum(map(len, queues.values())) > given or self._account.has_all(group, ends),
                 f"{group} goes on; it has {[len(one) for one in self._account.distinct[group].values()]} of {ends}",
             )

@@ -8,6 +8,8 @@ import socket
 import struct
 from collections.abc import Callable
 
+from engine.remoting.connection import bind, port_of
+
 LARGEST, SMALLEST = 1 << 16, 700
 """Bytes that are carried at a time, usually and where it is ``slow``."""
 REST = 0.005
@@ -22,7 +24,8 @@ class Link:
 
     def __init__(self, target: Callable[[], str]) -> None:
         self._target = target
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
+        self._carrying: set[asyncio.Task[None]] = set()
         self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._ended: set[asyncio.StreamWriter] = set()
         self.port = 0
@@ -33,21 +36,46 @@ class Link:
         self.lost = 0
         """How many pieces of answers were thrown away."""
 
+    def __repr__(self) -> str:
+        told = "open" if self._listening is not None else "closed"
+        told += ", slow" * self.slow + ", answers are lost" * self.answers_are_lost
+        return f"a link that is {told}, {len(self._pairs)} connections, {len(self._ended)} of them half closed"
+
     async def open(self) -> None:
         """Accept connections."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
-            self.port = self._server.sockets[0].getsockname()[1]
+        if self._listening is None:
+            self._listening = bind("127.0.0.1", self.port)
+            self._listening.listen()
+            self._listening.setblocking(False)
+            self.port = port_of(self._listening)
+            asyncio.get_running_loop().add_reader(self._listening, self._accept, self._listening)
 
     async def close(self) -> None:
         """Accept none, and cut those that stand."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
             self.cut()
-            await server.wait_closed()
+            for task in self._carrying:
+                task.cancel()
+            await asyncio.gather(*self._carrying, return_exceptions=True)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, listening: socket.socket) -> None:
+        """Somebody is there. Accepted here and now: what asyncio's server has accepted in the turn in which it is
+        closed is neither read nor closed (Python 3.11), and whoever is at its other end waits for ever.
+        """
+        try:
+            accepted, _ = listening.accept()
+        except OSError:  # gone already
+            return
+        accepted.setblocking(False)
+        task = asyncio.create_task(self._carry_both(accepted))
+        self._carrying.add(task)
+        task.add_done_callback(self._carrying.discard)
+
+    async def _carry_both(self, accepted: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=accepted)
         pair = None
         try:
             host, _, port = self._target().rpartition(":")

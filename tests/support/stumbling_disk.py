@@ -6,6 +6,7 @@ same FILE. Everything goes to the real disk: only what is refused does not.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import faulthandler
 import mmap
@@ -105,13 +106,19 @@ class StumblingDisk(RealDisk):
         return self._trouble.used
 
 
+def _say_tasks() -> None:
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)
+
+
 def main(words: list[str]) -> int:
     """The command on a disk with the trouble of FILE; it looks at the disk's use soon, and not after a minute, and
-    forgets locks of queues sooner (:data:`LOCKS_MS`). On SIGUSR1 it says where its threads are.
+    forgets locks of queues sooner (:data:`LOCKS_MS`). On SIGUSR1 it says where its threads and tasks are.
     """
     from engine.cli.main import main as command
 
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    signal.signal(signal.SIGUSR1, lambda *_: _say_tasks())
+    faulthandler.register(signal.SIGUSR1, all_threads=True, chain=True)
     trouble = Trouble(Path(words[0]))
     message_store.RealDisk = lambda: StumblingDisk(trouble)  # type: ignore[assignment, misc]
     store_services.FIRST_PAUSE_MS = 50.0  # type: ignore[misc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 
 import pytest
 
@@ -104,3 +105,27 @@ def test_more_than_are_allowed_are_sent_away():
         return len(server.connections)
 
     assert asked(echo, talk, Limits(connections=1)) == 1
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_who_comes_in_the_turn_of_the_end_sees_the_end(turns: int) -> None:
+    """A client that had been accepted in the turn in which a server was closed was neither read nor closed (asyncio's
+    server in Python 3.11): it waited for an answer until it gave up, again and again over the same connection.
+    """
+
+    async def main() -> bytes:
+        loop = asyncio.get_running_loop()
+        server, bound = Server(echo), bind("127.0.0.1", 0)
+        await server.listen(bound)
+        with socket.socket() as client:
+            client.setblocking(False)
+            await loop.sock_connect(client, ("127.0.0.1", port_of(bound)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await server.close()
+            async with asyncio.timeout(60):
+                with contextlib.suppress(ConnectionResetError):
+                    return await loop.sock_recv(client, 1)
+        return b""
+
+    assert asyncio.run(main()) == b""
