@@ -36,6 +36,7 @@ from engine.errors import StoreClosed
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
+from engine.mapped.memory import advise
 from engine.rules.unit_check import Release, Request
 from engine.services.look import Activity, Trouble, count, take_activity, take_positions, take_troubles
 from engine.services.opening import end, heed_flags, let_go, load, take_lock
@@ -459,6 +460,13 @@ class MessageStore:
         A topic is deleted or it is not: ``OSError`` comes before anything of the topic that it met was changed.
         """
         return self._services.delete_topics(names)
+
+    def advise_log(self, advice: int) -> None:
+        """Tell the system how the log will be read, as far as it is mapped now: one of ``madvise``'s words."""
+        for file in self.parts.files.files:
+            view = file.map_at_hand()
+            if view is not None:
+                advise(view, advice, file.path)
 
     # -- services by hand
 

@@ -20,7 +20,8 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 _ACCOUNTS, _WHITE, _VERSION = "accounts", "globalWhiteRemoteAddresses", "dataVersion"
-_TEXTS = ("secretKey", "whiteRemoteAddress", "defaultTopicPerm", "defaultGroupPerm")
+_OWN_WHITE = "whiteRemoteAddress"
+_TEXTS = ("secretKey", _OWN_WHITE, "defaultTopicPerm", "defaultGroupPerm")
 _LISTS = ("topicPerms", "groupPerms")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.|=@/+-]*")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
@@ -98,10 +99,10 @@ def create_account(broker: Broker, request: Command, header: Header, _connection
     key, secret = header["accessKey"], header["secretKey"]
     if any(one is None or len(str(one)) <= SHORTEST_KEY for one in (key, secret)):
         words = (
-            f"The accessKey={key or 'null'} and secretKey={secret or 'null'} cannot be null and length should longer"
+            f"The accessKey={_or_null(key)} and secretKey={_or_null(secret)} cannot be null and length should longer"
         )
         raise Refused(UPDATE_FAILED, f"{words} than {SHORTEST_KEY}")
-    lists = {name: str(header[name]).split(",") for name in _LISTS if header[name]}
+    lists = {name: found for name in _LISTS if (found := str(header[name] or "").rstrip(",").split(",")) != [""]}
     for one in (one for rows in lists.values() for one in rows):
         _permission(one)
     try:
@@ -109,26 +110,26 @@ def create_account(broker: Broker, request: Command, header: Header, _connection
     except UsageError as error:
         words = f"Netaddress examine Exception netaddress is {header['whiteRemoteAddress']}"
         raise Refused(UPDATE_FAILED, words) from error
-    said = {name: str(header[name]) for name in _TEXTS if header[name]}
+    said = {name: str(header[name]) for name in _TEXTS if header[name] or (name == _OWN_WHITE and header[name] == "")}
     said["admin"] = "true" if header["admin"] else "false"
 
     def change(tree: dict[str, Any]) -> None:
         rows = tree.get(_ACCOUNTS) or []
-        found = next((one for one in rows if one.get("accessKey") == key), None)
-        if found is None:
-            found = {"accessKey": key}
-            rows.append(found)
-        found |= said | lists
-        tree[_ACCOUNTS] = rows
+        found = next((one for one in rows if one.get("accessKey") == key), {"accessKey": key})
+        tree[_ACCOUNTS] = [*(one for one in rows if one is not found), found | said | lists]
 
     _changed(broker, _access(broker, UPDATE_FAILED), UPDATE_FAILED, change)
     return answer_to(request)
 
 
+def _or_null(value: object) -> str:
+    return "null" if value is None else str(value)
+
+
 def _permission(text: str) -> None:
     """Raises :class:`Refused` where it is no ``NAME=PERMISSION``."""
     name, _, permission = (one.strip() for one in text.partition("="))
-    if not name or not permission:
+    if not name or not permission or text.count("=") > 1:
         words = f"Parse Resource format error for {text}.\nThe expected resource format is 'Res=Perm'. "
         raise Refused(UPDATE_FAILED, words + "For example: topicA=SUB")
     if permission not in {"DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB"}:
@@ -140,7 +141,7 @@ def delete_account(broker: Broker, request: Command, header: Header, _connection
     """51: an account goes."""
     access, key = _access(broker, DELETE_FAILED), header["accessKey"]
     if key not in access.acl.accounts:
-        words = f"The accesskey[{key or 'null'}] corresponding to accessConfig has been deleted failed."
+        words = f"The accesskey[{_or_null(key)}] corresponding to accessConfig has been deleted failed."
         raise Refused(DELETE_FAILED, words)
 
     def change(tree: dict[str, Any]) -> None:
@@ -154,6 +155,7 @@ def version(broker: Broker, request: Command, _header: Header, _connection: Conn
     """52: how often the file was changed, and when."""
     access = _access(broker, Answer.SYSTEM_ERROR)
     found = _version_of(_tree(access))
+    found["timestamp"] = found["timestamp"] or broker.started
     fields = {
         "allAclFileVersion": json.dumps({str(access.path): found}, separators=(",", ":")),
         "brokerAddr": broker.address, "brokerName": broker.config.broker_name, "clusterName": broker.config.cluster,
@@ -167,7 +169,7 @@ def change_white(broker: Broker, request: Command, header: Header, _connection: 
     access, given = _access(broker, WHITE_FAILED), header["globalWhiteAddrs"]
     path = header["aclFileFullPath"]
     if given is None or (path and str(path) != str(access.path)):
-        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{given or 'null'}] has been updated failed.")
+        raise Refused(WHITE_FAILED, f"The globalWhiteAddresses[{_or_null(given)}] has been updated failed.")
 
     def change(tree: dict[str, Any]) -> None:
         tree[_WHITE] = str(given).split(",")
@@ -193,7 +195,7 @@ def _tree(access: Access) -> dict[str, Any]:
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: row[name] for name in ("accessKey", *_TEXTS, *_LISTS) if row.get(name)}
+    kept = {name: row[name] for name in ("accessKey", *_TEXTS, *_LISTS) if row.get(name) or row.get(name) == ""}
     return {**kept, "admin": str(row.get("admin", "")).lower() == "true"}
 
 

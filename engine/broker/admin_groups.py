@@ -39,6 +39,7 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     """207: a group is not declared any more; with ``cleanOffset`` its offsets go too."""
     tables, name = broker.store.tables, str(header["groupName"])
     tables.delete_group(name, offsets=bool(header["cleanOffset"]))
+    broker.forget_readers(group=name)
     return answer_to(request)
 
 

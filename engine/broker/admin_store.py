@@ -11,12 +11,16 @@ from engine.broker.admin_groups import stands_at
 from engine.broker.bodies import write, write_table
 from engine.broker.broker import Broker, Header, Processor
 from engine.codec.config_tables import LMQ_PREFIX
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import NOT_SET, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 _SYSTEM_PREFIX = "rmq_sys_"
-_THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(\d{1,18})\s*", re.ASCII)
+_THRESHOLD = re.compile(r"\s*([^=:\s]+)\s*[=:]\s*(-?\d{1,18})\s*", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+READ_AHEAD_MODE = "READ_AHEAD_MODE"
+MADV_NORMAL, MADV_RANDOM = 0, 1
+"""Linux's words to ``madvise``, which Windows has too little of for its Python to name them."""
 _COLD_OF_GROUP, _COLD_OF_ALL = 3 << 20, 100 << 20
 """Bytes a second that a group, and all, may read from where no page is in memory, as 5.3.3 says of itself."""
 
@@ -99,7 +103,7 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
 
 def queues_beside(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """354: how far queues are written to RocksDB beside their files; nothing is, so there is nothing to say (2)."""
-    return answer_to(request, body=write({"checkStatus": 2}))
+    return answer_to(request, body=write({"checkStatus": 2}), remark=NOT_SET)
 
 
 def cold_thresholds(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -129,10 +133,24 @@ def cold_reads(broker: Broker, request: Command, _header: Header, _connection: C
 
 def pops_to_files(_broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """200056: what is popped goes from RocksDB to the revive topic. It is there already: RocksDB is not used."""
-    return answer_to(request)
+    return answer_to(request, remark=NOT_SET)
+
+
+def read_ahead(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """2004: whether the system reads on in the log's files behind what is asked for (0, as it comes), or not (1)."""
+    if not request.fields:
+        raise Refused(Answer.SYSTEM_ERROR, "set commitlog readahead mode param error")
+    text = request.fields.get(READ_AHEAD_MODE, "")
+    if not _INTEGER.fullmatch(text) or int(text) not in range(-(1 << 31), 1 << 31):
+        raise Refused(Answer.SYSTEM_ERROR, "set commitlog readahead mode failed")
+    if int(text) not in (MADV_NORMAL, MADV_RANDOM):
+        raise Refused(Answer.INVALID_PARAMETER, "set commitlog readahead mode param value error")
+    broker.store.advise_log(int(text))
+    return answer_to(request, remark=f"set commitlog readahead mode success, mode: {int(text)}")
 
 
 ANSWERS: dict[int, Processor] = {
-    354: queues_beside, 2001: cold_thresholds, 2002: forget_threshold, 2003: cold_reads, 200056: pops_to_files,
-    306: clean_queues, 315: statistics, 316: clean_topics, 317: all_progress, 329: delete_files, 907: ha_status,
+    354: queues_beside, 2001: cold_thresholds, 2002: forget_threshold, 2003: cold_reads, 2004: read_ahead,
+    200056: pops_to_files, 306: clean_queues, 315: statistics, 316: clean_topics, 317: all_progress,
+    329: delete_files, 907: ha_status,
 }  # fmt: skip

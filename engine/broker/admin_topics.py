@@ -94,6 +94,7 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     groups = broker.store.tables.groups_of(name)
     again = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
     broker.store.delete_topics([name, *(one for one in again if broker.topics.get(one) is not None)])
+    broker.forget_readers(topics=[name, *again])
     broker.topics.changed([])
     return answer_to(request)
 

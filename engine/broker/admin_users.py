@@ -34,7 +34,7 @@ from engine.broker.users import (
     resource_of,
     without,
 )
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.signing import ACCESS_KEY
@@ -71,6 +71,10 @@ def _kept(users: Users, user: User, policies: Policies | None = None) -> None:
         raise Refused(Answer.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
 
 
+def _done(request: Command, body: bytes = b"") -> Command:
+    return answer_to(request, body=body, remark=NOT_SET)
+
+
 def create_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """3001: a user that there is not yet; the name is the header's."""
     name, users, told = _named(header), _users(broker), read_object(request.body)
@@ -84,7 +88,7 @@ def create_user(broker: Broker, request: Command, header: Header, _connection: C
         raise Refused(Answer.NO_PERMISSION, "The user is existed")
     status = named(told.get("userStatus"), (ENABLED, DISABLED)) or ENABLED
     _kept(users, User(name, password, type_, status), {})
-    return answer_to(request)
+    return _done(request)
 
 
 def update_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -101,7 +105,7 @@ def update_user(broker: Broker, request: Command, header: Header, _connection: C
     password = told.get("password")
     status = named(told.get("userStatus"), (ENABLED, DISABLED))
     _kept(users, changed(user, password if isinstance(password, str) else "", type_, status))
-    return answer_to(request)
+    return _done(request)
 
 
 def delete_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -116,33 +120,37 @@ def delete_user(broker: Broker, request: Command, header: Header, _connection: C
         users.delete(name)
     except OSError as error:
         raise Refused(Answer.SYSTEM_ERROR, f"the users cannot be written: {error}") from error
-    return answer_to(request)
+    return _done(request)
 
 
 def get_user(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """3004: a user with his password, as in RocketMQ; no body where there is none."""
     name = _named(header)
     user = _users(broker).find(name)
-    return answer_to(request) if user is None else answer_to(request, body=write(user.record()))
+    return _done(request) if user is None else _done(request, write(user.record()))
 
 
 def list_users(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """3005: users whose names contain ``filter``; no body where there is none."""
     text = str(header["filter"] or "")
     found = [one.record() for one in _users(broker).all() if text in one.name]
-    return answer_to(request, body=write(found)) if found else answer_to(request)
+    return _done(request, write(found) if found else b"")
 
 
 # -- policies
 
 
-def change_policies(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """3006, 3007: entries for the body's subject, in place of those that he has of the same resources."""
+def change_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """3006, 3007: entries for the body's subject, or the header's where the body names none, in place of those that he
+    has of the same resources.
+    """
     users, told = _users(broker), read_object(request.body) if request.body else {}
     rows = told.get("policies")
     if not isinstance(rows, list) or not rows:
         raise Refused(Answer.SYSTEM_ERROR, "The body of acl is null")
     subject = told.get("subject")
+    if not _is_subject(subject):
+        subject = header["subject"]
     name = _subject(subject)
     more: dict[str, tuple[Entry, ...]] = {}
     for row in rows:
@@ -153,14 +161,18 @@ def change_policies(broker: Broker, request: Command, _header: Header, _connecti
     if user is None:
         raise Refused(Answer.NO_PERMISSION, f"The subject of {subject} is not exist.")
     _kept(users, user, merged(users.policies(name), more))
-    return answer_to(request)
+    return _done(request)
 
 
 def _subject(subject: object, code: int = Answer.NO_PERMISSION) -> str:
     """The name of the user that a subject is. Raises :class:`Refused`."""
-    if not isinstance(subject, str) or not subject.startswith(USER) or subject == USER:
+    if not _is_subject(subject):
         raise Refused(code, "The subject is null.")
-    return subject.removeprefix(USER)
+    return str(subject).removeprefix(USER)
+
+
+def _is_subject(subject: object) -> bool:
+    return isinstance(subject, str) and subject.startswith(USER)
 
 
 def _entries(rows: object) -> tuple[Entry, ...]:
@@ -172,6 +184,8 @@ def _entries(rows: object) -> tuple[Entry, ...]:
 
 def _entry(row: Mapping[Any, Any]) -> Entry:
     resource, given = resource_of(row.get("resource")), _texts(row.get("actions"))
+    if not isinstance(row.get("actions"), list):
+        raise Refused(Answer.SYSTEM_ERROR, "the actions are no list")
     if not resource:
         raise Refused(Answer.NO_PERMISSION, "The resource is null.")
     actions = tuple(action for one in given if (action := named(one, ACTIONS)))
@@ -180,6 +194,8 @@ def _entry(row: Mapping[Any, Any]) -> Entry:
     if ANY in actions:
         raise Refused(Answer.NO_PERMISSION, "The actions can not be Any.")
     sources = _texts(row.get("sourceIps"))
+    if not all(map(str.strip, sources)):
+        raise Refused(Answer.NO_PERMISSION, "The source ip is empty.")
     if not all(map(is_source, sources)):
         raise Refused(Answer.NO_PERMISSION, "The source ip is invalid.")
     decision = named(row.get("decision"), (ALLOW, DENY))
@@ -193,7 +209,9 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def delete_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """3008: a user's entry of a resource, or all his policies; a type alone deletes all of them, too, as in 5.3.3."""
+    """3008: a user's entry of a resource, or all his policies; what is no resource, or a type alone, deletes all of
+    them, too, as in 5.3.3.
+    """
     users, name = _users(broker), _subject(header["subject"])
     user, resource = users.find(name), str(header["resource"] or "")
     if user is None:
@@ -201,14 +219,12 @@ def delete_policies(broker: Broker, request: Command, header: Header, _connectio
     before = users.policies(name)
     if not before:
         raise Refused(Answer.NO_PERMISSION, "The acl is not exist.")
-    if not resource.strip():
-        _kept(users, user, {})
-        return answer_to(request)
     known = resource_of(resource)
     if not known:
-        raise Refused(Answer.NO_PERMISSION, "The resource is null.")
+        _kept(users, user, {})
+        return _done(request)
     _kept(users, user, without(before, named(header["policyType"], (CUSTOM, DEFAULT)) or CUSTOM, known))
-    return answer_to(request)
+    return _done(request)
 
 
 def get_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -218,7 +234,7 @@ def get_policies(broker: Broker, request: Command, header: Header, _connection: 
     if users.find(name) is None:
         raise Refused(Answer.NO_PERMISSION, "The subject is not exist.")
     found = users.policies(name)
-    return answer_to(request, body=write(_shown(name, found))) if found else answer_to(request)
+    return _done(request, write(_shown(name, found)) if found else b"")
 
 
 def list_policies(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -236,7 +252,7 @@ def list_policies(broker: Broker, request: Command, header: Header, _connection:
         found = {key: entries for key, entries in found.items() if entries}
         if found and subject in USER + user.name:
             rows.append(_shown(user.name, found))
-    return answer_to(request, body=write(rows)) if rows else answer_to(request)
+    return _done(request, write(rows) if rows else b"")
 
 
 def _shown(name: str, policies: Policies) -> dict[str, Any]:

@@ -99,6 +99,10 @@ class Broker:
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()
+        if self.timers is not None:
+            self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
+        self.pulled: dict[tuple[str, str, int], int] = {}
+        """Up to where groups were handed messages, by group, topic and queue: what they read further is on its way."""
         self.started = now()
         self.address = ""
         """``ip:port`` as routes name it, once it accepts."""
@@ -137,6 +141,13 @@ class Broker:
     def is_waited_for(self) -> bool:
         """Whether anybody waits for messages to come."""
         return bool(len(self.held) or len(self.pops) or len(self.notices))
+
+    def forget_readers(self, group: str = "", topics: Sequence[str] = ()) -> None:
+        """A group, or topics, are no more: what was on its way counts no longer."""
+        for table in (self.pulled, self.popped.in_flight):
+            for key in [one for one in table if one[0] == group or one[1] in topics]:
+                del table[key]
+        self.popped.asked = {one for one in self.popped.asked if one[0] != group and one[1] not in topics}
 
     def disconnected(self, connection: Connection) -> None:
         """A connection has ended: nothing is held for it, and its groups are told."""

@@ -6,6 +6,7 @@ Java: ``ScheduleMessageService``. Where each level stands is a table of the stor
 from __future__ import annotations
 
 from engine.broker.broker import Broker
+from engine.broker.stats import DELAY
 from engine.broker.topics import HALF, SCHEDULE
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message
@@ -14,6 +15,8 @@ from engine.store.queue_entry import unit_at
 
 PAUSE = 0.1
 """Seconds from one look at the levels to the next."""
+READER = "SCHEDULE_CONSUMER"
+"""The group that RocketMQ counts as the reader of delayed messages."""
 MOST_AT_ONCE = 256
 """Messages of one level in one step: clients are answered in between."""
 _DELAYS = (properties.DELAY, properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC)
@@ -49,13 +52,23 @@ def _deliver_level(broker: Broker, level: int, delay: int) -> int:
             break
         message = None if unit is None else delivered_message(unit)
         if message is not None:
-            if not store.put_message(message).ok:
+            result = store.put_message(message)
+            if not result.ok:
                 break
+            if result.append is not None:
+                _count(broker, message.topic, result.append.size)
             delivered += 1
         offset += 1
     if offset != known:
         tables.set_delay_offset(level, offset)
     return delivered
+
+
+def _count(broker: Broker, topic: str, size: int) -> None:
+    stats = broker.stats
+    stats.got[READER, SCHEDULE, None].add(1, size)
+    stats.put[topic, DELAY].add(1, size)
+    stats.sizes[topic, DELAY].add(size)
 
 
 def delivered_message(unit: Unit) -> Message | None:

@@ -9,27 +9,44 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import TimeoutError as TooLate
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Self
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from engine.broker.broker import Broker
 from engine.broker.queries import store_time_at
-from engine.broker.stats import RPC_BUCKETS
+from engine.broker.stats import RpcKind, Spread
 from engine.broker.topics import RETRY
+from engine.codec.pop import retry_topic, revive_topic
 from engine.errors import CannotRead
 from engine.remoting.frame import release_of
+from engine.remoting.subscriptions import TAG
 from engine.rules.system_names import is_system_group, is_system_topic
+from engine.store.message_filter import TagFilter
+from engine.store.queue_entry import unit_at
+from engine.store.timers.messages import TimerMessages
 
 PATIENCE = 5.0
 """Seconds after which an answer that the loop has not given stays empty."""
 _COMMON = ("cluster", "node_type", "node_id")
 _STORAGE = (*_COMMON, "storage_type", "storage_medium")
 _PROTOCOL = "remoting"
+PROCESSORS = (
+    "send", "async_put", "pull", "ack", "query_message", "client_manager", "heartbeat", "lite_pull", "transaction",
+    "consumer_manager", "admin", "reply",
+)  # fmt: skip
+"""Where requests wait in RocketMQ; here none does but a send, for the disk."""
+POPS = "CONSUME_POP"
+TIMER_BOUNDS = (5, 60, 300, 900, 3_600, 14_400, 28_800, 86_400)
+"""Seconds: how far away the timer messages of each row of the snapshot are at most."""
+MOST_COUNTED = 4_096
+"""Entries of a queue that are looked at for a group that wants some tags only."""
 
 
 class MetricsServer:
@@ -89,6 +106,11 @@ def families(broker: Broker) -> Iterator[Metric]:
     yield from _of_messages(broker)
     yield from _of_clients(broker)
     yield from _of_groups(broker)
+    yield from _of_transactions(broker)
+    if broker.timers is not None:
+        yield from _of_timers(broker, broker.timers)
+    if broker.store.like != "4.9":
+        yield from _of_pops(broker)
     yield from _of_requests(broker)
 
 
@@ -105,8 +127,10 @@ def _of_store(broker: Broker) -> Iterator[Metric]:
         ("rocketmq_consumer_group_number", "Declared consumer groups", len(tables.groups())),
     ):
         yield _gauge(name, words, _COMMON, [(names, value)])
+    waiting = [((*names, one), len(broker.sends.waiting) if one == "send" else 0) for one in PROCESSORS]
+    yield _gauge("rocketmq_processor_watermark", "Requests that wait", (*_COMMON, "processor"), waiting)
     oldest = store.earliest_message_time()
-    disk = [*names, "local", "disk"]
+    disk = _disk(broker)
     for name, words, value in (
         ("rocketmq_storage_size_bytes", "What is used of the store's disk", _used(broker)),
         ("rocketmq_storage_flush_behind_bytes", "Bytes of the log that a power loss would take", at.unflushed),
@@ -120,6 +144,10 @@ def _of_store(broker: Broker) -> Iterator[Metric]:
         yield _gauge(name, words, _STORAGE, [(disk, value)])
 
 
+def _disk(broker: Broker) -> list[str]:
+    return [*_names(broker), "local", "disk"]
+
+
 def _used(broker: Broker) -> int:
     try:
         return shutil.disk_usage(broker.store.parts.paths.root).used
@@ -129,12 +157,29 @@ def _used(broker: Broker) -> int:
 
 def _of_messages(broker: Broker) -> Iterator[Metric]:
     names, stats = _names(broker), broker.stats
-    labels = (*_COMMON, "topic", "message_type", "is_system")
+    labels: tuple[str, ...] = (*_COMMON, "topic", "message_type", "is_system")
     put = [((*names, topic, kind, _system(topic)), flow) for (topic, kind), flow in stats.put.items()]
     yield _counter("rocketmq_messages_in", "Messages stored", labels, [(row, flow.messages) for row, flow in put])
     yield _counter("rocketmq_throughput_in", "Bytes stored", labels, [(row, flow.size) for row, flow in put])
+    sizes = [((*names, topic, kind, _system(topic)), spread) for (topic, kind), spread in stats.sizes.items()]
+    yield _histogram("rocketmq_message_size", "Bytes of a message in the log", labels, sizes)
+    for of_topics, kind in ((True, "topic"), (False, "consumer_group")):
+        labels = (*_COMMON, "invocation_status", "is_system") if of_topics else (*_COMMON, "invocation_status")
+        rows = [
+            ((*names, "success" if ok else "failure", *((_word(is_system),) if of_topics else ())), spread)
+            for (ok, is_system), spread in stats.declaring.items()
+            if (is_system is not None) == of_topics
+        ]
+        words = f"How long declaring a {kind.replace('_', ' ')} took"
+        yield _histogram(f"rocketmq_{kind}_create_execution_time_milliseconds", words, labels, rows)
     labels = (*_COMMON, "topic", "consumer_group", "is_system")
-    got = [((*names, topic, group, _system(topic, group)), flow) for (group, topic), flow in stats.got.items()]
+    dead = [((*names, topic, group, _system(topic, group)), count) for (group, topic), count in stats.dead.items()]
+    yield _counter("rocketmq_send_to_dlq_messages", "Messages that became dead letters", labels, dead)
+    labels = (*labels, "is_retry")  # of pops only
+    got = [
+        ((*names, topic, group, _system(topic, group), None if again is None else _word(again)), flow)
+        for (group, topic, again), flow in stats.got.items()
+    ]
     yield _counter("rocketmq_messages_out", "Messages handed out", labels, [(row, flow.messages) for row, flow in got])
     yield _counter("rocketmq_throughput_out", "Bytes handed out", labels, [(row, flow.size) for row, flow in got])
 
@@ -173,42 +218,216 @@ def _mode(kind: str) -> str:
     return "push" if kind == "CONSUME_PASSIVELY" else "pull"
 
 
-def _of_groups(broker: Broker) -> Iterator[Metric]:
-    """What each group has not read yet of each topic that it has an offset in."""
-    tables, names, now = broker.store.tables, _names(broker), broker.now()
-    labels = (*_COMMON, "consumer_group", "topic", "is_retry", "is_system")
-    lags, ages = [], []
-    for group in tables.groups_with_offsets():
-        for topic in tables.topics_of(group):
-            declared = broker.topics.get(topic)
-            if declared is None:
-                continue
-            retry = "true" if topic.startswith(RETRY) else "false"
-            row = (*names, group, topic, retry, _system(topic, group))
-            lag, oldest = _unread(broker, group, topic, declared.read_queue_nums)
-            lags.append((row, lag))
-            ages.append((row, max(now - oldest, 0) if oldest > 0 else 0))
-    yield _gauge("rocketmq_consumer_lag_messages", "Messages that a group has not read yet", labels, lags)
-    yield _gauge("rocketmq_consumer_lag_latency_milliseconds", "Age of the oldest of them", labels, ages)
+@dataclass(slots=True)
+class Standing:
+    """How far a group is in a topic, or in that of the messages that come again. Times are ms; 0: nothing waits."""
+
+    group: str
+    topic: str
+    is_retry: bool = False
+    consumes: bool = True
+    lag: int = 0
+    """Messages that it is not done with; ``oldest`` is when the first of them was stored."""
+    oldest: int = 0
+    in_flight: int = 0
+    """Messages that it was handed and is not done with."""
+    ready: int = 0
+    """Messages that it was not handed yet; ``oldest_ready`` is when the first of them was stored."""
+    oldest_ready: int = 0
 
 
-def _unread(broker: Broker, group: str, topic: str, queues: int) -> tuple[int, int]:
-    """How many messages, and the store time of the oldest; −1 where there is none."""
-    lag, oldest = 0, -1
-    for queue_id in range(queues):
-        read = broker.store.tables.consumer_offset(group, topic, queue_id)
-        end = broker.store.max_offset_in_queue(topic, queue_id)
-        if read < 0 or end <= read:
+def standings(broker: Broker) -> Iterator[Standing]:
+    """As RocketMQ reckons for groups that consume: a row for each topic that they subscribe to, or read without saying
+    so; where they pop another for what comes again. Of other groups, which RocketMQ leaves out, each topic that they
+    have an offset in.
+    """
+    tables, consumers = broker.store.tables, broker.clients.consumers
+    reads = {(group, topic) for group, topic, _ in broker.pulled}
+    for name in sorted({*tables.groups(), *tables.groups_with_offsets()}):
+        if is_system_group(name):
             continue
-        lag += end - read
-        stored = store_time_at(broker, topic, queue_id, read)
-        if stored > 0 and (oldest < 0 or stored < oldest):
-            oldest = stored
-    return lag, oldest
+        group = consumers.get(name)
+        for topic in sorted(group.subscriptions) if group is not None else tables.topics_of(name):
+            pops = group.kind == POPS if group is not None else (name, topic) in broker.popped.asked
+            consumes = group is not None or pops or (name, topic) in reads
+            is_retry = topic.startswith(RETRY)
+            if broker.topics.get(topic) is None or (is_retry and consumes):
+                continue
+            yield _summed(broker, Standing(name, topic, is_retry, consumes), topic, pops=pops)
+            if pops:
+                again = _popped_again(broker, topic, name)
+                yield _summed(broker, Standing(name, topic, is_retry=True), again, pops=True)
+
+
+def _popped_again(broker: Broker, topic: str, group: str) -> str:
+    """The topic in which what a group popped comes again."""
+    own = retry_topic(topic, group, v2=broker.config.retry_topic_v2)
+    if broker.topics.get(own) is None and broker.config.pop_from_retry_v1:
+        return retry_topic(topic, group, v2=False)
+    return own
+
+
+def _summed(broker: Broker, row: Standing, topic: str, *, pops: bool) -> Standing:
+    """``row`` with the sums over the queues of ``topic``."""
+    declared = broker.topics.get(topic)
+    for queue_id in range(declared.write_queue_nums if declared is not None else 0):
+        (_add_popped if pops else _add_pulled)(broker, row, topic, queue_id)
+    return row
+
+
+def _add_pulled(broker: Broker, row: Standing, topic: str, queue_id: int) -> None:
+    end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
+    read = broker.store.tables.consumer_offset(row.group, topic, queue_id)
+    handed = broker.pulled.get((row.group, topic, queue_id), -1)
+    row.lag += unread(broker, row.group, topic, queue_id, end if read < 0 else read, end)
+    row.oldest = _older(row.oldest, store_time_at(broker, topic, queue_id, end if read < 0 else read))
+    if row.consumes:
+        row.in_flight += unread(broker, row.group, topic, queue_id, handed if read < 0 else read, handed)
+        row.ready += unread(broker, row.group, topic, queue_id, end if handed < 0 else handed, end)
+        row.oldest_ready = _older(row.oldest_ready, store_time_at(broker, topic, queue_id, max(handed, 0)))
+
+
+def _add_popped(broker: Broker, row: Standing, topic: str, queue_id: int) -> None:
+    end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
+    handed = broker.popped.latest(row.group, topic, queue_id)
+    if handed < 0:
+        handed = broker.store.tables.consumer_offset(row.group, topic, queue_id)
+    if handed < 0:
+        handed = end
+    in_flight = broker.popped.in_flight[row.group, topic, queue_id]
+    ready = unread(broker, row.group, topic, queue_id, handed, end)
+    row.lag += ready + in_flight
+    row.in_flight += in_flight
+    row.ready += ready
+    row.oldest = _older(row.oldest, store_time_at(broker, topic, queue_id, handed - in_flight))
+    row.oldest_ready = _older(row.oldest_ready, store_time_at(broker, topic, queue_id, handed))
+
+
+def unread(broker: Broker, group: str, topic: str, queue_id: int, start: int, end: int) -> int:
+    """Messages from ``start`` to ``end`` that a group wants by their tags; reckoned from the first of a long way."""
+    if end <= start:
+        return 0
+    wanted = broker.clients.subscription(group, topic)
+    queue = broker.store.parts.queues.queue(topic, queue_id)
+    if wanted is None or wanted.kind != TAG or wanted.is_all or queue is None or queue.kind == "batch":
+        return end - start
+    tags, seen, found = TagFilter(wanted.expression, wanted.codes), 0, 0
+    while seen < min(end - start, MOST_COUNTED):
+        entry = unit_at(queue, start + seen)
+        if entry is None or entry.state != "entry":
+            break
+        found += tags.matches_entry(entry.real_tags_code, entry.ext)
+        seen += 1
+    return round(found * (end - start) / seen) if seen else end - start
+
+
+def _older(one: int, other: int) -> int:
+    return min((time for time in (one, other) if time > 0), default=0)
+
+
+def _of_groups(broker: Broker) -> Iterator[Metric]:
+    names, now, rows = _names(broker), broker.now(), list(standings(broker))
+    labels = (*_COMMON, "consumer_group", "topic", "is_retry", "is_system")
+
+    def row(name: str, words: str, value: Callable[[Standing], int], of: Iterable[Standing]) -> Metric:
+        told = [
+            ((*names, one.group, one.topic, _word(one.is_retry), _system(one.topic, one.group)), value(one))
+            for one in of
+        ]
+        return _gauge(f"rocketmq_consumer_{name}", words, labels, told)
+
+    yield row("lag_messages", "Messages that a group is not done with", lambda one: one.lag, rows)
+    yield row("lag_latency_milliseconds", "Age of the oldest of them", lambda one: _age(now, one.oldest), rows)
+    consuming = [one for one in rows if one.consumes]
+    yield row("inflight_messages", "Messages that a group was handed", lambda one: one.in_flight, consuming)
+    words = "Age of the oldest that a group was not handed yet"
+    yield row("queueing_latency_milliseconds", words, lambda one: _age(now, one.oldest_ready), consuming)
+    yield row("ready_messages", "Messages that a group was not handed yet", lambda one: one.ready, consuming)
+
+
+def _age(now: int, time: int) -> int:
+    return max(now - time, 0) if time else 0
+
+
+def _word(what: object) -> str:
+    return "true" if what else "false"
+
+
+def _of_transactions(broker: Broker) -> Iterator[Metric]:
+    names, stats, labels = _names(broker), broker.stats, (*_COMMON, "topic")
+    half = [((*names, topic), count) for topic, count in stats.half.items()]
+    yield _gauge("rocketmq_half_messages", "Half messages since the start that are not decided", labels, half)
+    for name, words, counts in (
+        ("commit", "Transactions that were committed", stats.committed),
+        ("rollback", "Transactions that were rolled back", stats.rolled_back),
+    ):
+        rows = [((*names, topic), count) for topic, count in counts.items()]
+        yield _counter(f"rocketmq_{name}_messages", words, labels, rows)
+    # the name says milliseconds in RocketMQ, too
+    spreads = [((*names, topic), spread) for topic, spread in stats.finishing.items()]
+    words = "Seconds from the birth of a half message to its commit"
+    yield _histogram("rocketmq_finish_message_latency_milliseconds", words, labels, spreads)
+
+
+def _of_timers(broker: Broker, timers: TimerMessages) -> Iterator[Metric]:
+    late, waiting = timers.behind()
+    disk, stats = _disk(broker), broker.stats
+    for name, words, value in (
+        ("enqueue_lag", "Timer messages that the wheel lacks", waiting),
+        ("enqueue_latency_milliseconds", "Age of the oldest of them", _age(broker.now(), timers.oldest_waiting())),
+        ("dequeue_lag", "Timer messages of the wheel", timers.left_to_put()),
+        # the name says milliseconds in RocketMQ, too
+        ("dequeue_latency_milliseconds", "Seconds that the wheel is behind", late // 1000),
+    ):
+        yield _gauge(f"rocketmq_timer_{name}", words, _STORAGE, [(disk, value)])
+    ends = [0, *TIMER_BOUNDS]
+    counts = [((*disk, str(end)), timers.count(start * 1000, end * 1000)) for start, end in pairwise(ends)]
+    words = "Timer messages by the seconds until they are due"
+    yield _gauge("rocketmq_timer_message_snapshot", words, (*_STORAGE, "timer_bound_s"), counts)
+    labels = (*_STORAGE, "topic")
+    open_ = [((*disk, topic), count) for topic, count in timers.counts().items()]
+    yield _gauge("rocketmq_timing_messages", "Timer messages that wait", labels, open_)
+    for name, words, table in (
+        ("enqueue", "Timer messages that reached the wheel", stats.timers_in),
+        ("dequeue", "Timer messages that left it", stats.timers_out),
+    ):
+        rows = [((*disk, topic), count) for topic, count in table.items()]
+        yield _counter(f"rocketmq_timer_{name}", words, labels, rows)
+    spreads = [((*disk, topic), spread) for topic, spread in stats.delays.items()]
+    words = "Seconds from the birth of a timer message to its time"
+    yield _histogram("rocketmq_delay_message_latency_seconds", words, labels, spreads)
+
+
+def _of_pops(broker: Broker) -> Iterator[Metric]:
+    names, stats, popped = _names(broker), broker.stats, broker.popped
+    for name, words, value in (
+        ("offset", "Offsets that wait for their checkpoints", sum(map(len, popped.steps.values()))),
+        ("checkpoint", "Checkpoints that are not stored yet", len(popped.unstored)),
+    ):
+        yield _gauge(f"rocketmq_pop_{name}_buffer_size", words, _COMMON, [(names, value)])
+    topic, now, behind, late = revive_topic(broker.config.cluster), broker.now(), [], []
+    for queue_id, queue in enumerate(popped.revive_queues):
+        left = max(broker.store.max_offset_in_queue(topic, queue_id) - queue.handled, 0)
+        first = min(queue.points.values(), key=lambda one: one.revive_offset, default=None)
+        behind.append(((*names, str(queue_id)), left))
+        late.append(((*names, str(queue_id)), _age(now, first.due) if first is not None and left > 1 else 0))
+    labels: tuple[str, ...] = (*_COMMON, "queue_id")
+    # the name says milliseconds in RocketMQ, too
+    yield _gauge("rocketmq_pop_revive_lag_milliseconds", "Records that are not handled yet", labels, behind)
+    yield _gauge("rocketmq_pop_revive_latency_milliseconds", "Age of the first of them", labels, late)
+    put = [((*names, where, group, kind, status), n) for (group, where, kind, status), n in stats.revive_in.items()]
+    labels = (*_COMMON, "topic", "consumer_group", "revive_message_type", "put_status")
+    yield _counter("rocketmq_pop_revive_in_message", "Records put into the revive topic", labels, put)
+    got = [((*names, where, group, kind, str(at)), n) for (group, where, at, kind), n in stats.revive_out.items()]
+    labels = (*_COMMON, "topic", "consumer_group", "revive_message_type", "queue_id")
+    yield _counter("rocketmq_pop_revive_out_message", "Records read of the revive topic", labels, got)
+    again = [((*names, where, group, status), n) for (group, where, status), n in stats.revived.items()]
+    labels = (*_COMMON, "topic", "consumer_group", "put_status")
+    yield _counter("rocketmq_pop_revive_retry_messages", "Popped messages that came again", labels, again)
 
 
 def _system(topic: str, group: str = "") -> str:
-    return "true" if is_system_topic(topic) or is_system_group(group) else "false"
+    return _word(is_system_topic(topic) or is_system_group(group))
 
 
 def _of_requests(broker: Broker) -> Iterator[Metric]:
@@ -216,30 +435,52 @@ def _of_requests(broker: Broker) -> Iterator[Metric]:
     if broker.stats.rpc is None:
         return
     labels = (*_COMMON, "protocol_type", "request_code", "response_code", "is_long_polling", "result")
-    family = HistogramMetricFamily("rocketmq_rpc_latency_milliseconds", "Rpc latency", labels=labels)
-    for kind, spread in broker.stats.rpc.spreads.items():
-        so_far, buckets = 0, []
-        for end, count in zip((*(f"{end:.1f}" for end in RPC_BUCKETS), "+Inf"), spread.counts, strict=True):
-            so_far += count
-            buckets.append((end, so_far))
-        held = "true" if kind.is_long_polling else "false"
-        row = [*_names(broker), _PROTOCOL, kind.request, kind.response, held, kind.result]
-        family.add_metric(row, buckets, spread.total)
-    yield family
+    names = *_names(broker), _PROTOCOL
+    rows = [
+        ((*names, kind.request, kind.response, _long_polling(kind), kind.result), spread)
+        for kind, spread in broker.stats.rpc.spreads.items()
+    ]
+    yield _histogram("rocketmq_rpc_latency_milliseconds", "Rpc latency", labels, rows)
 
 
-Rows = Iterable[tuple[Iterable[str], float]]
+def _long_polling(kind: RpcKind) -> str | None:
+    """RocketMQ says nothing of it where it hands messages out of its files to the connection."""
+    lends = kind.request in {"query_message", "view_message_by_id"} and kind.response == "success"
+    return None if lends else _word(kind.is_long_polling)
+
+
+Rows = Iterable[tuple[Iterable[str | None], float]]
+"""Values of labels, None: it has none; and a number."""
 
 
 def _gauge(name: str, words: str, labels: tuple[str, ...], rows: Rows) -> Metric:
-    family = GaugeMetricFamily(name, words, labels=labels)
-    for values, value in rows:
-        family.add_metric(list(values), value)
-    return family
+    return _family(name, "", "gauge", words, labels, rows)
 
 
 def _counter(name: str, words: str, labels: tuple[str, ...], rows: Rows) -> Metric:
-    family = CounterMetricFamily(name, words, labels=labels)
-    for values, value in rows:
-        family.add_metric(list(values), value)
+    return _family(name, "_total", "counter", words, labels, rows)
+
+
+def _family(name: str, end: str, kind: str, words: str, labels: tuple[str, ...], rows: Rows) -> Metric:
+    family = Metric(name, words, kind)
+    for values, number in rows:
+        family.add_sample(name + end, _labels(labels, values), number)
+    return family
+
+
+def _labels(names: tuple[str, ...], values: Iterable[str | None]) -> dict[str, str]:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _histogram(
+    name: str, words: str, labels: tuple[str, ...], rows: Iterable[tuple[Iterable[str | None], Spread]]
+) -> Metric:
+    family = Metric(name, words, "histogram")
+    for values, spread in rows:
+        told = _labels(labels, values)
+        ends = (*(f"{end:.1f}" for end in spread.ends), "+Inf")
+        for end, count in zip(ends, accumulate(spread.counts), strict=True):
+            family.add_sample(f"{name}_bucket", {**told, "le": end}, count)
+        family.add_sample(f"{name}_count", told, sum(spread.counts))
+        family.add_sample(f"{name}_sum", told, spread.total)
     return family

@@ -29,8 +29,6 @@ from engine.store.message_filter import MessageFilter, SqlFilter, TagFilter
 FROM_MIN, FROM_MAX = 0, 1
 """``initMode``: where a group without an offset begins."""
 TOO_LATE_MS = 500
-NOT_SET = "not set any response code"
-"""The remark of answers for which RocketMQ sets none."""
 SEE = " \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
 ZEROS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Header fields of an answer that refuses."""
@@ -226,6 +224,7 @@ def _handed_out(broker: Broker, pop: Pop, taken: Taken) -> Command | None:
 def _take(broker: Broker, pop: Pop) -> Taken:
     """What one look at the queues and the retry topic gives."""
     config, chance = broker.config, random.randrange(100)
+    broker.popped.asked.add((pop.group, pop.topic))
     revive_queue = codec.ORDERLY
     if not pop.order:
         revive_queue = broker.popped.count % config.revive_queues
@@ -300,7 +299,8 @@ def _hand_out(
             differences,
         )  # fmt: skip
         taken.check_points.append((what, found.next_begin_offset))
-    broker.stats.got[pop.group, topic].add(len(found.messages), sum(map(len, found.messages)))
+    broker.popped.in_flight[pop.group, topic, queue_id] += len(found.messages)
+    broker.stats.got[pop.group, pop.topic, topic != pop.topic].add(len(found.messages), sum(map(len, found.messages)))
     taken.starts.append((mark, queue_id, offset))
     taken.offsets.append((mark, queue_id, ",".join(map(str, found.queue_offsets))))
     if not topic.startswith(RETRY) or broker.config.return_retry_topic:

@@ -11,10 +11,10 @@ from typing import Any
 
 from engine.broker.bodies import read_object
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.pop import NOT_SET, SEE, wake_orderly, wrong_queue
-from engine.broker.revive_log import ack_message, check_point_message, is_kept, put_for
+from engine.broker.pop import SEE, wake_orderly, wrong_queue
+from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
 from engine.codec import pop as codec
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
@@ -39,9 +39,28 @@ def acknowledge(broker: Broker, request: Command, header: Header, connection: Co
         _acknowledge_orderly(broker, topic, group, queue_id, offset, handle.pop_time, connection)
         return answer_to(request)
     what = codec.Ack(topic, group, queue_id, handle.start_offset, handle.pop_time, handle.broker_name, offset)
-    message = ack_message(broker, what, handle.due, handle.revive_queue)
-    put_for(broker, request, connection, message, lambda _: answer_to(request))
+    _put_ack(broker, request, connection, what, handle.due, handle.revive_queue, answer_to(request))
+    _done(broker, what)
     return None
+
+
+def _put_ack(
+    broker: Broker, request: Command, connection: Connection, what: codec.Ack, due: int, revive_queue: int,
+    answer: Command | None,
+) -> None:  # fmt: skip
+    """Store an acknowledgement; the asker is told ``answer`` whatever becomes of it, as in RocketMQ."""
+
+    def put(result: PutMessageResult) -> Command | None:
+        count(broker, what, result)
+        return answer
+
+    put_for(broker, request, connection, ack_message(broker, what, due, revive_queue), put)
+
+
+def _done(broker: Broker, what: codec.Ack) -> None:
+    """Acknowledged messages are on their way no more; those popped before this start were not counted."""
+    if what.pop_time >= broker.started:
+        broker.popped.done(what.group, what.topic, what.queue_id, len(what.all_offsets))
 
 
 def _check_queue(broker: Broker, name: str, queue_id: int, connection: Connection) -> None:
@@ -85,6 +104,8 @@ def _acknowledge_orderly(
         tables.commit_consumer_offset(group, topic, queue_id, following)
     if not broker.orders.is_blocked(topic, group, queue_id, None):
         wake_orderly(broker, topic, group, queue_id)
+    if pop_time >= broker.started:
+        broker.popped.done(group, topic, queue_id)
 
 
 def acknowledge_batch(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
@@ -103,11 +124,9 @@ def acknowledge_batch(broker: Broker, request: Command, _header: Header, connect
     if not waiting:
         return answer_to(request)
     for at, (what, due, revive_queue) in enumerate(waiting, 1):
-        last = at == len(waiting)
-        put_for(
-            broker, request, connection, ack_message(broker, what, due, revive_queue),
-            lambda _, last=last: answer_to(request) if last else None,  # type: ignore[misc]
-        )  # fmt: skip
+        answer = answer_to(request) if at == len(waiting) else None
+        _put_ack(broker, request, connection, what, due, revive_queue, answer)
+        _done(broker, what)
     return None
 
 
@@ -167,10 +186,11 @@ def change_invisible_time(broker: Broker, request: Command, header: Header, conn
 
     def put(result: PutMessageResult) -> Command | None:
         """The new checkpoint is stored, and only then the old one's message is done with."""
+        count(broker, anew, result)
         if not is_kept(result):
             return answer_to(request, Answer.SYSTEM_ERROR, fields=_ZEROS, remark=NOT_SET)
-        message = ack_message(broker, done, handle.due, handle.revive_queue)
-        put_for(broker, request, connection, message, lambda _: answer_to(request, fields=fields, remark=NOT_SET))
+        answer = answer_to(request, fields=fields, remark=NOT_SET)
+        _put_ack(broker, request, connection, done, handle.due, handle.revive_queue, answer)
         return None
 
     put_for(broker, request, connection, check_point_message(broker, anew, handle.revive_queue), put)

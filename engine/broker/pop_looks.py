@@ -8,11 +8,11 @@ from __future__ import annotations
 import random
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.pop import FOUND, NOT_SET, NOTHING, ZEROS, check_readable, may_hold, queues_of
+from engine.broker.pop import FOUND, NOTHING, ZEROS, check_readable, may_hold, queues_of
 from engine.broker.pop_holds import HeldPop, Key
 from engine.broker.topics import READ
 from engine.codec import pop as codec
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import NOT_SET, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageStatus

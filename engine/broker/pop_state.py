@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from engine.codec.pop import CheckPoint
@@ -52,6 +52,10 @@ class PopState:
     steps: dict[tuple[str, str, int], deque[Step]] = field(default_factory=dict)
     unstored: list[Unstored] = field(default_factory=list)
     revive_queues: list[ReviveQueue] = field(default_factory=list)
+    asked: set[tuple[str, str]] = field(default_factory=set)
+    """Groups that have popped, with their topics."""
+    in_flight: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    """Messages that were handed out and are neither acknowledged nor come again, by group, topic and queue."""
 
     def latest(self, group: str, topic: str, queue_id: int) -> int:
         """Where the next pop goes on; −1 where nothing waits and the committed offset tells it."""
@@ -61,3 +65,10 @@ class PopState:
     def clear(self, group: str, topic: str, queue_id: int) -> None:
         """An administrator has set the offset: what waits commits nothing more."""
         self.steps.pop((group, topic, queue_id), None)
+        self.in_flight.pop((group, topic, queue_id), None)
+
+    def done(self, group: str, topic: str, queue_id: int, count: int = 1) -> None:
+        """So many messages were acknowledged, or come again."""
+        left = self.in_flight.pop((group, topic, queue_id), 0) - count
+        if left > 0:
+            self.in_flight[group, topic, queue_id] = left

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from engine.broker import (
     admin_acl,
     admin_broker,
@@ -28,9 +30,10 @@ from engine.broker import (
     transactions,
 )
 from engine.broker.broker import Broker, Processor
-from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, Answer, Refused, by_code
+from engine.remoting.codes import BROKER, NOT_SET, SINCE_5, UNTIL_4_9, Answer, Refused, by_code
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
+from engine.rules.system_names import is_system_topic
 
 MODULES = (
     admin_acl, admin_broker, admin_clients, admin_groups, admin_store, admin_topics, admin_users, assignments,
@@ -46,9 +49,10 @@ _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
 DECLARES_TOPICS = frozenset({17, 18, 215})
 """What changes topics as administrators ask: it is answered when name servers know."""
 _DECLARES = frozenset({17, 200, 207, 215})
+_DECLARES_ANY = frozenset({17, 18, 200})
+"""What is counted with the time that it takes."""
 _DECIDES, _RESETS = 37, 222
 _BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
-_UNSAID = "not set any response code"
 _AT_THE_MASTER = "Can't modify topic or subscription group from slave broker, please execute it from master broker."
 
 
@@ -61,7 +65,17 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
         return not_supported(request)
     if broker.is_slave:
         _refuse_on_slave(broker, request.code)
-    return processor(broker, request, _REQUESTS[request.code].read(request), connection)
+    header = _REQUESTS[request.code].read(request)
+    if request.code not in _DECLARES_ANY:
+        return processor(broker, request, header, connection)
+    began, went_well = time.monotonic(), False
+    try:
+        found = processor(broker, request, header, connection)
+        went_well = True
+        return found
+    finally:
+        of_own = is_system_topic(str(header.get("topic") or "")) if request.code in DECLARES_TOPICS else None
+        broker.stats.declaring[went_well, of_own].add(int((time.monotonic() - began) * 1000))
 
 
 def _refuse_on_slave(broker: Broker, code: int) -> None:
@@ -70,7 +84,7 @@ def _refuse_on_slave(broker: Broker, code: int) -> None:
     """
     since_5 = broker.store.like != "4.9"
     if code == _DECIDES:
-        raise Refused(Answer.SLAVE_NOT_AVAILABLE, _UNSAID)
+        raise Refused(Answer.SLAVE_NOT_AVAILABLE, NOT_SET)
     if since_5 and (code in _SENDS or (code in _PULLS and not broker.config.slave_read)):
         raise Refused(Answer.SYSTEM_BUSY, _BUSY)
     if since_5 and code == _RESETS:

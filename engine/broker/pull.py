@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
-from engine.broker.topics import READ, RETRY
+from engine.broker.topics import DEAD_LETTERS, READ, RETRY
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
@@ -49,7 +49,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
         reset = broker.resets.take(group, topic, queue_id)
         if reset is not None:
             return _moved(broker, request, (topic, queue_id), reset)
-        return _answer(broker, request, get_messages(broker, header, at, wanted), at, (group, topic))
+        return _answer(broker, request, get_messages(broker, header, at, wanted), at, (group, topic, queue_id))
 
     answer = get(offset)
     if answer.code != Answer.PULL_NOT_FOUND or not flags & SUSPEND:
@@ -152,19 +152,23 @@ def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFil
     return found
 
 
-def _answer(broker: Broker, request: Command, found: GetMessageResult, offset: int, who: tuple[str, str]) -> Command:
-    """``who`` are the group and the topic."""
+def _answer(
+    broker: Broker, request: Command, found: GetMessageResult, offset: int, where: tuple[str, str, int]
+) -> Command:
+    """``where`` are the group, the topic and the queue."""
     with found:
         code = CODES.get(found.status)
         if code is None:
             assert found.status in _NOTHING_THERE
             code = Answer.PULL_OFFSET_MOVED if offset != 0 else Answer.PULL_NOT_FOUND
-        suggested, body = _suggested(broker, who[0], slowly=found.suggest_pulling_from_slave), b""
+        broker.pulled[where] = found.next_begin_offset
+        suggested, body = _suggested(broker, where[0], slowly=found.suggest_pulling_from_slave), b""
         if code == Answer.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
             code = Answer.PULL_RETRY_IMMEDIATELY
         if code == Answer.SUCCESS:
             body = b"".join(found.messages)
-            broker.stats.got[who].add(len(found.messages), len(body))
+            if not where[1].startswith((RETRY, DEAD_LETTERS)):
+                broker.stats.got[where[0], where[1], None].add(len(found.messages), len(body))
         fields = {
             "suggestWhichBrokerId": str(suggested), "nextBeginOffset": str(found.next_begin_offset),
             "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from engine.broker.broker import Broker
 from engine.broker.pop_state import ReviveQueue
-from engine.broker.revive_log import check_point_message, own_host, put_unstored
+from engine.broker.revive_log import ACK, CHECK_POINT, check_point_message, count, own_host, put_unstored
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.codec import pop as codec
 from engine.codec import properties
@@ -69,23 +69,27 @@ def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> b
             except CorruptUnit as error:
                 _log.warning("revive queue %d at %d: %s", queue_id, queue.read, error)
                 units = []
+            broker.stats.got[codec.REVIVE_GROUP, topic, None].add(len(found.messages), sum(map(len, found.messages)))
             for unit, offset in zip(units, found.queue_offsets, strict=False):
-                _take_in(broker, queue, unit, offset)
+                _take_in(broker, queue_id, queue, unit, offset)
             queue.read = found.next_begin_offset
     return False
 
 
-def _take_in(broker: Broker, queue: ReviveQueue, unit: Unit, offset: int) -> None:
+def _take_in(broker: Broker, queue_id: int, queue: ReviveQueue, unit: Unit, offset: int) -> None:
     tag = unit.tags
     if tag == codec.CHECK_POINT_TAG:
         point = codec.read_check_point(unit.body, offset)
         if point is not None:
+            broker.stats.revive_out[point.group, point.topic, queue_id, CHECK_POINT] += 1
             queue.points[point.merge_key] = point
             queue.acked[point.merge_key] = set()
     elif tag in {codec.ACK_TAG, codec.BATCH_ACK_TAG}:
         ack = codec.read_ack(unit.body, tag, broker.config.broker_name)
-        if ack is not None and ack.merge_key in queue.acked:
-            queue.acked[ack.merge_key].update(ack.all_offsets)
+        if ack is not None:
+            broker.stats.revive_out[ack.group, ack.topic, queue_id, ACK] += 1
+            if ack.merge_key in queue.acked:
+                queue.acked[ack.merge_key].update(ack.all_offsets)
     due = unit.properties.get(properties.TIMER_DELIVER_MS, "")
     if due.isascii() and due.isdigit():
         queue.end = max(queue.end, int(due))
@@ -103,6 +107,8 @@ def _handle_due(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -
             for offset in point.offsets:
                 if offset not in acked:
                     revived += _bring_back(broker, point, offset, queue_id)
+                    if point.pop_time >= broker.started:
+                        broker.popped.done(point.group, point.topic, point.queue_id)
         handled = point.revive_offset
     if handled > queue.handled:
         queue.handled = handled
@@ -133,7 +139,9 @@ def _bring_back(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: 
         return False
     again = retried(units[0], point, own_host(broker), v2=broker.config.retry_topic_v2)
     _declare(broker, again.topic, point.group)
-    if broker.store.put_message(again).append is not None:
+    result = broker.store.put_message(again)
+    broker.stats.revived[point.group, point.topic, result.status.name] += 1
+    if result.append is not None:
         return True
     _log.warning("no room for what comes again: %s queue %d offset %d", point.topic, point.queue_id, offset)
     _put_again(broker, point, offset, queue_id)
@@ -169,4 +177,4 @@ def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: i
     if point.due <= broker.now():
         invisible += _AGAIN_S[min(times, len(_AGAIN_S) - 1)] * 1000
     anew = replace(point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, put_again=times + 1)
-    broker.store.put_message(check_point_message(broker, anew, queue_id))
+    count(broker, anew, broker.store.put_message(check_point_message(broker, anew, queue_id)))

@@ -24,6 +24,8 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.store.put.message import PutMessageResult
 
+CHECK_POINT, ACK = "CK", "ACK"
+"""What records are called where they are counted."""
 EARLY_MS = 1_000
 """Checkpoints reach their revive queue that long before their messages are visible again: acknowledgements follow."""
 
@@ -75,6 +77,12 @@ def is_kept(result: PutMessageResult) -> bool:
     return result.status in KEPT
 
 
+def count(broker: Broker, what: codec.CheckPoint | codec.Ack, result: PutMessageResult) -> None:
+    """One record more that went to the revive topic, or did not."""
+    kind = CHECK_POINT if isinstance(what, codec.CheckPoint) else ACK
+    broker.stats.revive_in[what.group, what.topic, kind, result.status.name] += 1
+
+
 def put_for(
     broker: Broker,
     request: Command,
@@ -96,6 +104,7 @@ def put_check_point(
     step = reached(broker, what.group, what.topic, what.queue_id, following)
 
     def put(result: PutMessageResult) -> Command | None:
+        count(broker, what, result)
         if is_kept(result):
             step.stored = True
             commit(broker, what.group, what.topic, what.queue_id)
@@ -111,7 +120,9 @@ def put_unstored(broker: Broker) -> None:
     waiting, broker.popped.unstored = broker.popped.unstored, []
     for one in waiting:
         what = one.check_point
-        if is_kept(broker.store.put_message(check_point_message(broker, what, one.revive_queue))):
+        result = broker.store.put_message(check_point_message(broker, what, one.revive_queue))
+        count(broker, what, result)
+        if is_kept(result):
             one.step.stored = True
             commit(broker, what.group, what.topic, what.queue_id)
         else:

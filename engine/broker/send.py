@@ -15,8 +15,8 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
-from engine.broker.stats import kind_of
-from engine.broker.topics import DEAD_LETTERS, READ, REFUSES_SENDS, RETRY, WRITE, wrong_name
+from engine.broker.stats import TIMERS, TRANSACTION, kind_of
+from engine.broker.topics import DEAD_LETTERS, HALF, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
@@ -25,7 +25,8 @@ from engine.remoting.codes import SHORT_NAMES, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
-from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.rules.system_names import TIMER_TOPIC
+from engine.store.put.message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
 
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
@@ -133,6 +134,7 @@ def retried(
     if declared is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group}")
     if reconsumed > most_times(request, fields, declared) or broker.locks.is_held(group):
+        broker.stats.dead[str(fields["producerGroup"]), name] += 1
         dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
         return dead.name, 0
     return name, queue_id
@@ -304,13 +306,30 @@ def answer_of(
         fields = {name: told[name] for name in (MSG_REGION, TRACE_ON)}
         return answer_to(request, answered, fields=fields, remark=words)
     sent_to = request.fields.get("topic" if request.code == 10 else "b", "")
-    broker.stats.put[sent_to, kind_of(recallable or {})].add(append.message_count, append.size)
+    _count(broker, sent_to, recallable or {}, append)
     fields = {
         "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,
     }  # fmt: skip
     if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:
         fields["recallHandle"] = handle
     return answer_to(request, code, fields=fields)
+
+
+def _count(broker: Broker, sent_to: str, found: dict[str, str], append: AppendMessageResult) -> None:
+    """What is stored of a send, under the topic that it is stored in; retries and dead letters are not counted, as in
+    RocketMQ.
+    """
+    kind, topic = kind_of(found), sent_to
+    if kind == TRANSACTION:
+        broker.stats.half[sent_to] += 1
+        topic = HALF
+    elif broker.timers is not None and any(name in found for name in TIMERS):
+        topic = TIMER_TOPIC
+    elif found.get(properties.DELAY, "0") not in {"", "0"}:
+        topic = SCHEDULE
+    if not topic.startswith((RETRY, DEAD_LETTERS)):
+        broker.stats.put[topic, kind].add(append.message_count, append.size)
+        broker.stats.sizes[topic, kind].add(append.size // max(append.message_count, 1))
 
 
 def _disk_usage(broker: Broker) -> tuple[float, float, float]:

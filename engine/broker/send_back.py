@@ -42,6 +42,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     unit = _looked_up(broker, header)
     level, most = int(header["delayLevel"]), most_times(request, header, group)
     if unit.reconsume_times >= most or level < 0:
+        broker.stats.dead[group_name, str(header["originTopic"] or "")] += 1
         dead = broker.topics.create_plain(DEAD_LETTERS + group_name, 1)
         message = again(unit, dead.name, 0, 0)
     else:

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.codec import properties
 from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, Seen, answer_name, request_name
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
-_DELAYS = (properties.DELAY, properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS)
+TIMERS = (properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS)
+"""Properties that ask for a time of delivery."""
 _SHARDING_KEY = "__SHARDINGKEY"
 
 
@@ -31,14 +33,79 @@ class Flow:
         self.size += size
 
 
-@dataclass(slots=True)
-class BrokerStats:
-    """``put`` by topic and kind of message, ``got`` by group and topic."""
+class Spread:
+    """How many values lie up to each of ``ends``, above the end before; how many behind the last; and their sum."""
 
-    put: defaultdict[tuple[str, str], Flow] = field(default_factory=lambda: defaultdict(Flow))
-    got: defaultdict[tuple[str, str], Flow] = field(default_factory=lambda: defaultdict(Flow))
-    rpc: RpcLatency | None = None
-    """None as long as nobody looks at the frames."""
+    __slots__ = ("counts", "ends", "total")
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self.ends = ends
+        self.counts = [0] * (len(ends) + 1)
+        self.total = 0
+
+    def add(self, value: int) -> None:
+        """Count one more value."""
+        self.counts[bisect_left(self.ends, value)] += 1
+        self.total += value
+
+
+RPC_BUCKETS = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
+"""Upper ends in ms, as RocketMQ's exporter has them here and below; what took longer is counted behind the last."""
+SIZE_BUCKETS = (1 << 10, 4 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20)
+"""Bytes of a message."""
+FINISH_BUCKETS = (5, 60, 600, 3_600, 43_200, 86_400)
+"""Seconds from the birth of a half message to its commit."""
+CREATE_BUCKETS = (10, 100, 1_000, 3_000, 5_000)
+"""ms that declaring a topic or a group took."""
+DELAY_BUCKETS = (60, 600, 3_600, 43_200, 86_400, 259_200)
+"""Seconds from the birth of a timer message to its time."""
+
+
+def _spreads(ends: Sequence[int]) -> Callable[[], Spread]:
+    return lambda: Spread(ends)
+
+
+class BrokerStats:
+    """``put`` and ``sizes`` by topic and kind of message; ``got`` by group, topic, and of pops by whether the messages
+    come again (None: a pull).
+    """
+
+    def __init__(self) -> None:
+        self.put: defaultdict[tuple[str, str], Flow] = defaultdict(Flow)
+        self.got: defaultdict[tuple[str, str, bool | None], Flow] = defaultdict(Flow)
+        self.sizes: defaultdict[tuple[str, str], Spread] = defaultdict(_spreads(SIZE_BUCKETS))
+        self.dead: Counter[tuple[str, str]] = Counter()
+        """Dead letters by group and topic."""
+        self.half: Counter[str] = Counter()
+        """Half messages since the start less those that were decided, by the topic that they are for."""
+        self.committed: Counter[str] = Counter()
+        self.rolled_back: Counter[str] = Counter()
+        self.finishing: defaultdict[str, Spread] = defaultdict(_spreads(FINISH_BUCKETS))
+        """By topic."""
+        self.declaring: defaultdict[tuple[bool, bool | None], Spread] = defaultdict(_spreads(CREATE_BUCKETS))
+        """By whether it went well, and whether a topic is the broker's own (None: a group)."""
+        self.revive_in: Counter[tuple[str, str, str, str]] = Counter()
+        """Records that were put into the revive topic, by group, topic, ``CK`` or ``ACK``, and status of the put."""
+        self.revive_out: Counter[tuple[str, str, int, str]] = Counter()
+        """Records that were read of it, by group, topic, revive queue, and ``CK`` or ``ACK``."""
+        self.revived: Counter[tuple[str, str, str]] = Counter()
+        """Messages that came again, by group, topic, and status of the put."""
+        self.timers_in: Counter[str] = Counter()
+        """Timer messages that reached the wheel, by the topic that they are for; ``timers_out``: that left it."""
+        self.timers_out: Counter[str] = Counter()
+        self.delays: defaultdict[str, Spread] = defaultdict(_spreads(DELAY_BUCKETS))
+        """By topic."""
+        self.rpc: RpcLatency | None = None
+        """None as long as nobody looks at the frames."""
+
+    def timer_came(self, topic: str, seconds: int) -> None:
+        """A timer message reached the wheel; ``seconds`` are those from its birth to its time."""
+        self.timers_in[topic] += 1
+        self.delays[topic].add(seconds)
+
+    def timer_left(self, topic: str) -> None:
+        """A timer message left the wheel."""
+        self.timers_out[topic] += 1
 
 
 class RpcKind(NamedTuple):
@@ -50,18 +117,8 @@ class RpcKind(NamedTuple):
     result: str
 
 
-RPC_BUCKETS = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
-"""Upper ends in ms, as RocketMQ's exporter has them; what took longer is counted behind the last."""
 MOST_ASKED = 10_000
 """Requests of one connection whose answer is waited for."""
-
-
-@dataclass(slots=True)
-class Spread:
-    """How many requests fell into each of :data:`RPC_BUCKETS` and behind them, and their ms in all."""
-
-    counts: list[int] = field(default_factory=lambda: [0] * (len(RPC_BUCKETS) + 1))
-    total: int = 0
 
 
 class RpcLatency:
@@ -70,7 +127,7 @@ class RpcLatency:
     """
 
     def __init__(self) -> None:
-        self.spreads: defaultdict[RpcKind, Spread] = defaultdict(Spread)
+        self.spreads: defaultdict[RpcKind, Spread] = defaultdict(lambda: Spread(RPC_BUCKETS))
         self._asked: dict[int, dict[int, tuple[int, int]]] = {}
 
     def take(self, seen: Seen) -> None:
@@ -96,9 +153,7 @@ class RpcLatency:
                 self._count(RpcKind(*names, held, "success"), max(0, seen.time - time) // 1000)
 
     def _count(self, kind: RpcKind, ms: int) -> None:
-        spread = self.spreads[kind]
-        spread.counts[bisect_left(RPC_BUCKETS, ms)] += 1
-        spread.total += ms
+        self.spreads[kind].add(ms)
 
 
 def kind_of(found: dict[str, str]) -> str:
@@ -107,4 +162,4 @@ def kind_of(found: dict[str, str]) -> str:
         return TRANSACTION
     if _SHARDING_KEY in found:
         return FIFO
-    return DELAY if any(name in found for name in _DELAYS) else NORMAL
+    return DELAY if any(name in found for name in (properties.DELAY, *TIMERS)) else NORMAL

@@ -90,6 +90,7 @@ def _walk(broker: Broker, topic: str, queue_id: int, offset: int) -> Iterator[Un
             return
         with found:
             units = list(found.units())
+            broker.stats.got[GROUP, topic, None].add(len(units), sum(map(len, found.messages)))
             following = found.next_begin_offset
         if not units:
             return
@@ -184,4 +185,5 @@ def _discard(broker: Broker, unit: Unit) -> None:
         sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
         store_host=unit.store_host, reconsume_times=unit.reconsume_times,
     )  # fmt: skip
-    broker.store.put_message(message)
+    if broker.store.put_message(message).ok:
+        broker.stats.half[unit.properties.get(properties.REAL_TOPIC, "")] -= 1

@@ -68,7 +68,19 @@ def end_transaction(broker: Broker, request: Command, header: Header, _connectio
             raise Refused(Answer.SYSTEM_ERROR, result.status.value)
         broker.dispatched()
     decide(broker, half)
+    _count(broker, half, decision)
     return answer_to(request)
+
+
+def _count(broker: Broker, half: Unit, decision: int) -> None:
+    """A transaction has ended."""
+    stats, topic = broker.stats, half.properties.get(properties.REAL_TOPIC, "")
+    stats.half[topic] -= 1
+    if decision == ROLLBACK:
+        stats.rolled_back[topic] += 1
+        return
+    stats.committed[topic] += 1
+    stats.finishing[topic].add(max(broker.now() - half.born_timestamp, 0) // 1000)
 
 
 def _too_late(broker: Broker, header: Header, half: Unit) -> bool:

@@ -123,6 +123,10 @@ class MappedFile:
     def path(self) -> str:
         return self._file.path
 
+    def map_at_hand(self) -> memoryview | None:
+        """The whole file where it is mapped now."""
+        return self._file.view if self._file.is_mapped else None
+
     @property
     def readable(self) -> int:
         """Position behind the last byte that may be read: ``committed`` with a pool buffer, else ``wrote``."""

@@ -31,6 +31,13 @@ def lock_memory(view: memoryview, what: str) -> bool:
     return _call("mlock", view, what)
 
 
+def advise(view: memoryview, advice: int, what: str) -> bool:
+    """Tell the system how ``view`` (writable, a whole map) will be read: one of ``madvise``'s words; False where it
+    does not listen, with a warning that names ``what``.
+    """
+    return _call("madvise", view, what, ctypes.c_int(advice))
+
+
 def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
     """Write a zero into every page of a new ``file``, so that appends meet no page that has to be made first.
 
@@ -47,11 +54,11 @@ def warm(file: DiskFile, *, sync_pages: int = 0) -> None:
             file.flush(start, stop)
 
 
-def _call(name: str, view: memoryview, what: str) -> bool:
+def _call(name: str, view: memoryview, what: str, *more: ctypes.c_int) -> bool:
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
         place = ctypes.c_char.from_buffer(view)
-        failed = function(ctypes.c_void_p(ctypes.addressof(place)), ctypes.c_size_t(len(view)))
+        failed = function(ctypes.c_void_p(ctypes.addressof(place)), ctypes.c_size_t(len(view)), *more)
     except (OSError, AttributeError, TypeError) as error:
         _log.warning("%s: %s is not to be had here: %s", what, name, error)
         return False

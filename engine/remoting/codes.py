@@ -50,6 +50,10 @@ class Answer(IntEnum):
     ILLEGAL_OPERATION = 604
 
 
+NOT_SET = "not set any response code"
+"""The remark of answers for which RocketMQ sets none."""
+
+
 class Refused(Exception):
     """A request is not done: the answer has this code, this remark and these header fields."""
 
@@ -221,6 +225,7 @@ SINCE_5 = (
     _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
     _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
     _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "pop 9"),
+    _row(2004, "SET_COMMITLOG_READ_MODE", "pop 9"),
     _row(3001, "AUTH_CREATE_USER", "pop 7.3", "username?"),
     _row(3002, "AUTH_UPDATE_USER", "pop 7.3", "username?"),
     _row(3003, "AUTH_DELETE_USER", "pop 7.3", "username?"),

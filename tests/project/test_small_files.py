@@ -17,11 +17,9 @@ _PROCESSOR = (
 _TWIN = "compiled code is loaded late, and where numba is not there, not at all"
 REASONS = {
     "engine.broker.admin_clients": _PROCESSOR,
-    "engine.broker.delays": "a row in the table of what goes on by itself, `engine/broker/services.py`",
     "engine.broker.locks": _PROCESSOR,
     "engine.broker.offsets": _PROCESSOR,
     "engine.broker.op_messages": "a state of a broker of its own: transactions that are settled, not yet told",
-    "engine.broker.processors": "the one table from a request's number to who answers it; it imports all of them",
     "engine.broker.resets": "a state of a broker of its own: groups whose offsets were set by an administrator",
     "engine.broker.twins": _TWIN,
     "engine.cli.commands.check": _COMMAND,

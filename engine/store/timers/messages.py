@@ -42,6 +42,7 @@ AT_ONCE = (1 << 63) - 1
 _DAYS_KEPT, _SLOTS_FREE = 7 * 86_400, 60
 _PAUSE_MS = 500
 _CLEAN_MS = 30_000
+_FAR = 1 << 62
 _Status = PutMessageStatus
 _NEVER = {
     _Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED, _Status.WHEEL_TIMER_NOT_ENABLE,
@@ -72,6 +73,10 @@ class TimerMessages:
         self._recalled: set[str] = set()
         self._not_before = self._cleaned = 0
         self._version = 0
+        self.came: Callable[[str, int], None] = lambda _topic, _seconds: None
+        """Told of each message that reaches the wheel: the topic it is for, and seconds from its birth to its time."""
+        self.left: Callable[[str], None] = lambda _topic: None
+        """Told of each that leaves it, be it for its topic or for another round."""
         self._load()
 
     # -- opening
@@ -168,13 +173,17 @@ class TimerMessages:
 
     def _take_in(self, message: Unit) -> bool:
         """Whether it is done with: what was due before it came here is put at once."""
-        due = _number(message.properties.get(properties.TIMER_OUT_MS, ""))
+        due, topic = _number(message.properties.get(properties.TIMER_OUT_MS, "")), _real_topic(message)
         if due is None:
             _log.warning("timer message at %d: no TIMER_OUT_MS", message.physical_offset)
-        elif due < self.write_time:
-            return self._now() >= self._not_before and self._deliver(message, AT_ONCE, rolls=False)
-        else:
+            return True
+        if due >= self.write_time:
             self._to_wheel(message, due)
+        elif self._now() >= self._not_before and self._deliver(message, AT_ONCE, rolls=False):
+            self.left(topic)
+        else:
+            return False
+        self.came(topic, (due - message.born_timestamp) // 1000)
         return True
 
     def _to_wheel(self, message: Unit, due: int) -> None:
@@ -186,7 +195,7 @@ class TimerMessages:
             slots = window // self._precision
             near = due - began - window < slots // 3 * self._precision  # else the next roll had no time
             due = began + (slots // 2 * self._precision if near else window)
-        topic = message.properties.get(properties.REAL_TOPIC, "")
+        topic = _real_topic(message)
         slot = self.wheel.slot(due)
         offset = self.log.append(
             TimerLogUnit(
@@ -250,13 +259,14 @@ class TimerMessages:
             _log.warning("timer log %d: no timer message at %d", what.offset, what.physical_offset)
             return True
         found = message.properties
-        topic = found.get(properties.REAL_TOPIC, "")
+        topic = _real_topic(message)
         if f"{topic}+{found.get(properties.UNIQUE_KEY)}" in self._recalled:
             return True
         rolls = bool(what.magic & MAGIC_ROLL)
         if not self._deliver(message, what.write_time, rolls=rolls):
             return False
         self._count(topic, -1)
+        self.left(topic)
         return True
 
     def _deliver(self, message: Unit, enqueued: int, *, rolls: bool) -> bool:
@@ -302,6 +312,28 @@ class TimerMessages:
             self._cleaned = now
             self.log.delete_expired(self._parts.log.min_offset, now)
 
+    def counts(self) -> dict[str, int]:
+        """Messages that wait by topic: a balance over all starts, as ``timermetrics`` keeps it."""
+        return {topic: count for topic, (count, _) in self._metrics.items()}
+
+    def count(self, start: int, end: int) -> int:
+        """Messages of the wheel that are due from ``start`` to ``end``, ms from now."""
+        now = self._floor(self._now())
+        return self.wheel.count(now + start, now + end)
+
+    def left_to_put(self) -> int:
+        """Messages of the wheel, however far away their time is."""
+        return self.wheel.count(self.read_time, _FAR)
+
+    def oldest_waiting(self) -> int:
+        """When the first message was stored that is not in the wheel yet (ms); 0 without one."""
+        queue = self._parts.queues.queue(TIMER_TOPIC, 0)
+        if queue is None or self.queue_offset >= queue.max_offset:
+            return 0
+        entry = unit_at(queue, self.queue_offset)
+        found = None if entry is None else look_message_by_offset(self._parts.log, entry.physical_offset)
+        return 0 if found is None else found.store_timestamp
+
     def behind(self) -> tuple[int, int]:
         """How far the wheel is behind: ms of reading, messages of the queue."""
         queue = self._parts.queues.queue(TIMER_TOPIC, 0)
@@ -330,6 +362,11 @@ def _leaving(message: Unit, enqueued: int, now: int, *, rolls: bool) -> Message 
         sys_flag=message.sys_flag & ~HOST_BITS, born_timestamp=message.born_timestamp, born_host=message.born_host,
         store_host=message.store_host, reconsume_times=message.reconsume_times,
     )  # fmt: skip
+
+
+def _real_topic(message: Unit) -> str:
+    """The topic that a timer message is for."""
+    return message.properties.get(properties.REAL_TOPIC, "")
 
 
 def _number(text: str) -> int | None:

@@ -97,6 +97,14 @@ class TimerWheel:
                     found = min(int(used.min()), high if found is None else found)
         return None if found is None else found * self._precision
 
+    def count(self, since: int, until: int) -> int:
+        """Messages of the slots from ``since`` on and before ``until`` (ms), those that delete others taken off."""
+        low, high = since // self._precision, until // self._precision
+        found = sum(slot.count for slot in self._changed.values() if low <= slot.time < high)
+        for rows in self._unchanged():
+            found += int(rows["count"][(rows["time"] >= low) & (rows["time"] < high)].sum())
+        return found
+
     def _unchanged(self) -> Iterator[NDArray[Any]]:
         """The slots that the file holds and nobody has changed since, as arrays; holes of the file are left out."""
         if self._file is None:

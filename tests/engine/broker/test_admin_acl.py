@@ -115,7 +115,7 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
             {"secretKey": "abc"},
             "The accessKey=newuser and secretKey=abc cannot be null and length should longer than 6",
         ),
-        ({"accessKey": ""}, "The accessKey=null and secretKey=abcdefgh cannot be null and length should longer than 6"),
+        ({"accessKey": ""}, "The accessKey= and secretKey=abcdefgh cannot be null and length should longer than 6"),
         ({"topicPerms": "t1"}, "Parse Resource format error for t1.\nThe expected resource format is 'Res=Perm'. For"),
         (
             {"groupPerms": "g=Y"},
@@ -157,7 +157,9 @@ def test_addresses_that_need_no_signature(tmp_path: Path) -> None:
 def test_the_file_s_version_grows_with_each_change(tmp_path: Path) -> None:
     async def what(it: Signing) -> None:
         first = (await it.told(52)).fields
-        assert json.loads(first["version"]) == {"counter": 0, "timestamp": 0}
+        at_start = json.loads(first["version"])
+        assert at_start["counter"] == 0
+        assert at_start["timestamp"] > 0
         await it.told(50, **NEW)
         await it.told(51, accessKey="newuser")
         fields = (await it.told(52)).fields

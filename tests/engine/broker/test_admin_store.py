@@ -121,3 +121,28 @@ def test_what_only_rocksdb_would_have_to_do_is_done(tmp_path: Path) -> None:
             assert (await client.ask(200056)).code == 0
 
     run(told)
+
+
+def test_the_log_is_read_ahead_or_not(tmp_path: Path) -> None:
+    """In the words of 5.3.3; what is asked for reaches the maps of the log's files."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            asked: list[int] = []
+            store = client.server.broker.store
+            really, store.advise_log = store.advise_log, asked.append  # type: ignore[method-assign]
+            for fields, code, words in (
+                ({}, 1, "set commitlog readahead mode param error"),
+                ({"READ_AHEAD_MODE": "x"}, 1, "set commitlog readahead mode failed"),
+                ({"OTHER": "1"}, 1, "set commitlog readahead mode failed"),
+                ({"READ_AHEAD_MODE": "7"}, 29, "set commitlog readahead mode param value error"),
+                ({"READ_AHEAD_MODE": "1"}, 0, "set commitlog readahead mode success, mode: 1"),
+                ({"READ_AHEAD_MODE": "0"}, 0, "set commitlog readahead mode success, mode: 0"),
+            ):
+                answer = await client.ask(2004, **fields)
+                assert (answer.code, answer.remark) == (code, words)
+            assert asked == [1, 0]
+            really(1)
+
+    run(told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.stats import MOST_ASKED, BrokerStats, RpcKind, RpcLatency, kind_of
+from engine.broker.stats import MOST_ASKED, BrokerStats, RpcKind, RpcLatency, Spread, kind_of
 from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, Seen
 from engine.remoting.frame import ANSWER, ONE_WAY, Command
 
@@ -28,6 +28,22 @@ def test_flows_add_up() -> None:
     stats.put["a", "normal"].add(2, 300)
     stats.put["a", "normal"].add(1, 100)
     assert (stats.put["a", "normal"].messages, stats.put["a", "normal"].size) == (3, 400)
+
+
+def test_values_fall_into_buckets_and_add_up() -> None:
+    spread = Spread((10, 100))
+    for value in (0, 10, 11, 100, 101, 7):
+        spread.add(value)
+    assert (spread.counts, spread.total) == ([3, 2, 1], 229)
+
+
+def test_timers_are_counted_as_they_come_and_go() -> None:
+    stats = BrokerStats()
+    stats.timer_came("a", 59)
+    stats.timer_came("a", 61)
+    stats.timer_left("a")
+    assert (stats.timers_in["a"], stats.timers_out["a"]) == (2, 1)
+    assert stats.delays["a"].counts[:2] == [1, 1]
 
 
 def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> Seen:

@@ -16,7 +16,16 @@ from simulated_disk import SimulatedDisk
 
 from engine.mapped import memory
 from engine.mapped.disk import RealDisk
-from engine.mapped.memory import PageMap, ResidencyUnknown, TransientStorePool, lock_memory, may_know, page_map, warm
+from engine.mapped.memory import (
+    PageMap,
+    ResidencyUnknown,
+    TransientStorePool,
+    advise,
+    lock_memory,
+    may_know,
+    page_map,
+    warm,
+)
 
 
 def test_locks_pages():
@@ -208,3 +217,11 @@ def test_a_file_that_cannot_be_mapped_is_a_reason(tmp_path, monkeypatch):
 def test_no_numpy_is_loaded_for_it():
     code = "import sys, engine.mapped.memory; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_system_is_told_how_a_map_will_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    view = memoryview(mmap.mmap(-1, 2 * mmap.PAGESIZE))
+    assert advise(view, 1, "a map")
+    assert caplog.records == []
+    assert not advise(view, 12_345, "a map")
+    assert "a map: madvise failed" in caplog.text

@@ -189,3 +189,28 @@ def _same_chains(ours: bytes, real: bytes) -> None:
     a, b = np.frombuffer(ours, TIMER_SLOT), np.frombuffer(real, TIMER_SLOT)
     for name in ("time", "first", "last"):
         assert np.array_equal(a[name], b[name])
+
+
+def test_who_comes_and_goes_is_told_and_who_waits_is_counted(tmp_path: Path) -> None:
+    timed = Timed(tmp_path)
+    with timed.store:
+        told: list[object] = []
+        timed.timers.came = lambda topic, seconds: told.append((topic, seconds))
+        timed.timers.left = told.append
+        timed.store.tables.create_topic("Orders", 2)
+        timed.send(b"late", TIMER_DELIVER_MS=BEGAN + 3_000)
+        timed.store.wait_dispatched()
+        assert timed.timers.oldest_waiting() == BEGAN
+        timed.timers.step()
+        assert timed.timers.oldest_waiting() == 0
+        assert (timed.timers.left_to_put(), timed.timers.count(0, 5_000), timed.timers.count(5_000, 60_000)) == (
+            1,
+            1,
+            0,
+        )
+        assert timed.timers.counts() == {"Orders": 1}
+        timed.go(6_000)
+        assert [one for one in told if isinstance(one, str)] == ["Orders"]
+        assert len(told) == 2
+        assert timed.timers.left_to_put() == 0
+        assert timed.timers.counts() == {"Orders": 0}

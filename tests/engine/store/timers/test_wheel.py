@@ -126,3 +126,16 @@ def test_files_whose_messages_are_gone_expire_and_the_last_never(tmp_path: Path)
     assert log.files.min_offset == FILE
     assert log.delete_expired(10_000, 0) == 1
     assert log.files.min_offset == 2 * FILE
+
+
+def test_messages_are_counted_by_their_time_in_the_file_and_since(tmp_path: Path) -> None:
+    wheel = wheel_in(tmp_path)
+    wheel.put(DUE, 0, 52, 2)
+    wheel.put(DUE + 5_000, 104, 104, 1)
+    wheel.flush()
+    again = wheel_in(tmp_path)
+    again.put(DUE + 5_000, 104, 156, 4)  # in place of what the file says
+    for known, second in ((wheel, 1), (again, 4)):
+        assert known.count(DUE, DUE + 5_000) == 2
+        assert known.count(DUE, DUE + 6_000) == 2 + second
+        assert known.count(DUE + 1_000, DUE + 5_000) == 0
