@@ -223,6 +223,10 @@ class ClientInstance:
 
     # Routes
 
+    def known_route(self, topic: str) -> TopicRoute | None:
+        """A topic's route where it was asked for before."""
+        return self._routes.get(topic)
+
     async def route(self, topic: str) -> TopicRoute | None:
         """A topic's route, asked for where it is not known; None where name servers know no such topic."""
         known = self._routes.get(topic)

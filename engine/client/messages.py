@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from engine.client.errors import WrongMessage
 from engine.client.routes import MessageQueue
@@ -44,6 +45,11 @@ _UNUSUAL = codec.COMPRESSED | codec.BORN_HOST_V6 | codec.STORE_HOST_V6 | _BATCH
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
 _LZ4_HEAD = bytes.fromhex("04224d18607073")
 """A frame's head as lz4-java writes it: blocks of 4 MiB, each by itself; the library says 64 KiB for a short body."""
+_KEYS, _TAGS = props.KEYS + props.NAME_END, props.TAGS + props.NAME_END
+_WAITS, _WAITS_NOT = (
+    f"{props.WAIT}{props.NAME_END}{word}{props.PAIR_END}{props.UNIQUE_KEY}{props.NAME_END}"
+    for word in ("true", "false")
+)
 _OURS = frozenset({props.KEYS, props.TAGS, props.WAIT, props.DELAY, props.UNIQUE_KEY})
 
 
@@ -90,6 +96,7 @@ class Message:
         return found
 
 
+@lru_cache(1024)
 def check_topic(topic: str) -> None:
     """Raises :class:`WrongMessage` where no broker takes a topic of that name."""
     if not topic.strip():
@@ -115,6 +122,10 @@ def check(message: Message, max_body: int = MAX_BODY) -> None:
     check_topic(message.topic)
     if message.topic in NOT_SENT_TO:
         raise WrongMessage(f"Sending message to topic[{message.topic}] is forbidden.")
+    _check_all_but_topic(message, max_body)
+
+
+def _check_all_but_topic(message: Message, max_body: int) -> None:
     if not message.body:
         raise WrongMessage("the message body length is zero")
     if len(message.body) > max_body:
@@ -134,6 +145,19 @@ def property_text(properties: Mapping[str, str]) -> str:
     if len(text) > 32_767:
         raise WrongMessage(f"properties of {len(text):,} characters, at most 32,767 can be stored")
     return text
+
+
+def sent_properties(message: Message) -> str:
+    """All properties of a message that has its unique id, as they travel. Raises as :func:`property_text`."""
+    keys, tags = message.key_text, message.tags
+    if message.properties or message.delay_level or message.delay_ms or message.deliver_at:
+        return property_text({**message.all_properties(), props.UNIQUE_KEY: message.msg_id})
+    own = f"{_KEYS}{keys}\x02" if keys else ""
+    if tags:
+        own += f"{_TAGS}{tags}\x02"
+    if own.count("\x01") != (ends := bool(keys) + bool(tags)) or own.count("\x02") != ends or len(own) > 32_000:
+        return property_text({**message.all_properties(), props.UNIQUE_KEY: message.msg_id})
+    return f"{own}{_WAITS if message.waits else _WAITS_NOT}{message.msg_id}\x02"
 
 
 def compressed(body: bytes, kind: str, level: int = 5) -> tuple[bytes, int]:
@@ -175,20 +199,24 @@ def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY
     if not messages:
         raise WrongMessage("a batch without messages")
     first = messages[0]
-    if any(one.topic != first.topic for one in messages):
-        raise WrongMessage("The topic of the messages in one batch should be the same")
+    check_topic(first.topic)
+    if first.topic in NOT_SENT_TO:
+        raise WrongMessage(f"Sending message to topic[{first.topic}] is forbidden.")
     if first.topic.startswith(RETRY):
         raise WrongMessage("Retry Group is not supported for batching")
-    if any(one.waits != first.waits for one in messages):
-        raise WrongMessage("The waitStoreMsgOK of the messages in one batch should the same")
-    pieces = []
+    topic, waits = first.topic, first.waits
+    pieces: list[bytes] = []
     for one in messages:
+        if one.topic != topic:
+            raise WrongMessage("The topic of the messages in one batch should be the same")
+        if one.waits != waits:
+            raise WrongMessage("The waitStoreMsgOK of the messages in one batch should the same")
         if one.delay_level or one.delay_ms or one.deliver_at:
             raise WrongMessage("TimeDelayLevel is not supported for batching")
-        check(one, max_body)
-        one.msg_id = one.msg_id or unique_id(now)
-        text = property_text({**one.all_properties(), props.UNIQUE_KEY: one.msg_id})
-        pieces.append(batch.member(one.flag, one.body, text.encode()))
+        _check_all_but_topic(one, max_body)
+        if not one.msg_id:
+            one.msg_id = unique_id(now)
+        pieces += batch.member_pieces(one.flag, one.body, sent_properties(one).encode())
     body = b"".join(pieces)
     if len(body) > max_body:
         raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(body)}")

@@ -37,8 +37,8 @@ from engine.client.messages import (
     check,
     compressed,
     encode_batch,
-    property_text,
     received,
+    sent_properties,
 )
 from engine.client.queue_choice import TABLES, QueueChoice, by_key
 from engine.client.routes import MessageQueue
@@ -196,6 +196,11 @@ class Producer(ClientPart):
             raise NoRoute(f"No route info of this topic: {topic}")
         return found
 
+    def _known_queues(self, topic: str) -> tuple[MessageQueue, ...]:
+        """The queues of a topic that was sent to; none where they must be asked for."""
+        route = self.instance.known_route(topic) if topic in self._topics else None
+        return () if route is None else route.publish_queues
+
     async def send(
         self,
         message: Message | Sequence[Message],
@@ -304,7 +309,9 @@ class Producer(ClientPart):
     ) -> SendResult:
         first = await self._begin(message)
         begun, left_ms = _now(), (patience or self.config.send_timeout) * 1000
-        chosen = await self._chosen(first, queue, key, select)
+        chosen = None
+        if queue is not None or key is not None or select is not None:
+            chosen = await self._chosen(first, queue, key, select)
         encoded = self._encoded(message)
         tries = 1 if chosen is not None else 1 + retries
         last: MessageQueue | None = None
@@ -312,9 +319,11 @@ class Producer(ClientPart):
         brokers: list[str] = []
         result: SendResult | None = None
         for number in range(1, tries + 1):
-            target = chosen or self.choice.choose(
-                await self.queues(first.topic), None if last is None else last.broker, _now()
-            )
+            if chosen is None:
+                queues = self._known_queues(first.topic) or await self.queues(first.topic)
+                target = self.choice.choose(queues, None if last is None else last.broker, _now())
+            else:
+                target = chosen
             left = left_ms - (_now() - begun)
             if left <= 0:
                 failure = failure or TimeoutError("sendDefaultImpl call timeout")
@@ -382,14 +391,13 @@ class Producer(ClientPart):
         """What is sent of a message, the same at every try."""
         if not isinstance(message, Message):
             return encode_batch(message, now_ms(), self.config.max_body, with_id=self.config.like != "4.9")
-        properties = message.all_properties()
-        message.msg_id = properties[props.UNIQUE_KEY] = message.msg_id or unique_id(now_ms())
+        message.msg_id = message.msg_id or unique_id(now_ms())
         body, sys_flag = message.body, 0
         if len(body) >= self.config.compress_from:
             body, sys_flag = compressed(body, self.config.compression, self.config.compression_level)
-        if properties.get(props.TRANSACTION_PREPARED) == "true":
+        if message.properties.get(props.TRANSACTION_PREPARED) == "true":
             sys_flag |= codec.PREPARED
-        return Encoded(body, property_text(properties), sys_flag, 1)
+        return Encoded(body, sent_properties(message), sys_flag, 1)
 
     def _request(self, message: Message | Sequence[Message], encoded: Encoded, queue: MessageQueue) -> Command:
         first = message if isinstance(message, Message) else message[0]

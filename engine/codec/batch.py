@@ -63,8 +63,13 @@ def encode(flag: int, body: bytes, properties: dict[str, str]) -> bytes:
 
 def member(flag: int, body: bytes, raw: bytes) -> bytes:
     """The same of property text that is there already."""
-    size = SMALLEST + len(body) + len(raw)
-    return _HEAD.pack(size, 0, 0, flag, len(body)) + body + _I16.pack(len(raw)) + raw
+    return b"".join(member_pieces(flag, body, raw))
+
+
+def member_pieces(flag: int, body: bytes, raw: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """The same in four pieces, for who puts many of them one behind the other."""
+    length, named = len(body), len(raw)
+    return _HEAD.pack(SMALLEST + length + named, 0, 0, flag, length), body, _I16.pack(named), raw
 
 
 def walk(body: bytes | bytearray | memoryview) -> Iterator[Member | MemberDamage]:

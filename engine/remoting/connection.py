@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import itertools
 import logging
 import socket
@@ -15,7 +16,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
@@ -28,6 +29,8 @@ MOST_CONNECTIONS = 10_000
 BACKLOG = 100
 AFTER_FAILURE = 0.1
 """Seconds of rest where a connection could not be accepted: descriptors may have run out."""
+GATHERED = 32 << 10
+"""Bytes that are written before the end of a turn: the other side begins with them while more is made."""
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""
 _TURNS = 3
@@ -67,6 +70,37 @@ class Limits:
     tap: Tap | None = None
 
 
+class _Awaited(asyncio.Future[Command]):
+    """An answer that is waited for until ``due`` (seconds of the loop's clock).
+
+    Whoever waits goes on in the turn of the loop that brings the answer, not in the next: each turn costs a look at all
+    sockets, and what is asked then goes out in one write with everything else of this turn.
+    """
+
+    due = 0.0
+    _waiter: tuple[Callable[[Any], object], contextvars.Context | None] | None = None
+
+    def add_done_callback(
+        self, told: Callable[[Any], object], /, *, context: contextvars.Context | None = None
+    ) -> None:
+        """asyncio: a task waits."""
+        self._waiter = told, context
+        super().add_done_callback(told, context=context)
+
+    def come(self, answer: Command) -> None:
+        """It is there."""
+        if self._waiter is None or asyncio.current_task(self.get_loop()) is not None:
+            self.set_result(answer)  # nobody waits yet, or a task cannot go on within another one
+            return
+        told, context = self._waiter
+        self.remove_done_callback(told)
+        self.set_result(answer)
+        if context is None:
+            told(self)
+        else:
+            context.run(told, self)
+
+
 class Connection(asyncio.Protocol):
     """One side of a connection. ``handler`` answers what the other side asks."""
 
@@ -76,7 +110,11 @@ class Connection(asyncio.Protocol):
         self._opened = opened
         self._tap = self._limits.tap
         self._reader = FrameReader(self._limits.largest_frame)
-        self._waiting: dict[int, asyncio.Future[Command]] = {}
+        self._waiting: dict[int, _Awaited] = {}
+        self._late: asyncio.TimerHandle | None = None
+        self._gathered: list[bytes | memoryview] | None = None
+        """What goes out at the end of this turn."""
+        self._gathered_size = 0
         self._opaques = itertools.count(1)
         self._heard = 0.0
         self._watch: asyncio.TimerHandle | None = None
@@ -114,20 +152,22 @@ class Connection(asyncio.Protocol):
         """asyncio: bytes came."""
         self._heard = time.monotonic()
         self._reader.feed(data)
-        out: list[bytes | memoryview] = []
+        self._gathered = []
         fault: Fault | None = None
-        for told in self._reader.commands():
-            if self._tap is not None:
-                self._tell_came(self._tap, told)
-            if isinstance(told, Fault):
-                fault = told
-            elif told.is_answer:
-                waiting = self._waiting.pop(told.opaque, None)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(told)
-            elif (answer := self._answer(told)) is not None:
-                out += self._encoded(told, answer)
-        self._write(out)
+        try:
+            for told in self._reader.commands():
+                if self._tap is not None:
+                    self._tell_came(self._tap, told)
+                if isinstance(told, Fault):
+                    fault = told
+                elif told.is_answer:
+                    waiting = self._waiting.pop(told.opaque, None)
+                    if waiting is not None and not waiting.done():
+                        waiting.come(told)
+                elif (answer := self._answer(told)) is not None:
+                    self._write(self._encoded(told, answer))
+        finally:
+            self._write_gathered()
         if fault is not None:
             _log.warning("%s: %s (offset %d)", self.peer, fault.reason, fault.offset)
             self.close()
@@ -159,7 +199,19 @@ class Connection(asyncio.Protocol):
             self._tap.went(self, answer, b"".join(pieces), later=False)
         return pieces
 
+    def _write_gathered(self) -> None:
+        pieces, self._gathered, self._gathered_size = self._gathered, None, 0
+        if pieces:
+            self._write(pieces)
+
     def _write(self, pieces: list[bytes | memoryview]) -> None:
+        if self._gathered is not None:
+            self._gathered += pieces
+            self._gathered_size += sum(map(len, pieces))
+            if self._gathered_size >= GATHERED:
+                pieces, self._gathered, self._gathered_size = self._gathered, [], 0
+            else:
+                return
         transport = self._transport
         if pieces and transport is not None and not transport.is_closing():
             transport.writelines(pieces)
@@ -183,16 +235,34 @@ class Connection(asyncio.Protocol):
         """The other side's answer. Raises ``TimeoutError``, and ``ConnectionError`` where the connection ends first."""
         if self.closed.is_set():
             raise ConnectionError(f"the connection to {self.peer} is closed")
-        request.opaque = next(self._opaques)
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting[request.opaque] = waiting
+        request.opaque = opaque = next(self._opaques)
+        loop = asyncio.get_running_loop()
+        self._waiting[opaque] = waiting = _Awaited(loop=loop)
+        waiting.due = due = loop.time() + patience
+        if self._late is None or due < self._late.when():
+            self._look_late_at(due)
         try:
             self.send(request)
-            async with asyncio.timeout(patience):
-                answer: Command = await waiting
-                return answer
+            return await waiting
         finally:
-            self._waiting.pop(request.opaque, None)
+            self._waiting.pop(opaque, None)
+
+    def _look_late_at(self, due: float) -> None:
+        """One timer for all that waits: mostly answers come, and nothing is late."""
+        if self._late is not None:
+            self._late.cancel()
+        self._late = asyncio.get_running_loop().call_at(due, self._look_late)
+
+    def _look_late(self) -> None:
+        self._late = None
+        now = asyncio.get_running_loop().time()
+        for opaque, waiting in list(self._waiting.items()):
+            if waiting.due <= now:
+                del self._waiting[opaque]
+                if not waiting.done():
+                    waiting.set_exception(TimeoutError())
+        if self._waiting:
+            self._look_late_at(min(waiting.due for waiting in self._waiting.values()))
 
     def pause_writing(self) -> None:
         """asyncio: the other side does not read; nothing more is taken from it."""
@@ -209,13 +279,15 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection when what was written is sent."""
+        self._write_gathered()
         if self._transport is not None:
             self._transport.close()
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """asyncio: the connection has ended."""
-        if self._watch is not None:
-            self._watch.cancel()
+        for timer in (self._watch, self._late):
+            if timer is not None:
+                timer.cancel()
         if self._opened is not None:
             self._opened.discard(self)
         if self._tap is not None:

@@ -31,6 +31,7 @@ TLS_HELLO = b"\x16"
 """The first byte of a connection that begins with TLS."""
 _PROXY = (b"PROXY ", b"\r\n\r\n\x00\r\nQUIT\n")
 _LONGEST_KEY = 0x7FFF
+_WRAPS = 1 << 31
 _AS_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _TEXTS = {str}
 _HEAD = struct.Struct(">HBHiii")
@@ -211,6 +212,8 @@ def _fields(extra: dict[str, Any]) -> dict[str, str]:
 
 def _whole(value: Any) -> int:
     """A number of 32 bits, as Java's ``int`` wraps."""
+    if type(value) is int and -_WRAPS <= value < _WRAPS:
+        return value
     number = 0 if value is None else int(value)
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 

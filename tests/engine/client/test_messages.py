@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.client.errors import WrongMessage
 from engine.client.messages import (
@@ -15,6 +17,7 @@ from engine.client.messages import (
     read_messages,
     received,
     reply_to,
+    sent_properties,
 )
 from engine.client.routes import MessageQueue
 from engine.codec import batch, encode
@@ -131,3 +134,22 @@ def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
     one.note({"CONSUME_START_TIME": "1"})
     assert one.properties["CONSUME_START_TIME"] == "1"
     assert "Orders" not in repr(one)
+
+
+@given(
+    keys=st.sampled_from(["", "order-1", "a b", "ключ", "a\x01b"]),
+    tags=st.sampled_from(["", "hot", "标签", "\x02", "x" * 32_500]),
+    waits=st.booleans(), level=st.sampled_from([0, 3]), own=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
+)  # fmt: skip
+def test_the_short_way_to_property_text_gives_what_the_long_one_gives(keys, tags, waits, level, own) -> None:
+    made = Message("T", b"x", tags, keys, own, delay_level=level, waits=waits, msg_id="7F00")
+
+    def said(what) -> str:
+        try:
+            return what()
+        except WrongMessage as error:
+            return f"refused: {error}"
+
+    assert said(lambda: sent_properties(made)) == said(
+        lambda: property_text({**made.all_properties(), "UNIQ_KEY": made.msg_id})
+    )

@@ -129,3 +129,93 @@ def test_who_comes_in_the_turn_of_the_end_sees_the_end(turns: int) -> None:
         return b""
 
     assert asyncio.run(main()) == b""
+
+
+def test_what_is_asked_on_in_the_turn_that_brings_answers_goes_out_in_few_writes():
+    """Twenty tasks ask again and again: what they ask on is gathered, and up to 32 KiB are one write."""
+
+    async def talk(link, _server):
+        writes = []
+        plainly = link._transport.writelines
+
+        def noted(pieces):
+            pieces = list(pieces)
+            writes.append(sum(map(len, pieces)))
+            plainly(pieces)
+
+        link._transport.writelines = noted
+
+        async def one(number):
+            return [(await link.ask(Command(7, {"n": f"{number}.{turn}"}))).fields["n"] for turn in range(20)]
+
+        found = await asyncio.gather(*map(one, range(20)))
+        return found, writes
+
+    found, writes = asked(echo, talk)
+    assert found == [[f"{number}.{turn}" for turn in range(20)] for number in range(20)]
+    assert len(writes) < 400
+
+
+@pytest.mark.parametrize("size", [100, 20_000, 200_000])
+def test_a_large_frame_among_small_ones_keeps_its_place(size):
+    order = []
+
+    def handler(request, _connection):
+        order.append(int(request.fields["n"]))
+        return echo(request, _connection)
+
+    async def talk(link, _server):
+        async def one(number):
+            for turn in range(3):
+                body = bytes(size if number % 3 == 0 else 10)
+                assert len((await link.ask(Command(7, {"n": str(number + 100 * turn)}, body))).body) == len(body)
+
+        await asyncio.gather(*map(one, range(12)))
+
+    asked(handler, talk)
+    assert order[:12] == list(range(12))
+    assert sorted(order) == [number + 100 * turn for turn in range(3) for number in range(12)]
+
+
+def test_who_waits_longer_than_he_wanted_is_told_and_the_others_wait_on():
+    def handler(request, connection):
+        if request.code == 1:
+            return  # never answered
+        asyncio.get_running_loop().call_later(0.3, connection.send, answer_to(request))
+        return
+
+    async def talk(link, _server):
+        late = asyncio.gather(
+            *(link.ask(Command(1), patience) for patience in (0.2, 0.05, 0.1)), return_exceptions=True
+        )
+        answered = asyncio.ensure_future(link.ask(Command(2), 30.0))
+        told = await late
+        return [type(one) for one in told], (await answered).code, link._waiting
+
+    assert asked(handler, talk) == ([TimeoutError] * 3, 0, {})
+
+
+def test_who_stops_waiting_leaves_nothing_behind():
+    def handler(request, _connection):
+        return None if request.code == 1 else answer_to(request)
+
+    async def talk(link, _server):
+        waiting = asyncio.ensure_future(link.ask(Command(1)))
+        await link.ask(Command(2))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return link._waiting, (await link.ask(Command(2))).code
+
+    assert asked(handler, talk) == ({}, 0)
+
+
+def test_what_was_said_before_the_connection_is_closed_goes_out():
+    def handler(request, connection):
+        connection.send(answer_to(request, remark="the last word"))
+        connection.close()
+
+    async def talk(link, _server):
+        return await link.ask(Command(1))
+
+    assert asked(handler, talk).remark == "the last word"
