@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 import peer  # noqa: E402
 
+NEEDED = 24 << 30
+"""Bytes that must be free: what a broker writes at full rate in a pair of stretches of a minute."""
 DRIVE = """
 import asyncio, json, os, pathlib, time
 
@@ -81,6 +84,9 @@ class Writing:
     def __init__(self, folder: Path, pause_every: int = 0, pause_ms: int = 0) -> None:
         from running_broker import plan_of
 
+        free = shutil.disk_usage(folder).free
+        if free < NEEDED:
+            raise SystemExit(f"expected {NEEDED >> 30} GiB free in {folder}, found {free >> 30}")
         self.store = folder / "store"
         plan = plan_of(100_000_000, 1024, pause_every, pause_ms)
         plan["config"]["mappedFileSizeCommitLog"] = 1 << 28
@@ -107,9 +113,10 @@ class Writing:
         return (self.puts - puts) / (time.monotonic() - begun)
 
     def end(self) -> None:
-        """Kill it: its store goes with the folder."""
+        """Kill it and delete its store."""
         self.process.kill()
         self.process.wait(20)
+        shutil.rmtree(self.store)
 
 
 def beside_broker(args: argparse.Namespace, folder: Path) -> None:
@@ -120,16 +127,15 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
         trial.rate(10)
         full = trial.rate(min(args.seconds, 20))
         trial.end()
-        for left in sorted(trial.store.rglob("*"), reverse=True):
-            left.unlink() if left.is_file() else left.rmdir()
         # 20 ms of pause for every 20 ms of putting
         pause = (max(1, round(full * 0.02)), 20)
-    broker = Writing(folder, *pause)
-    broker.rate(15)  # compile the path, make the first files
     results: dict[bool, list[float]] = {True: [], False: []}
     shares = []
     for number in range(2 * args.pairs):
         with_us = number % 2 == 1
+        if not with_us:  # a broker for each pair: at full rate it writes 10 GB in one
+            broker = Writing(folder, *pause)
+            broker.rate(15)  # compile the path, make the first files
         looking = Looking(folder, broker.store) if with_us else None
         if looking is not None:
             time.sleep(args.settle)
@@ -139,7 +145,8 @@ def beside_broker(args: argparse.Namespace, folder: Path) -> None:
             shares.append(said["cpuShare"])
         results[with_us].append(rate)
         say({"type": "bench", "name": "beside broker", "withWindow": with_us, "putsPerSecond": round(rate), **said})
-    broker.end()
+        if with_us:
+            broker.end()
     summary("half rate" if args.half else "full rate", results, shares, args)
 
 
