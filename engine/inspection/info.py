@@ -19,7 +19,7 @@ from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign
 
 if TYPE_CHECKING:
-    from engine.inspection.lock_state import LockState
+    from engine.inspection.opening import LockState
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
 

@@ -1,17 +1,29 @@
 """One consume queue of a store that is only looked at: its entries, and where a broker would say it begins and ends.
 
 Queue offsets count messages, positions and file offsets are bytes (spec 3.1, 3.4, 3.6, 3.7). No file is held in memory.
+
+Whether a queue entry and the unit that it points at agree: one verdict an entry, with what was expected and found.
+
+The entry's side of the check in both directions (spec 2.9, 3.1, 3.4, 3.8). Nothing is written, damage is a value.
+
+A unit by topic, queue and queue offset, looked for in the log itself: for what its queue does not list.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from engine.codec import consume_queue as cq
+from engine.codec import properties as props
+from engine.codec.consume_queue import same_tag
+from engine.codec.message import PREPARED, ROLLBACK, SCHEDULE_TOPIC, Unit, tags_code_of
+from engine.codec.unit_scan import Stop
 from engine.errors import CannotRead
+from engine.inspection.log_reader import BULK, LogReader
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.store import queue_entry
 from engine.store.queue_entry import CqEntry
@@ -19,7 +31,6 @@ from engine.store.queue_entry import CqEntry
 if TYPE_CHECKING:
     import numpy as np
 
-    from engine.inspection.log_reader import LogReader
 
 BATCH_UNIT_SIZE = 46
 _BATCH = struct.Struct(">qiqqqhii")
@@ -400,3 +411,150 @@ class QueueReader:
                 break
             smallest = unit.next_offset
         return smallest, last.next_offset
+
+
+Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "belowMinOffset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An entry with its verdict; None for slots that hold no entry, and where its unit could not be read.
+
+    ``unit`` is what was found at its offset, ``what`` says what does not agree ("" where all does).
+    """
+
+    entry: CqEntry
+    verdict: Verdict | None
+    unit: Unit | None = None
+    what: str = ""
+
+
+def resolve(
+    log: LogReader, topic: str, queue_id: int, entry: CqEntry, levels: tuple[int, ...] | None = None, crc: bool = False
+) -> Resolved:
+    """Follow ``entry`` of ``topic``/``queue_id`` to its unit and compare them.
+
+    ``levels``: delay levels in ms of the broker that wrote a delay topic; without them any delivery time is right.
+    """
+    if entry.state != "entry":
+        return Resolved(entry, None)
+    if entry.physical_offset < log.min_offset:
+        return Resolved(entry, "belowMinOffset", None, f"the log begins at {log.min_offset:,}")
+    found = log.unit_at(entry.physical_offset, crc)
+    if isinstance(found, Stop) and found.kind == "unread":
+        return Resolved(entry, None, None, found.reason)
+    if not isinstance(found, Unit):
+        what = getattr(found, "reason", "") or "an end-of-file unit lies there"
+        return Resolved(entry, "missing", None, what)
+    verdict, what = compare(topic, queue_id, entry, found, levels)
+    return Resolved(entry, verdict, found, what)
+
+
+def compare(
+    topic: str, queue_id: int, entry: CqEntry, unit: Unit, levels: tuple[int, ...] | None = None
+) -> tuple[Verdict, str]:
+    """The verdict on an entry and the unit found at its offset, and the difference in words."""
+    own = unit.topic == topic and unit.queue_id == queue_id
+    if not own and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
+        return "wrongTopic", f"the unit is of {unit.topic}/{unit.queue_id}"
+    # Multi dispatch appends where the queue ends, whatever number the unit lists for it (spec 3.3, 3.8).
+    if own and unit.queue_offset != entry.queue_offset:
+        return "wrongQueueOffset", f"the unit has queue offset {unit.queue_offset:,}"
+    if unit.size != entry.size:
+        return "wrongSize", f"the entry says {entry.size:,} B, the unit has {unit.size:,}"
+    code = entry.real_tags_code
+    if code is not None and not _same_code(topic, code, unit, levels):
+        tag = f"“{unit.tags}”" if unit.tags else "no tag"
+        return "wrongTag", f"the unit has {tag}: its subscribers miss it"
+    return "ok", ""
+
+
+def _same_code(topic: str, code: int, unit: Unit, levels: tuple[int, ...] | None) -> bool:
+    if topic == SCHEDULE_TOPIC and props.DELAY in unit.properties:
+        return levels is None or code == tags_code_of(topic, unit.properties, unit.store_timestamp, levels)
+    return same_tag(code, unit.tags_code)
+
+
+NEAR = 1000
+"""Entries on each side that are asked for one that leads to its unit."""
+
+
+def units_at(
+    log: LogReader,
+    topic: str,
+    queue_id: int,
+    queue_offset: int,
+    start: int,
+    stop: int,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[Unit]:
+    """Every unit in [start, stop) of the log that was given this queue offset, in the order of the log.
+
+    After a recovery a queue offset may be used twice. Half and rollback units have no place in a queue and are left
+    out. ``start`` need not be a unit's. A long stretch is walked by columns, and ``progress`` gets the bytes done.
+    """
+    start = log.align(start)
+    candidates = partial(_by_columns, progress=progress) if stop - start > BULK else _one_by_one
+    for offset in candidates(log, queue_id, queue_offset, start, stop):
+        unit = log.seen_at(offset)
+        if (
+            isinstance(unit, Unit)
+            and (unit.topic, unit.queue_id, unit.queue_offset) == (topic, queue_id, queue_offset)
+            and unit.transaction_type not in {PREPARED, ROLLBACK}
+        ):
+            yield unit
+
+
+def bounds_by_queue(queue: QueueReader, queue_offset: int) -> tuple[int, int]:
+    """The stretch of the log (start, end) where the unit of ``queue_offset`` can stand: between the units of the
+    nearest good entries before and behind it.
+    """
+    low, high = max(queue.min_offset, 0), queue.max_offset
+    start, stop = 0, 1 << 62
+    if queue_offset >= high > low:
+        newest = queue.entry(high - 1)
+        if newest is not None and newest.state == "entry":
+            start = newest.physical_offset
+    elif queue_offset < low < high:
+        oldest = queue.entry(low)
+        if oldest is not None and oldest.state == "entry":
+            stop = oldest.physical_offset
+    return start, stop
+
+
+def bounds_around(log: LogReader, queue: QueueReader, queue_offset: int) -> tuple[int, int]:
+    """The stretch of the log (start, end) where the unit of a wrong entry can stand: between those of the nearest
+    entries of a simple queue on both sides that do lead to their units.
+    """
+    first, end = max(queue.min_offset, 0), queue.max_offset
+    before = _nearest(log, queue, range(queue_offset - 1, max(first, queue_offset - NEAR) - 1, -1))
+    behind = _nearest(log, queue, range(queue_offset + 1, min(end, queue_offset + NEAR)))
+    return max(log.min_offset, 0) if before is None else before, log.max_offset if behind is None else behind
+
+
+def _nearest(log: LogReader, queue: QueueReader, numbers: range) -> int | None:
+    for number in numbers:
+        entry = queue.entry(number)
+        if entry is not None and resolve(log, queue.topic, queue.queue_id, entry).verdict == "ok":
+            return entry.physical_offset
+    return None
+
+
+def _one_by_one(log: LogReader, queue_id: int, queue_offset: int, start: int, stop: int) -> Iterator[int]:
+    for item in log.walk(start, stop, crc=False):
+        if isinstance(item, Unit) and (item.queue_id, item.queue_offset) == (queue_id, queue_offset):
+            yield item.offset
+
+
+def _by_columns(
+    log: LogReader, queue_id: int, queue_offset: int, start: int, stop: int, progress: Callable[[int], None] | None
+) -> Iterator[int]:
+    from engine.codec.columns import UnitColumns
+    from engine.inspection.block_scan import scan_log
+
+    for block in scan_log(log, start, stop, crc=False, want_tags=False):
+        if isinstance(block, UnitColumns):
+            hits = (block["queue_id"] == queue_id) & (block["queue_offset"] == queue_offset)
+            yield from [int(offset) for offset in block["offset"][hits]]
+            if progress is not None and block.count:
+                progress(int(block.offset[block.count - 1]) - start)

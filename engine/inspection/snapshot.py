@@ -23,9 +23,8 @@ from engine.codec.unit_scan import Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
-from engine.inspection.lock_state import LockState, lock_state
 from engine.inspection.log_reader import LogReader
-from engine.inspection.opening import Kind, Opening, recognise
+from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
 from engine.inspection.queue_reader import QueueReader
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile

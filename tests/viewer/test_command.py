@@ -107,7 +107,7 @@ def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path
 def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
     others = ("viewer.findings.pane", "engine.store.recovery.plan", "engine.inspection.records", "engine.query", "csv",
-              "engine.inspection.get_message", "viewer.compare.work", "viewer.runtime.put_form")  # fmt: skip
+              "engine.inspection.groups", "viewer.compare.work", "viewer.runtime.put_form")  # fmt: skip
     code = (
         "import sys, viewer.shell.app, viewer.log.pane\n"
         f"print([name for name in {others!r} if name in sys.modules])"

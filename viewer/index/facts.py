@@ -10,9 +10,8 @@ from engine.codec.index import IndexHeader, entry_time
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from engine.inspection.index_reader import IndexReader
+from engine.inspection.index_reader import IndexReader, SlotLoad, count_slots
 from engine.inspection.key_trace import indexed_keys
-from engine.inspection.slot_load import SlotLoad, count_slots
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.findings import Finding
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from engine.inspection.slot_load import SlotLoad, cell_of
+from engine.inspection.index_reader import SlotLoad, cell_of
 from viewer.index.facts import slot_load
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, mono, px, scale, ui

@@ -54,9 +54,9 @@ class Planned:
 def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release) -> Planned:
     """What a start of a broker of release ``like`` would do with the store at ``path``."""
     from engine.inspection import left_behind, open_store
+    from engine.inspection.foreign import guess
     from engine.inspection.recovery import NO_PLAN
     from engine.inspection.recovery import plan as plan_of
-    from engine.inspection.written_by import guess
 
     control.report(0, None)
     with open_store(path, config) as store:

@@ -16,9 +16,9 @@ from viewer.widgets.facts import Fact
 from viewer.widgets.skew_bars import skew_words
 
 if TYPE_CHECKING:
-    from engine.inspection.page_cache import PageCache
     from engine.inspection.retention import FileExpiry, Retention
     from engine.inspection.space.account import NamedSpace, Space
+    from engine.inspection.space.files import PageCache
 
 RULES = {
     "none": words("No disk is over {full:.0%}: expired files go in the hours of deleteWhen."),

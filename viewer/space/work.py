@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.file_map import FileMap
-    from engine.inspection.page_cache import PageCache
     from engine.inspection.retention import Retention
     from engine.inspection.space.account import Space
+    from engine.inspection.space.files import PageCache
     from viewer.runtime.control import Emitting
 
 
@@ -42,8 +42,8 @@ def account(
 def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Around:
     """Retention and page cache of the store at ``path``, now; the forecast alone is emitted first: it takes less."""
     from engine.inspection import open_store
-    from engine.inspection.page_cache import page_cache
     from engine.inspection.retention import retention
+    from engine.inspection.space.files import page_cache
 
     control.report(0, None)
     with open_store(path, config) as store:

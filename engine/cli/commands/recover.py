@@ -14,17 +14,16 @@ from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output, Progress, iso, plain, size_text
 from engine.counted import counted
 from engine.errors import NotAStore, StoreError, UsageError
+from engine.inspection.foreign import guess
 from engine.inspection.left_behind import Look
 from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.start_words import folded, undispatched_words, what
-from engine.inspection.written_by import guess
 from engine.mapped import kept_undo
 from engine.mapped.kept_folder import Kept, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.rules.unit_check import Release
-from engine.store.recovery.plan import Loss, RecoveryPlan, told
+from engine.store.recovery.plan import Loss, RecoveryPlan, folded, told, undispatched_words, what
 
 DEFAULT: Release = "5.3"
 MOST_FILES = 20

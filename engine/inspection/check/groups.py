@@ -12,7 +12,7 @@ from engine.codec import config_tables
 from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.errors import CannotRead
-from engine.inspection import table_rows
+from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
@@ -53,8 +53,8 @@ class _Groups:
         self._store = store
         self._homeless = homeless
         self._config = store.paths.config
-        self._rows = [row for row in table_rows.offsets(store) if row.mode != "broadcast"]
-        self._topics = table_rows.topics(store)
+        self._rows = [row for row in tables.offsets(store) if row.mode != "broadcast"]
+        self._topics = tables.topics(store)
         self._light: Severity | None = "note" if store.abort else None
 
     @cached_property
@@ -217,7 +217,7 @@ def _sum(queues: dict[str, dict[str, int]]) -> int:
 
 def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], int]) -> Iterator[Finding]:
     """CF09: offsets of delay levels that are not those of their queues."""
-    table = table_rows.loaded(store, "delayOffset.json")
+    table = tables.loaded(store, "delayOffset.json")
     queues = store.topics().get(SCHEDULE_TOPIC, {})
     if store.paths is None or table is None or not queues or store.lock_state == "held":
         return

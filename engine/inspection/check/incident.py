@@ -19,7 +19,7 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.counted import capital
 from engine.errors import CannotRead
 from engine.inspection import foreign
-from engine.inspection.check import losses as check_losses
+from engine.inspection.check import dispatch as check_losses
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.start import RELEASES, Starts
 from engine.inspection.queue_reader import QueueReader

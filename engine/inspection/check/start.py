@@ -14,7 +14,7 @@ from engine.codec.checkpoint import Checkpoint
 from engine.codec.message import Unit
 from engine.counted import small
 from engine.errors import CannotRead, StoreError
-from engine.inspection import foreign, left_behind, recovery, written_by
+from engine.inspection import foreign, left_behind, recovery
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
@@ -50,7 +50,7 @@ class Starts:
     def release(self) -> Release | None:
         """The release that seems to have written the store."""
         with contextlib.suppress(CannotRead):
-            found = written_by.guess(self._store)
+            found = foreign.guess(self._store)
             return found[0] if found is not None else None
         return None
 

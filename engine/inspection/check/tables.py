@@ -15,7 +15,8 @@ from typing import Any
 from engine.codec.message import SCHEDULE_TOPIC, Unit
 from engine.codec.tables import BACKUP, TABLES, Table
 from engine.errors import CannotRead
-from engine.inspection import foreign, table_rows
+from engine.inspection import foreign
+from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables, read_backup
 from engine.rules import catalogue, catalogue_tables

@@ -1,4 +1,7 @@
-"""RocksDB folders and DLedger logs in a store: recognised by what they hold, said in ``info``, never decoded."""
+"""RocksDB folders and DLedger logs in a store: recognised by what they hold, said in ``info``, never decoded.
+
+Which release wrote a store is told by what only one of them leaves.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from made_stores import healthy, unit_bytes
 
 from engine.codec.dledger import EntryHeader, encode_header
 from engine.inspection import foreign
+from engine.inspection import open_store as inspection_open_store
+from engine.inspection.foreign import guess
 from engine.inspection.snapshot import open_store
 
 
@@ -79,3 +84,21 @@ def test_a_recovery_plan_says_what_it_leaves_out(root):
     plan = next(record for record in agree.ask("recover", root, "--plan") if record["type"] == "recoveryPlan")
     (note,) = plan["notes"]
     assert note.endswith("This plan leaves it out.")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("name", "release"), [("clean-5.3.3", "5.3"), ("clean-4.9.8", "4.9"),
+                                               ("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")])  # fmt: skip
+def test_stores_of_both_releases_are_told_apart(golden, name, release):
+    with inspection_open_store(golden(name)) as store:
+        found = guess(store)
+    assert found is not None
+    assert found[0] == release
+    assert found[1], "what speaks for it is said"
+
+
+def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
+    from made_stores import healthy
+
+    with inspection_open_store(healthy().write(tmp_path / "store", checkpoint=False)) as store:
+        assert guess(store) is None

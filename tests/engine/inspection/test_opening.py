@@ -1,14 +1,19 @@
-"""What a path is: a store, one below it, a log by itself, a file; and what is said where it is none."""
+"""What a path is: a store, one below it, a log by itself, a file; and what is said where it is none.
+
+Who holds the lock of a store is asked without taking it.
+"""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 from made_stores import LOG_SIZE, MadeStore
 
 from engine.errors import NotAStore
-from engine.inspection.opening import guess_base, recognise
+from engine.inspection.opening import guess_base, lock_state, recognise
 from engine.mapped.reading import Reading
 
 
@@ -58,3 +63,31 @@ def test_what_is_none_is_named_with_what_is_there(root, tmp_path):
     ):
         with pytest.raises(NotAStore, match=words):
             recognise(path)
+
+
+HOLD = "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX, 1); print('held', flush=True); sys.stdin.read()"  # noqa: E501
+
+
+def test_free_held_and_absent(tmp_path):
+    file = tmp_path / "lock"
+    assert lock_state(Reading(), file) == "absent"
+    file.write_bytes(b"lock")
+    assert lock_state(Reading(), file) == "free"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"held\n"
+        assert lock_state(Reading(), file) == "held"
+        one.communicate(b"")
+    assert lock_state(Reading(), file) == "free"
+
+
+def test_asking_takes_nothing(tmp_path):
+    """Another process has it at once: a lock of this one would not stand in its own way."""
+    file = tmp_path / "lock"
+    file.write_bytes(b"lock")
+    assert lock_state(Reading(), file) == "free"
+    at_once = HOLD.replace("LOCK_EX", "LOCK_EX | fcntl.LOCK_NB")
+    done = subprocess.run([sys.executable, "-c", at_once, str(file)], input=b"", capture_output=True)
+    assert (done.stdout, done.returncode) == (b"held\n", 0), done.stderr

@@ -1,4 +1,7 @@
-"""The tables below ``config/``: the file, else its ``.bak``, as a broker loads them."""
+"""The tables below ``config/``: the file, else its ``.bak``, as a broker loads them.
+
+Rows of tables as a broker would have them, and what two versions of a table say apart.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import pytest
 from made_stores import MadeStore
 
-from engine.inspection import open_store
+from engine.inspection import open_store, tables
 from engine.inspection.tables import light_offsets, look_at_tables, read_backup, read_table, read_tables, table_topics
 
 
@@ -46,3 +49,33 @@ def test_offsets_of_light_groups_are_counted(root):
     put(root, "lmqConsumerOffset.json", '{"lmqOffsetTable":{"%LMQ%a@g":1,"%LMQ%b@g":2}}')
     with open_store(root) as store:
         assert light_offsets(store) == 2
+
+
+def test_rows_come_out_of_the_table_a_broker_loads(tmp_path):
+    made = MadeStore()
+    made.put()
+    root = made.write(tmp_path / "s")
+    (root / "config").mkdir()
+    (root / "config" / "topics.json").write_text("{broken")
+    kept = {"topicConfigTable": {"Orders": {"topicName": "Orders", "perm": 6, "readQueueNums": 4, "writeQueueNums": 4}}}
+    (root / "config" / "topics.json.bak").write_text(json.dumps(kept))
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@g":{0:5,1:6}}}')
+    with open_store(root) as store:
+        assert list(tables.topics(store)) == ["Orders"]
+        assert [(row.topic, row.group, row.offsets) for row in tables.offsets(store)] == [("Orders", "g", {0: 5, 1: 6})]
+        assert tables.groups(store) is None
+
+
+def test_offsets_that_went_back_are_told_by_queue():
+    before = {"offsetTable": {"T@g": {0: 9, 1: 9}}}
+    now = {"offsetTable": {"T@g": {0: 4, 1: 9}, "T@new": {0: 1}}}
+    (step,) = tables.stepped_back(now, before)
+    assert (step.group, step.before, step.now, step.words) == ("g", 9, 4, "T/0@g 9 → 4")
+
+
+def test_differences_name_the_place_and_leave_versions_out():
+    main = {"dataVersion": {"counter": 1}, "t": {"A": {"perm": 6}, "B": 1}}
+    other = {"dataVersion": {"counter": 2}, "t": {"A": {"perm": 4}}}
+    assert tables.differences(main, other, 9) == ["t.A.perm: 6 → 4", "t.B: 1 → not there"]
+    assert tables.differences(main, other, 1) == ["t.A.perm: 6 → 4"]
+    assert tables.differences({"a": "x" * 90}, {"a": ""}, 9) == [f"a: {'x' * 57}… → "]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 
-from engine.inspection.slot_load import SlotLoad
+from engine.inspection.index_reader import SlotLoad
 from viewer.index.slot_map import ChainHistogram, SlotMap, short_count
 
 

@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 import viewer
-from engine.inspection.slot_load import SlotLoad
+from engine.inspection.index_reader import SlotLoad
 from engine.query import parse
 from viewer.index.hash_strip import HashStrip, StripPart
 from viewer.index.slot_map import ChainHistogram, SlotMap

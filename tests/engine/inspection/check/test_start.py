@@ -10,7 +10,7 @@ import pytest
 
 from engine.inspection import findings, left_behind, recovery
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import losses as check_losses
+from engine.inspection.check import dispatch as check_losses
 from engine.inspection.check import start as check_start
 from engine.inspection.check.start import Starts
 from engine.inspection.findings import check
