@@ -131,7 +131,7 @@ class JavaClients:
         elif kind == "refused":
             account.refused[line["code"], line["remark"]] += 1
         else:
-            account.unanswered.update(numbers)
+            account.miss(numbers, line["at"])
 
     def _got(self, process: int, line: Line) -> None:
         if line["kind"] == "received":
@@ -186,6 +186,6 @@ def test_java_clients_get_at_least_once_what_they_were_told_is_stored(
     with capsys.disabled():
         sys.stdout.write(f"\n{rounds} rounds: {report.line()}\n")
     assert {code for code, _ in account.refused} <= {1, 14}
-    assert report.copies > 0
+    assert report.copies.total() > 0
     assert main(["check", str(life.store)]) == 0, capsys.readouterr().out
     assert "Traceback" not in life.words

@@ -53,8 +53,8 @@ class Account:
     """Message to the status of its answer."""
     statuses: Counter[str] = field(default_factory=Counter)
     """How many messages were acknowledged with which status."""
-    unanswered: Counter[Number] = field(default_factory=Counter)
-    """How often a message was sent and no answer came: each may be a copy in the store."""
+    unanswered: dict[Number, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Tries to send a message to which no answer came, by what happened last: each may be a copy in the store."""
     refused: Counter[tuple[int, str]] = field(default_factory=Counter)
     """Answers that are errors, by code and words: nothing is stored by any of them."""
     faults: int = 0
@@ -74,6 +74,12 @@ class Account:
         """A sender was told that messages are stored."""
         self.acknowledged.update(dict.fromkeys(messages, status))
         self.statuses[status] += len(messages)
+
+    def miss(self, messages: Collection[Number], when: int | None = None) -> None:
+        """A sender gets no answer, now or at a time."""
+        cause = self.cause_at(time.monotonic_ns() if when is None else when)
+        for message in messages:
+            self.unanswered[message].append(cause)
 
     def strike(self, fault: str) -> None:
         """Something is done to the broker, or to a consumer."""
@@ -109,13 +115,14 @@ class Account:
 @dataclass
 class Report:
     """The account in numbers. ``again`` is, by group, how many deliveries were not the first of their queue offset, by
-    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message.
+    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message, by what
+    happened before the tries that had no answer.
     """
 
     faults: int
     acknowledged: int
     stored: int
-    copies: int
+    copies: Counter[str]
     unanswered: int
     refused: int
     delivered: dict[str, int] = field(default_factory=dict)
@@ -125,13 +132,19 @@ class Report:
         """In one line."""
         told = [
             f"{self.faults} faults", f"{self.acknowledged} acknowledged", f"{self.stored} stored",
-            f"{self.copies} of them twice ({self.unanswered} tries without an answer)", f"{self.refused} refused",
+            f"{_by_cause(self.copies)} of them twice", f"{self.unanswered} tries without an answer",
+            f"{self.refused} refused",
         ]  # fmt: skip
-        for group, count in self.delivered.items():
-            again = self.again[group]
-            why = ", ".join(f"{number} behind {fault}" for fault, number in again.most_common())
-            told.append(f"{group}: {count} delivered, {again.total()} again" + (f" ({why})" if why else ""))
+        told += [
+            f"{group}: {count} delivered, {_by_cause(self.again[group])} again"
+            for group, count in self.delivered.items()
+        ]
         return "; ".join(told)
+
+
+def _by_cause(counts: Counter[str]) -> str:
+    why = ", ".join(f"{number} behind {fault}" for fault, number in counts.most_common())
+    return f"{counts.total()}" + (f" ({why})" if why else "")
 
 
 def settle(
@@ -153,18 +166,22 @@ def settle(
     copies = Counter(message for messages in by_queue.values() for message in messages)
     lost = account.acknowledged.keys() - copies.keys()
     assert not lost, f"acknowledged and not stored: {sorted(lost)[:5]}"
+    doubles: Counter[str] = Counter()
     for message, count in copies.items():
-        most = (message in account.acknowledged) + account.unanswered[message]
+        tries = account.unanswered.get(message, [])
+        most = (message in account.acknowledged) + len(tries)
         assert count <= most, f"{message} is stored {count} times, and {most} tries may have done that"
         assert len(keys[message]) == 1 or message[0] in batched, (
             f"copies of {message} have ids of their own: {keys[message]}"
         )
+        doubles.update(tries[: count - 1])
+    assert "" not in doubles, "a message is stored twice for no reason"
     for queue, messages in by_queue.items():
         firsts = [number for _, number in dict.fromkeys(messages)]
         assert firsts == list(range(len(firsts))), f"queue {queue}: out of order"
     report = Report(
-        account.faults, len(account.acknowledged), len(copies), copies.total() - len(copies),
-        account.unanswered.total(), account.refused.total(),
+        account.faults, len(account.acknowledged), len(copies), doubles,
+        sum(map(len, account.unanswered.values())), account.refused.total(),
     )  # fmt: skip
     for group in account.readings:
         report.delivered[group] = sum(len(messages) for messages in by_queue.values())

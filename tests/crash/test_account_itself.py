@@ -1,0 +1,106 @@
+"""The account of the rounds of faults catches what it is there for: each wrong thing is named, a right one passes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from counted_deliveries import Account, body_of, number_of, settle
+
+COUNT, LOST_ANSWER = 10, 5
+
+
+class Story:
+    """Ten messages of one queue, one of them stored twice because its answer was lost; two readings in order."""
+
+    def __init__(self) -> None:
+        self.account = account = Account()
+        self.sent = [(0, number) for number in range(COUNT)]
+        self.stored = self.sent[: LOST_ANSWER + 1] + self.sent[LOST_ANSWER:]
+        first = account.take("readers", 0, 0)
+        for offset in range(4):
+            account.deliver("readers", first, 0, offset, self.stored[offset])
+        account.strike("a kill")
+        account.miss([(0, LOST_ANSWER)])
+        account.acknowledge(self.sent, "SEND_OK")
+        self.second = account.take("readers", 0, 2)
+        for offset in range(2, COUNT + 1):
+            account.deliver("readers", self.second, 0, offset, self.stored[offset])
+
+    def settle(self):
+        units = [
+            SimpleNamespace(body=body_of(*one), queue_id=0, queue_offset=at, properties={"UNIQ_KEY": f"id {one}"})
+            for at, one in enumerate(self.stored)
+        ]
+        return settle(self.account, units, ["readers"])  # type: ignore[arg-type]
+
+
+def test_a_body_says_its_message() -> None:
+    assert [number_of(body_of(3, number)) for number in (0, 7, 12_345)] == [(3, 0), (3, 7), (3, 12_345)]
+
+
+def test_doubles_are_booked_to_what_happened_before_them() -> None:
+    report = Story().settle()
+    assert (report.acknowledged, report.stored, report.copies) == (COUNT, COUNT, Counter({"a kill": 1}))
+    assert (report.delivered, report.again) == ({"readers": COUNT + 1}, {"readers": Counter({"a kill": 2})})
+    assert "1 (1 behind a kill) of them twice; 1 tries without an answer" in report.line()
+
+
+def a_message_is_gone(story: Story) -> None:
+    story.stored[-1:] = []
+
+
+def one_is_stored_twice(story: Story) -> None:
+    story.account.unanswered.clear()
+
+
+def a_queue_is_out_of_order(story: Story) -> None:
+    story.stored[7:9] = reversed(story.stored[7:9])
+
+
+def one_is_not_delivered(story: Story) -> None:
+    story.second.given.pop()
+
+
+def another_is_delivered(story: Story) -> None:
+    story.second.given[0] = (2, (0, 3))
+
+
+def a_delivery_leaves_one_out(story: Story) -> None:
+    del story.second.given[1]
+
+
+def a_group_goes_back_in_order(story: Story) -> None:
+    story.account.order["readers"][0][8:10] = reversed(story.account.order["readers"][0][8:10])
+
+
+def a_reading_gives_one_again(story: Story) -> None:
+    story.second.given.append(story.second.given[-1])
+
+
+def one_comes_again_though_nothing_happened(story: Story) -> None:
+    story.second.cause = ""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (a_message_is_gone, "acknowledged and not stored"),
+        (one_is_stored_twice, "is stored 2 times, and 1 tries"),
+        (a_queue_is_out_of_order, "queue 0: out of order"),
+        (one_is_not_delivered, "not delivered {10}"),
+        (another_is_delivered, "another message"),
+        (a_delivery_leaves_one_out, "a reading has gaps"),
+        (a_group_goes_back_in_order, "readers, queue 0: out of order"),
+        (a_reading_gives_one_again, "had something twice"),
+        (one_comes_again_though_nothing_happened, "came twice for no reason"),
+    ],
+)
+def test_what_is_wrong_is_named(spoil: Callable[[Story], None], words: str) -> None:
+    story = Story()
+    spoil(story)
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        story.settle()
