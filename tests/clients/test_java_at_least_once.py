@@ -97,7 +97,7 @@ class JavaClients:
         self._readers: dict[int, JavaProcess] = {}
         self._joined = 0
         self._received: list[tuple[int, Line]] = []
-        self.behind = [0] * QUEUES
+        self.behind, self.tails = [0] * QUEUES, [0] * QUEUES
 
     async def start(self, broker: str) -> None:
         await self._asker.start()
@@ -128,6 +128,7 @@ class JavaClients:
         if kind == "acknowledged":
             account.acknowledge(numbers, line["status"])
             self.behind[queue] = first + line["count"]
+            self.tails[queue] = max(self.tails[queue], line["offset"] + line["count"])
         elif kind == "refused":
             account.refused[line["code"], line["remark"]] += 1
         else:

@@ -46,7 +46,7 @@ def test_doubles_are_booked_to_what_happened_before_them() -> None:
     report = Story().settle()
     assert (report.acknowledged, report.stored, report.copies) == (COUNT, COUNT, Counter({"a kill": 1}))
     assert (report.delivered, report.again) == ({"readers": COUNT + 1}, {"readers": Counter({"a kill": 2})})
-    assert "1 (1 behind a kill) of them twice; 1 tries without an answer" in report.line()
+    assert "1 of them twice (1 behind a kill); 1 tries without an answer" in report.line()
 
 
 def a_message_is_gone(story: Story) -> None:

@@ -49,7 +49,7 @@ class OurClients:
         self._consumers: dict[str, list[Consumer]] = {group: [] for group in GROUPS}
         self._senders: list[asyncio.Task[None]] = []
         self._sending = True
-        self.behind = [0] * QUEUES
+        self.behind, self.tails = [0] * QUEUES, [0] * QUEUES
 
     async def start(self, broker: str) -> None:
         await self._producer.start()
@@ -112,6 +112,7 @@ class OurClients:
                     account.miss(numbers)
             else:
                 account.acknowledge(numbers, result.status)
+                self.tails[queue] = max(self.tails[queue], result.queue_offset + len(numbers))
                 return
             await asyncio.sleep(0.02)
 

@@ -132,19 +132,19 @@ class Report:
         """In one line."""
         told = [
             f"{self.faults} faults", f"{self.acknowledged} acknowledged", f"{self.stored} stored",
-            f"{_by_cause(self.copies)} of them twice", f"{self.unanswered} tries without an answer",
+            _by_cause(self.copies, "of them twice"), f"{self.unanswered} tries without an answer",
             f"{self.refused} refused",
         ]  # fmt: skip
         told += [
-            f"{group}: {count} delivered, {_by_cause(self.again[group])} again"
+            f"{group}: {count} delivered, {_by_cause(self.again[group], 'again')}"
             for group, count in self.delivered.items()
         ]
         return "; ".join(told)
 
 
-def _by_cause(counts: Counter[str]) -> str:
+def _by_cause(counts: Counter[str], what: str) -> str:
     why = ", ".join(f"{number} behind {fault}" for fault, number in counts.most_common())
-    return f"{counts.total()}" + (f" ({why})" if why else "")
+    return f"{counts.total()} {what}" + (f" ({why})" if why else "")
 
 
 def settle(

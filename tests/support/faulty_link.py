@@ -56,6 +56,7 @@ class Link:
         if listening is not None:
             asyncio.get_running_loop().remove_reader(listening)
             listening.close()
+            await asyncio.sleep(0)  # a task that is cancelled before its first step closes nothing
             self.cut()
             for task in self._carrying:
                 task.cancel()

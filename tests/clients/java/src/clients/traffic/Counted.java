@@ -103,7 +103,7 @@ public class Counted {
         Object[] what = {"queue", to.getQueueId(), "first", first, "count", some.size()};
         try {
             SendResult result = some.size() == 1 ? producer.send(some.get(0), to) : producer.send(some, to);
-            say("acknowledged", with(what, "status", result.getSendStatus()));
+            say("acknowledged", with(what, "status", result.getSendStatus(), "offset", result.getQueueOffset()));
             return true;
         } catch (MQBrokerException e) {
             say("refused", with(what, "code", e.getResponseCode(), "remark", e.getErrorMessage()));
