@@ -311,6 +311,15 @@ class BlockingPopConsumer(_Blocking):
         """Consume a topic."""
         self.asynchronous.subscribe(topic, expression, kind)
 
+    @property
+    def popped_queues(self) -> tuple[MessageQueue, ...]:
+        """What is popped now; a queue id of −1 stands for every queue of that broker."""
+        return self.asynchronous.popped_queues
+
+    def set_request_mode(self, topic: str, mode: str, share_queues: int = 0) -> None:
+        """How this consumer's group gets a topic from now on."""
+        self._ask(self.asynchronous.set_request_mode(topic, mode, share_queues=share_queues))
+
     def stop(self) -> None:
         """Say goodbye, and end the threads."""
         super().stop()

@@ -15,11 +15,12 @@ import real_cluster
 from clients_beside import until
 from java_members import JavaMember
 
+from engine.client.allocation import Averagely
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused
 from engine.client.messages import Message, ReceivedMessage
-from engine.client.popping import PopConfig, PopConsumer, pop
+from engine.client.popping import POP, PopConfig, PopConsumer, pop, query_assignment, set_request_mode
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MessageQueue
 from engine.remoting.subscriptions import Subscription
@@ -289,5 +290,130 @@ def test_members_of_a_group_pop_each_message_once(cluster) -> None:
                 await send_numbers(producer, topic, 0, 100)
                 await until(lambda: len(times) == 100 and times["7"] == 2, 60)
             assert times == {str(number): 2 if number == 7 else 1 for number in range(100)}
+
+    run(what)
+
+
+@pytest.mark.clients_full
+def test_a_broker_shares_out_who_pops_what(cluster) -> None:
+    """5.3.3 decides: nothing is popped of a topic that the group pulls; all pop all; with shares each of four members
+    pops its own queues and the next one's, also when one is killed and another comes.
+    """
+    release, namesrv, broker = cluster
+    if release.startswith("4"):
+        return
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 8), f"assigned{next(_names)}"
+            times: Counter[str] = Counter()
+            config = PopConfig(start=FROM_FIRST, hold=1.0, shared_by_broker=True, rebalance_interval=2.0)
+
+            def member() -> PopConsumer:
+                made = PopConsumer(group, lambda got, _: times.update(one.keys for one in got), namesrv, config)
+                made.subscribe(topic)
+                return made
+
+            members = [member() for _ in range(4)]
+            for one in members:
+                await one.start()
+            await until(lambda: all(not one.popped_queues for one in members))
+            assert await query_assignment(members[0].instance, group, topic) is not None
+            await set_request_mode(producer.instance, group, topic, POP)
+            every = (MessageQueue(topic, "broker-a", -1),)
+            await until(lambda: all(one.popped_queues == every for one in members), 60)
+            await send_numbers(producer, topic, 0, 80)
+            await until(lambda: len(times) == 80, 60)
+            await set_request_mode(producer.instance, group, topic, POP, share_queues=1)
+            queues = (await producer.instance.fresh_route(topic)).subscribe_queues
+            await until(lambda: pops_shares(members, queues), 60)
+            await send_numbers(producer, topic, 80, 160)
+            await until(lambda: len(times) == 160, 60)
+            await members[0].kill()
+            members[0] = member()
+            await members[0].start()
+            await until(lambda: pops_shares(members, queues), 60)
+            await send_numbers(producer, topic, 160, 240)
+            await until(lambda: len(times) == 240, 60)
+            for one in members:
+                await one.stop()
+            assert times == {str(number): 1 for number in range(240)}
+
+    run(what)
+
+
+def pops_shares(members: list[PopConsumer], queues: tuple[MessageQueue, ...]) -> bool:
+    """Whether each member pops its own queues and those of the next one."""
+    ids = sorted(one.client_id for one in members)
+    own = {one: set(Averagely().allocate(one, queues, ids)) for one in ids}
+    return all(
+        set(one.popped_queues) == own[one.client_id] | own[ids[(ids.index(one.client_id) + 1) % len(ids)]]
+        for one in members
+    )
+
+
+@pytest.mark.clients_full
+def test_popped_in_order_each_queue_is_in_one_hand_also_where_messages_fail_and_members_are_killed(cluster) -> None:
+    """Three members pop in order; every seventh message of a queue fails at first; a member is killed with messages in
+    its hands, which come again when their invisible time is over. Each message is done with at least once; what is done
+    with is never behind what was done with before, but for what a killed member held.
+    """
+    release, namesrv, broker = cluster
+    if release.startswith("4"):
+        return
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 8), f"popped-in-order{next(_names)}"
+            done: dict[int, list[int]] = {}
+            failed: Counter[tuple[int, int]] = Counter()
+            hands: Counter[int] = Counter()
+            crowded: list[ReceivedMessage] = []
+            config = PopConfig(start=FROM_FIRST, hold=1.0, orderly=True, pull_batch=4, invisible=5.0, suspend=0.2)
+
+            def member() -> tuple[PopConsumer, set[int]]:
+                mine: set[int] = set()
+
+                async def listener(messages, _context) -> bool:
+                    (message,) = messages
+                    queue, at = message.queue.queue_id, message.queue_offset
+                    hands[queue] += 1
+                    mine.add(queue)
+                    if hands[queue] > 1:
+                        crowded.append(message)
+                    await asyncio.sleep(0.002)
+                    hands[queue] -= 1
+                    mine.discard(queue)
+                    if at % 7 == 3 and not failed[queue, at]:
+                        failed[queue, at] += 1
+                        return False
+                    done.setdefault(queue, []).append(at)
+                    return True
+
+                made = PopConsumer(group, listener, namesrv, config)
+                made.subscribe(topic)
+                return made, mine
+
+            members = [member() for _ in range(3)]
+            for one, _ in members:
+                await one.start()
+            await send_numbers(producer, topic, 0, 160)
+            await until(lambda: sum(len(set(found)) for found in done.values()) >= 80, 60)
+            one, mine = members[0]
+            await one.kill()
+            hands.subtract(mine)
+            members[0] = member()
+            await members[0][0].start()
+            await send_numbers(producer, topic, 160, 320)
+            await until(lambda: sum(len(set(found)) for found in done.values()) == 320, 90)
+            for one, _ in members:
+                await one.stop()
+        assert crowded == []
+        assert all(sorted(set(found)) == list(range(40)) for found in done.values())
+        for found in done.values():
+            assert list(dict.fromkeys(found)) == list(range(40))  # in order, but for what came twice
+            assert len(found) <= 40 + config.pull_batch
+        assert set(failed.values()) == {1}
+        assert failed.keys() == {(queue, at) for queue in range(8) for at in range(3, 40, 7)}
 
     run(what)

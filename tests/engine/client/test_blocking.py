@@ -121,6 +121,23 @@ def test_pops(namesrv: str) -> None:
     assert seen == [b"x"]
 
 
+def test_pops_what_a_broker_says(namesrv: str) -> None:
+    seen: list[bytes] = []
+    config = PopConfig(start=FROM_FIRST, threads=2, hold=0.5, orderly=True, shared_by_broker=True)
+    popper = BlockingPopConsumer("poppers", lambda got, _: seen.extend(one.body for one in got), namesrv, config)
+    popper.subscribe("Orders")
+    with BlockingProducer("senders", namesrv) as producer:
+        queue = producer.send(Message("Orders", b"0")).queue
+        for number in range(1, 10):
+            producer.send(Message("Orders", b"%d" % number), queue=queue)
+        with popper:
+            assert popper.popped_queues == ()
+            popper.set_request_mode("Orders", "POP")
+            until(lambda: len(seen) == 10)
+            assert popper.popped_queues == (MessageQueue("Orders", "broker-a", -1),)
+    assert seen == [b"%d" % number for number in range(10)]
+
+
 class Decides:
     def execute(self, _message, argument) -> TransactionState:
         assert threading.current_thread().name != "storescope-client"

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from brokers import run
 from clients_beside import Served, served, until
 
+from engine.client.allocation import Averagely
 from engine.client.consuming import FROM_FIRST, FROM_TIME
-from engine.client.errors import BrokerRefused, WrongMessage
-from engine.client.events import Acknowledged, Delivered, PullAnswered, SentBack
+from engine.client.errors import BrokerRefused, NoRoute, WrongMessage
+from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack
 from engine.client.messages import Message
-from engine.client.popping import POP_CK, PopConfig, PopConsumer, acknowledge, change_invisible, pop
+from engine.client.popping import (
+    POP,
+    POP_CK,
+    PopConfig,
+    PopConsumer,
+    acknowledge,
+    change_invisible,
+    pop,
+    query_assignment,
+    set_request_mode,
+)
 from engine.client.producer import Producer
+from engine.client.routes import MessageQueue
 from engine.remoting.subscriptions import Subscription
 
 FIRST = PopConfig(start=FROM_FIRST, hold=1.0)
@@ -132,7 +145,162 @@ def test_one_pop_by_hand(tmp_path: Path) -> None:
     popping(tmp_path, what)
 
 
-@pytest.mark.parametrize("wrong", [{"start": FROM_TIME}, {"pull_batch": 33}, {"threads": 0}])
+def shares(members: list[PopConsumer], queues: Sequence[MessageQueue]) -> bool:
+    """Whether each member pops its own queues and those of the next one."""
+    ids = sorted(one.client_id for one in members)
+    own = {one: set(Averagely().allocate(one, queues, ids)) for one in ids}
+    return all(
+        set(one.popped_queues) == own[one.client_id] | own[ids[(ids.index(one.client_id) + 1) % len(ids)]]
+        for one in members
+    )
+
+
+def test_a_broker_shares_out_among_those_who_ask_it(tmp_path: Path) -> None:
+    """Set to pop, all members pop everything; with shares each pops its own queue and the next member's; set to pull,
+    nobody pops.
+    """
+
+    async def what(producer: Producer, beside: Served) -> None:
+        client, seen = producer.instance, Counter()
+        wanted = PopConfig(start=FROM_FIRST, hold=0.2, shared_by_broker=True)
+
+        def listener(messages, _context) -> None:
+            seen.update(message.body for message in messages)
+
+        members = [reader(beside, listener, wanted) for _ in range(4)]
+        ring = members[0].events.ring()
+        await members[0].start()
+        assert members[0].popped_queues == ()
+        assert await query_assignment(client, "poppers", "Orders") == []
+        await members[0].set_request_mode("Orders", POP)
+        await until(lambda: len(seen) == 30)
+        assert members[0].popped_queues == (MessageQueue("Orders", "broker-a", -1),)
+        assert set(seen.values()) == {1}
+        for one in members[1:]:
+            await one.start()
+        await set_request_mode(client, "poppers", "Orders", POP, share_queues=1)
+        every = (await client.fresh_route("Orders")).subscribe_queues
+        for one in members:
+            one._news.set()
+        await until(lambda: shares(members, every))
+        for number in range(30, 50):
+            await producer.send(Message("Orders", b"%d" % number))
+        await until(lambda: len(seen) == 50)
+        await members[0].stop()
+        await until(lambda: shares(members[1:], every))
+        for one in members[1:]:
+            await one.stop()
+        assert set(seen.values()) == {1}
+        told = [event for event in ring.take() if isinstance(event, Rebalanced)]
+        assert [len(event.given_up) for event in told][:2] == [0, 1]
+
+    popping(tmp_path, what)
+
+
+def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp_path: Path) -> None:
+    async def what(producer: Producer, _: Served) -> None:
+        client = producer.instance
+        assert await query_assignment(client, "nobody", "Orders") is None
+        with pytest.raises(NoRoute):
+            await query_assignment(client, "nobody", "Nothing")
+        with pytest.raises(WrongMessage, match="expected POP or PULL"):
+            await set_request_mode(client, "poppers", "Orders", "PUSH")
+        with pytest.raises(NoRoute):
+            await set_request_mode(client, "poppers", "Nothing", POP)
+
+    popping(tmp_path, what)
+
+
+def test_in_order_what_failed_comes_first_and_the_rest_behind_it(tmp_path: Path) -> None:
+    """Two members pop every queue in batches of four; some messages fail once or twice. Each queue's messages are done
+    with in their order, each once, and a queue is never in two hands.
+    """
+
+    async def what(producer: Producer, beside: Served) -> None:
+        done: dict[int, list[int]] = {}
+        tries: Counter = Counter()
+        busy: Counter = Counter()
+        crowded: list = []
+
+        async def listener(messages, _context) -> bool:
+            (message,) = messages
+            queue, at = message.queue.queue_id, message.queue_offset
+            busy[queue] += 1
+            if busy[queue] > 1:
+                crowded.append(message)
+            assert message.reconsume_times >= tries[queue, at]  # it also counts what came and was not begun
+            tries[queue, at] += 1
+            await asyncio.sleep(0)
+            busy[queue] -= 1
+            if at % 5 == 2 and tries[queue, at] <= 1 + queue % 2:
+                return False
+            done.setdefault(queue, []).append(at)
+            return True
+
+        config = PopConfig(start=FROM_FIRST, hold=1.0, orderly=True, pull_batch=4, suspend=0.05)
+        one, other = reader(beside, listener, config), reader(beside, listener, config)
+        async with one, other:
+            await until(lambda: sum(map(len, done.values())) == 30)
+            for number in range(30, 42):
+                await producer.send(Message("Orders", b"%d" % number))
+            await until(lambda: sum(map(len, done.values())) == 42)
+            await until(lambda: not any(one._open.values()) and not any(other._open.values()))
+        assert crowded == []
+        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
+        failed = {key: count for key, count in tries.items() if count > 1}
+        assert failed.keys() == {key for key in tries if key[1] % 5 == 2}
+
+    popping(tmp_path, what)
+
+
+def test_in_order_a_killed_member_s_messages_come_again_in_order(tmp_path: Path) -> None:
+    async def what(_: Producer, beside: Served) -> None:
+        held: list = []
+
+        async def never(messages, _context) -> None:
+            held.extend(messages)
+            await asyncio.sleep(3600)
+
+        config = PopConfig(start=FROM_FIRST, hold=0.5, orderly=True, invisible=2.0)
+        killed = reader(beside, never, config)
+        await killed.start()
+        queues = {unit.queue_id for unit in beside.units("Orders")}
+        await until(lambda: {message.queue.queue_id for message in held} == queues)
+        await killed.kill()
+        assert [message.queue_offset for message in held] == [0] * len(queues)
+        done: dict[int, list[int]] = {}
+
+        def listener(messages, _context) -> None:
+            done.setdefault(messages[0].queue.queue_id, []).append(messages[0].queue_offset)
+
+        async with reader(beside, listener, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True)):
+            await until(lambda: sum(map(len, done.values())) == 30)
+        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
+
+    popping(tmp_path, what)
+
+
+def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
+    async def what(producer: Producer, _: Served) -> None:
+        client, wanted = producer.instance, Subscription("Orders")
+        more = {"queue_id": 0, "most": 2, "from_first": True, "orderly": True}
+        first = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
+        assert [one.reconsume_times for one in first.messages] == [0, 0]
+        assert [one.properties[POP_CK].split(" ")[3] for one in first.messages] == ["999", "999"]
+        assert (await pop(client, "poppers", "broker-a", wanted, attempt="a2", **more)).messages == []
+        again = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
+        assert [one.queue_offset for one in again.messages] == [one.queue_offset for one in first.messages]
+        for one in again.messages:
+            await change_invisible(client, "poppers", one, 0.0)
+        later = await pop(client, "poppers", "broker-a", wanted, attempt="a3", **more, hold=1.0)
+        assert [one.reconsume_times for one in later.messages] == [1, 1]
+
+    popping(tmp_path, what)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"start": FROM_TIME}, {"pull_batch": 33}, {"threads": 0}, {"strategy": "CONSISTENT_HASH"}]
+)
 def test_settings_that_make_no_sense_are_refused(wrong: dict) -> None:
     with pytest.raises(WrongMessage):
         PopConfig(**wrong)
