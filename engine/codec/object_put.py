@@ -83,8 +83,8 @@ class ObjectPut:
     bytes that must be left behind every unit. What stands in the sheet by address is kept here, too.
     """
 
-    __slots__ = ("_blank", "_host_rows", "_hosts", "_many", "_names", "_ruled", "_shape", "_store", "_topic_rows",
-                 "_topics", "file", "numbers", "one", "sheet", "target")  # fmt: skip
+    __slots__ = ("_blank", "_coming", "_hosts", "_kept", "_many", "_names", "_ruled", "_store", "_topics", "file",
+                 "numbers", "one", "sheet", "target")  # fmt: skip
 
     def __init__(self, code: Twins, slots: Sequence[int], store_host: bytes, ruled: frozenset[str], blank: int) -> None:
         self.sheet = array("q", bytes(8 * len(NAMES)))
@@ -98,37 +98,35 @@ class ObjectPut:
         self.sheet[_STORE : _STORE + 2] = array("q", (self._store.buffer_info()[0], len(store_host)))
         self._topics: dict[str, TopicRow] = {}
         self._hosts: dict[str, array[int]] = {}
-        self._topic_rows = self._host_rows = array("q")
+        self._coming: tuple[object, ...] = ()
+        self._kept: dict[int, tuple[object, ...]] = {}
         self.file: OpenFile | None = None
         """The file that the sheet tells of; None where it has to be told anew."""
         self.target: memoryview | None = None
         self.numbers: array[int] | None = None
         self._names: tuple[str, ...] | None = None
-        self._shape: tuple[array[int], ...] = ()
         self.learn_map({})
 
     def learn_topic(self, name: str, row: TopicRow) -> None:
         """Messages of the topic ``name`` come, whose queues have the places that ``row`` tells."""
-        if name not in self._topics and len(self._topics) >= _MOST_ROWS:
-            self._topics = {}
-        self._topics[name] = row
+        topics = self._topics if name in self._topics or len(self._topics) < _MOST_ROWS else {}
+        topics = {**topics, name: row}
         rows = array("q")
-        for known, one in self._topics.items():
+        for known, one in topics.items():
             rows.extend((id(known), *_unpack_topic(one.row)))
-        self.sheet[_TOPICS : _TOPICS + 2] = array("q", (rows.buffer_info()[0], len(self._topics)))
-        self._topic_rows = rows
+        places = [one.places for one in topics.values()]
+        self._tell(_TOPICS, (rows.buffer_info()[0], len(topics)), (topics, rows, places))
+        self._topics = topics
 
     def learn_host(self, host: str) -> None:
         """Messages born at ``host`` (``ip:port``) come. Raises ``ValueError``."""
-        raw = array("B", host_raw(host))
-        if host not in self._hosts and len(self._hosts) >= _MOST_ROWS:
-            self._hosts = {}
-        self._hosts[host] = raw
+        hosts = self._hosts if host in self._hosts or len(self._hosts) < _MOST_ROWS else {}
+        hosts = {**hosts, host: array("B", host_raw(host))}
         rows = array("q")
-        for known, one in self._hosts.items():
+        for known, one in hosts.items():
             rows.extend((id(known), one.buffer_info()[0], len(one), host_bits(bytes(one), bytes(self._store))))
-        self.sheet[_HOSTS : _HOSTS + 2] = array("q", (rows.buffer_info()[0], len(self._hosts)))
-        self._host_rows = rows
+        self._tell(_HOSTS, (rows.buffer_info()[0], len(hosts)), (hosts, rows))
+        self._hosts = hosts
 
     def learn_map(self, found: dict[str, str]) -> bool:
         """Maps with the names of ``found`` come: of just these text objects; False where put has rules for one of them,
@@ -142,11 +140,18 @@ class ObjectPut:
         except ValueError:
             return False
         objects = array("q", map(id, names))
-        self.sheet[_SHAPE : _SHAPE + 4] = array("q", (
-            objects.buffer_info()[0], len(names), text.buffer_info()[0], ends.buffer_info()[0],
-        ))  # fmt: skip
-        self._names, self._shape = names, (objects, text, ends)
+        numbers = (objects.buffer_info()[0], len(names), text.buffer_info()[0], ends.buffer_info()[0])
+        self._tell(_SHAPE, numbers, (names, objects, text, ends))
+        self._names = names
         return True
+
+    def _tell(self, place: int, numbers: tuple[int, ...], kept: tuple[object, ...]) -> None:
+        """Write ``numbers`` into the sheet, among them addresses in what is ``kept``: that stays alive from before they
+        stand there until others do, whatever interrupts.
+        """
+        self._coming = kept
+        self.sheet[place : place + len(numbers)] = array("q", numbers)
+        self._kept[place] = kept
 
     def learn_numbers(self, numbers: array[int]) -> None:
         """Queue offsets are taken from ``numbers``, until there is another array of them."""
@@ -170,6 +175,10 @@ class ObjectPut:
         self.sheet[_NUMBERS + 1 : _NUMBERS + 5] = array("q", (start, base, limit, longest_body))
         self.target = target
         return True
+
+    def let_go(self) -> None:
+        """Hold no file's bytes any more."""
+        self.file = self.target = None
 
     # Putting
 

@@ -187,7 +187,7 @@ class CommitLog:
             with self.lock:
                 self.max_message_size = size
                 if self._object_put is not None:
-                    self._object_put.file = None
+                    self._object_put.let_go()
 
     def refuse(self, status: PutMessageStatus | None) -> None:
         """Answer every put with ``status`` from now on, None: take them again. A closed log stays closed."""
@@ -206,6 +206,8 @@ class CommitLog:
         with self.lock, self._deciding:
             self.closed = True
             self.refuses = self._refuses_copies = PutMessageStatus.SERVICE_NOT_AVAILABLE
+            if self._object_put is not None:
+                self._object_put.let_go()
 
     def ask(self) -> None:
         """Raise :class:`NotWriteable` where the log takes nothing: to be asked under the append lock."""

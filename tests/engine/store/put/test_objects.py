@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from columns_of import columns_of
 from hypothesis import given
 from hypothesis import strategies as st
 from put_logs import NOW, PutLog
@@ -150,6 +151,23 @@ def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None
     assert {r.status for r in put.log.put_messages([Message("T", b"x" * 50)] * 9)} == {Status.MESSAGE_ILLEGAL}
     put.log.close()
     assert put.log.put_message(Message("T", b"x")).status is Status.SERVICE_NOT_AVAILABLE
+    assert put.log.compiled_put().target is None
+
+
+def test_queues_that_columns_have_entered_meanwhile(tmp_path) -> None:
+    """Columns give a topic's table of places more room: compiled code goes on with the table that it was told of."""
+    put = PutLog(tmp_path, 1 << 20)
+    put.log.compiled_put()
+    for _ in range(5):
+        put.log.put_message(Message("T", b"x"))
+    for first in (1, 100, 3000):
+        put.log.append_columns(columns_of([Message("T", b"y", first + n) for n in range(60)]))
+        for queue in (0, first, first + 59, first + 60):
+            assert put.log.put_message(Message("T", b"z", queue)).ok
+    units = list(put.units())
+    for queue in {unit.queue_id for unit in units}:
+        mine = [unit.queue_offset for unit in units if unit.queue_id == queue]
+        assert mine == list(range(len(mine)))
 
 
 def test_threads_put_side_by_side(tmp_path) -> None:
