@@ -3,6 +3,11 @@
 Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
 is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given``
 tells the keys that were really written down: geometry takes those and works the others out from the files.
+
+Keys of a broker's configuration file that say nothing about how its files are laid out.
+
+One file configures every part of a broker, so a key is "unknown" only where none of the parts takes it. The names are
+those of the releases 4.9 to 5.4. Pure data.
 """
 
 from __future__ import annotations
@@ -13,7 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.broker_keys import OTHER_KEYS
 from engine.errors import CannotRead, UsageError
 from engine.properties_file import Property, parse
 
@@ -434,3 +438,117 @@ def _over(
         except UsageError as error:
             raise UsageError(error.what, file=file) from None
     return config
+
+
+_BROKER_KEYS = """
+    accountStatsEnable accountStatsPrintZeroValues ackMessageThreadPoolNums ackThreadPoolQueueCapacity
+    aclCacheExpiredSecond aclCacheMaxNum aclCacheRefreshSecond aclEnable aclFile adminBrokerThreadPoolNums
+    adminBrokerThreadPoolQueueCapacity allowRecallWhenBrokerNotWriteable appendAckAsync appendCkAsync
+    asyncSendEnable authConfigPath authenticationEnabled authenticationMetadataProvider authenticationProvider
+    authenticationStrategy authenticationWhitelist authorizationEnabled authorizationMetadataProvider
+    authorizationProvider authorizationStrategy authorizationWhitelist autoCreateSubscriptionGroup
+    autoCreateTopicEnable autoDeleteUnusedStats bindAddress broadcastOffsetExpireMaxSecond
+    broadcastOffsetExpireSecond brokerClusterName brokerConfigPath brokerElectionPriority brokerFastFailureEnable
+    brokerHeartbeatInterval brokerId brokerIP1 brokerIP2 brokerName brokerNotActiveTimeoutMillis brokerPermission
+    brokerTopicEnable cgColdReadThreshold channelExpiredTimeout channelNotActiveInterval checkSyncStateSetPeriod
+    cleanOfflineBrokerInterval clearRetryTopicWhenDeleteTopic clientAsyncSemaphoreValue
+    clientCallbackExecutorThreads clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout
+    clientManagerThreadPoolQueueCapacity clientManageThreadPoolNums clientOnewaySemaphoreValue
+    clientPooledByteBufAllocatorEnable clientSocketRcvBufSize clientSocketSndBufSize clientWorkerThreads clusterName
+    clusterTopicEnable coldCtrStrategyEnable commercialBaseCount commercialBigCount commercialEnable
+    commercialSizePerMsg commercialTimerCount commercialTransCount compatibleWithOldNameSrv compressedRegister
+    configBlackList configFile configName connectTimeoutMillis consumerFallbehindThreshold
+    consumerManagerThreadPoolQueueCapacity consumerManageThreadPoolNums consumerOffsetUpdateVersionStep
+    controllerAddr controllerHeartBeatTimeoutMills defaultMessageRequestMode defaultPopShareQueueNum
+    defaultTopicQueueNums delayOffsetUpdateVersionStep disableCallbackExecutor disableConsumeIfConsumerReadSlowly
+    disableNettyWorkerGroup enableBroadcastOffsetStore enableCalcFilterBitMap enableConnectionMetrics
+    enableControllerMode enableCreateSysGroup enableDetailStat enableDLegerController enableFastChannelEventProcess
+    enableLagAndDlqMetrics enableLmqStats enableMessageStoreMetrics enableMixedMessageType enableNetWorkFlowControl
+    enableNotifyAfterPopOrderLockRelease enableNotifyBeforePopCalculateLag enablePopBatchAck enablePopBufferMerge
+    enablePopLog enablePopMessageThreshold enablePopMetrics enablePropertyFilter enableReconnectForGoAway
+    enableRegisterProducer enableRemoteEscape enableRemotingMetrics enableRequestMetrics enableRetryTopicV2
+    enableShutdownGracefully enableSingleTopicRegister enableSkipLongAwaitingAck enableSlaveActingMaster
+    enableSplitMetadata enableSplitRegistration enableStatsMetrics enableTransactionMetrics
+    endTransactionPoolQueueCapacity endTransactionThreadPoolNums estimateAccumulation expectConsumerNumUseFilter
+    fetchControllerAddrByDnsLookup fetchNamesrvAddrByAddressServer fetchNameSrvAddrByDnsLookup
+    fetchNamesrvAddrInterval filterDataCleanTimeSpan filterServerNums filterSupportRetry
+    flushConsumerOffsetHistoryInterval flushConsumerOffsetInterval forceRegister forwardTimeout
+    globalColdReadThreshold heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity highSpeedMode inBrokerContainer
+    initAuthenticationUser initPopOffsetByCheckMsgInMem innerClientAuthenticationCredentials isolateLogEnable
+    listenPort litePullMessageEnable litePullMessageThreadPoolNums litePullThreadPoolQueueCapacity
+    loadBalancePollNameServerInterval loadBalanceProcessorThreadPoolNums loadBalanceThreadPoolQueueCapacity
+    lockInStrictMode longPollingEnable maxDelayTime maxErrorRateOfBloomFilter maxPopPollingSize
+    maxReconnectIntervalTimeSeconds maxStatsIdleTimeInMinutes messageStorePlugIn metricGrpcExporterIntervalInMills
+    metricGrpcExporterTimeOutInMills metricLoggingExporterIntervalInMills metricsExporterType
+    metricsGrpcExporterHeader metricsGrpcExporterTarget metricsInDelta metricsLabel metricsOtelCardinalityLimit
+    metricsPromExporterHost metricsPromExporterPort migrateAuthFromV1Enabled msgTraceTopicName namesrvAddr
+    notifyConsumerIdsChangedEnable popCkMaxBufferSize popCkOffsetMaxQueueSize popCkStayBufferTime
+    popCkStayBufferTimeOut popConsumerFSServiceInit popConsumerKVServiceEnable popConsumerKVServiceInit
+    popConsumerKVServiceLog popFromRetryProbability popInflightMessageThreshold popLongPollingForceNotifyInterval
+    popPollingMapExpireTimeSeconds popPollingMapSize popPollingSize popResponseReturnActualRetryTopic
+    popReviveMaxAttemptTimes popReviveMaxReturnSizePerRead printChannelGroups printChannelGroupsMinNum
+    processReplyMessageThreadPoolNums pullMessageThreadPoolNums pullThreadPoolQueueCapacity
+    putMessageFutureThreadPoolNums putThreadPoolQueueCapacity queryMessageThreadPoolNums
+    queryThreadPoolQueueCapacity realTimeNotifyConsumerChange recallMessageEnable recoverConcurrently
+    recoverThreadPoolNums regionId registerBrokerTimeoutMills registerNameServerPeriod rejectPullConsumerEnable
+    rejectTransactionMessage replyThreadPoolQueueCapacity retrieveMessageFromPopRetryTopicV1 reviveAckWaitMs
+    reviveInterval reviveMaxSlow reviveQueueNum reviveScanTime rmqAddressServerDomain rmqAddressServerSubGroup
+    rocketmqHome scanAvailableNameSrv sendHeartbeatTimeoutMillis sendMessageThreadPoolNums
+    sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads
+    serverChannelMaxIdleTimeSeconds serverLoadBalancerEnable serverNettyWorkerGroupEnable serverOnewaySemaphoreValue
+    serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize
+    serverSocketSndBufSize serverWorkerThreads shortPollingTimeMills shutdownWaitTimeSeconds skipPreOnline
+    skipWhenCKRePutReachMaxTimes slaveReadEnable socksProxyConfig splitMetadataSize splitRegistrationSize
+    startAcceptSendRequestTimeStamp statefulAuthenticationCacheExpiredSecond statefulAuthenticationCacheMaxNum
+    statefulAuthorizationCacheExpiredSecond statefulAuthorizationCacheMaxNum storeReplyMessageEnable
+    subscriptionExpiredTimeout syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod syncControllerMetadataPeriod
+    tls.enable tlsTestModeEnable traceOn traceTopicEnable transactionCheckInterval transactionCheckMax
+    transactionMetricFlushInterval transactionOpBatchInterval transactionOpMsgMaxSize transactionTimeOut
+    transferMsgByHeap updateNameServerAddrPeriod useEpollNativeSelector usePIDColdCtrStrategy userCacheExpiredSecond
+    userCacheMaxNum userCacheRefreshSecond useServerSideResetOffset useStaticSubscription useTLS
+    validateSystemTopicWhenUpdateTopic waitTimeMillsInAckQueue waitTimeMillsInAdminBrokerQueue
+    waitTimeMillsInHeartbeatQueue waitTimeMillsInLitePullQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue
+    waitTimeMillsInTransactionQueue writeBufferHighWaterMark writeBufferLowWaterMark
+"""
+BROKER_KEYS = frozenset(_BROKER_KEYS.split())
+"""Keys of BrokerConfig, BrokerIdentity, NettyServerConfig, NettyClientConfig and AuthConfig."""
+
+_OTHER_STORE_KEYS = """
+    accessMessageInMemoryHotRatio allAckInSyncStateSet asyncLearner batchDispatchRequestThreadPoolNums
+    bottomMostCompressionTypeForConsumeQueueStore cleanRocksDBDirtyCQIntervalMin cleanSwapedMapInterval
+    coldDataFlowControlEnable coldDataScanEnable combineAssignOffsetCQType combineCQEnableCheckSelf
+    combineCQLoadingCQTypes combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType
+    commitLogForceSwapMapInterval commitLogSwapMapInterval commitLogSwapMapReserveFileNum compactionScheduleInternal
+    compactionThreadNum correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
+    debugLockEnable dispatchCqCacheNum dispatchCqThreads dispatchFromSenderThread enableAcceleratedRecovery
+    enableAsyncReput enableAutoInSyncReplicas enableBatchPush enableBuildConsumeQueueConcurrently
+    enableCleanExpiredOffset enableLogConsumeQueueRepeatedlyBuildWhenRecover enableRocksDBLog
+    enableRunningFlagsInFlush enableScheduleMessageStats haFlowControlEnable haMaxTimeSlaveNotCatchup
+    logicQueueForceSwapMapInterval logicQueueSwapMapInterval logicQueueSwapMapReserveFileNum
+    mappedFileSwapEnable maxAsyncPutMessageRequests maxBatchDeleteFilesNum maxChecksumRange maxConsumeQueueScan
+    maxHaTransferByteInSecond maxLmqConsumeQueueNum maxOffsetMapSize maxRecoveryCommitlogFiles maxSlaveResendLength
+    maxTopicLength memTableFlushIntervalMs preferredLeaderId pullBatchMaxMessageCount putMessageTimeout
+    putMsgIndexHightWater realTimePersistRocksDBConfig rocksdbCompressionType rocksdbFlushWalFrequency
+    rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps scheduleAsyncDeliverMaxPendingLimit
+    scheduleAsyncDeliverMaxResendNum2Blocked searchBcqByCacheEnable spinLockCollisionRetreatOptimalDegree
+    statRocksDBCQIntervalSec syncFromLastFile syncMasterFlushOffsetWhenStartup timerCheckMetricsWhen
+    timerColdDataCheckIntervalMs timerEnableCheckMetrics timerEnableDisruptor timerGetMessageThreadNum
+    timerInterceptDelayLevel timerMetricSmallThreshold timerProgressLogIntervalMs timerPutMessageThreadNum
+    timerSkipUnknownError timerStopDequeue timerStopEnqueue timerWarmEnable writeWithoutMmap
+"""
+OTHER_STORE_KEYS = frozenset(_OTHER_STORE_KEYS.split())
+"""Keys of MessageStoreConfig that change nothing in the files."""
+
+OTHER_KEYS = BROKER_KEYS | OTHER_STORE_KEYS
+
+RENAMED = {
+    "mapedFileSizeCommitLog": "mappedFileSizeCommitLog",
+    "mapedFileSizeConsumeQueue": "mappedFileSizeConsumeQueue",
+    "mappedFileSizeBatchConsumeQueue": "mapperFileSizeBatchConsumeQueue",
+    "maxHashSlotNums": "maxHashSlotNum",
+    "storePathConsumeQueue": "storePathRootDir",
+    "storePathIndex": "storePathRootDir",
+    "storeCheckpoint": "storePathRootDir",
+    "abortFile": "storePathRootDir",
+}
+"""Keys that old guides name and no release since 4.7 takes → the key that decides instead."""

@@ -17,19 +17,16 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.codec.columns import BLANK, UnitColumns
-from engine.codec.topic_table import TopicTable
+from engine.codec.columns import BLANK, TopicTable, UnitColumns
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
-from engine.folders import sync_folder
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
-from engine.mapped.keeping import Keeper
-from engine.mapped.kept_folder import TREES
+from engine.mapped.keeping import TREES, Keeper
 from engine.mapped.kept_undo import exchange
 from engine.rules.unit_check import Request
 from engine.scratch import staged
@@ -37,6 +34,7 @@ from engine.services.rebuild import Rebuild
 from engine.store.config_tables import ConfigTables
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.index_service import IndexService
+from engine.whole_file import sync_folder
 
 NOTHING_BUILT = "nothing is built over it"
 STAGING = ".dispatch"

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
-from engine.folders import sync_folder, take_away
+from engine.whole_file import sync_folder, take_away
 
 KEPT_DAYS = 3
 """Days that a log stays behind the last word in it: somebody may still ask for it."""

@@ -2,6 +2,8 @@
 
 The one place of the program that does this with the system's own files; a store that is open for writing does it
 through its ``Disk``.
+
+Folders that have to be safe on the disk, or gone.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ import errno
 import io
 import os
 import secrets
+import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
-
-from engine.folders import sync_folder
 
 SUFFIX = ".part"
 PRIVATE = 0o600
@@ -68,3 +70,24 @@ def whole_file(target: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems bring no folder to the disk
             raise
+
+
+_TIMES, _PAUSE = 20, 0.1
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in ``folder`` to the disk. Raises ``OSError``."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def take_away(folder: Path) -> None:
+    """Remove a folder and what it holds. Who is just being stopped may still be writing into it, so more than once."""
+    for _ in range(_TIMES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_PAUSE)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.broker_keys import OTHER_KEYS
-from engine.config import MessageStoreConfig, parse_properties
+from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
 from engine.remoting.settings import key, over, pairs, read_text
 
 PORT = 10_911

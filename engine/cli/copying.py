@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.columns import BAD, BLANK, TopicTable, UnitColumns
 from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError
@@ -30,7 +29,7 @@ from engine.message_store import MessageStore
 from engine.query import Filter
 from engine.rules.unit_check import Request
 from engine.scratch import staged
-from engine.store.put.raw_units import with_property_crc
+from engine.store.put.columns import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         where = parse(args.where)  # a mistake in the filter is told before anything is opened
     mask, out.mask = masking(args), None
     with staged_output(args.out, "export") as folder, started(args, out, "export") as job:
-        from engine.pipeline import parquet_files, text_files
+        from engine.pipeline import export
         from engine.pipeline.export import Wish, exported, write_text
         from engine.query.lexer import without_values
 
@@ -50,9 +50,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         job.watch.step("writing rows", job.bytes)
         wish = Wish(where, mask)
         if args.format == "parquet":
-            parquet_files.write(job.spark, splits, wish, folder, job.counter)
+            export.write(job.spark, splits, wish, folder, job.counter)
         elif job.here is not None:
-            text_files.write(job.here, splits, wish, folder, args.format, job.counter)
+            export.write_texts(job.here, splits, wish, folder, args.format, job.counter)
         else:
             write_text(exported(job.spark, splits, wish, job.counter), str(folder / "rows"), args.format)
             for path in (folder / "rows").iterdir():

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from engine.pipeline.files import StorePlace
-    from engine.pipeline.here import Here
     from engine.pipeline.progress import Progress, Watch
     from engine.pipeline.splits import Split
     from engine.pipeline.stats_report import FileSize
+    from engine.pipeline.tasks import Here
 
 INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 'storescope[spark]', and Java 17 or 21"
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
@@ -94,7 +94,7 @@ class Job:
     @property
     def here(self) -> Here | None:
         """This process in the place of Spark; None where Spark does the job."""
-        from engine.pipeline.here import Here
+        from engine.pipeline.tasks import Here
 
         session: Any = self.spark
         return session if isinstance(session, Here) else None
@@ -215,7 +215,7 @@ def started(
     from engine.pipeline import session
     from engine.pipeline.files import find_stores, seen_from_anywhere
     from engine.pipeline.progress import Cancelled, Watch
-    from engine.pipeline.shipping import names_this_process
+    from engine.pipeline.session import names_this_process
     from engine.pipeline.tasks import must_be_seen
 
     stores = find_stores(stores_named)
@@ -261,8 +261,8 @@ def started(
 def _done_here(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
     """The job in this process: the functions of its tasks, one after the other."""
     from engine.pipeline.files import find_stores
-    from engine.pipeline.here import Here
     from engine.pipeline.progress import Cancelled, Watch
+    from engine.pipeline.tasks import Here
 
     spark: Any = Here()
     bar = Bar(out)

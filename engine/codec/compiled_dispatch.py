@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64, njit, uint64
 
-from engine.codec.intrinsics import be32, prefetch
-from engine.codec.intrinsics_write import put_be32, put_be64
+from engine.codec.intrinsics import be32, prefetch, put_be32, put_be64
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HEADER = 40

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from numba import int16, int32, int64, njit, types, uint8, uint32
 
-from engine.codec.intrinsics import be32, be64, crc32, le64, put8, put64, u8
-from engine.codec.intrinsics_write import copy_bytes, put_be16, put_be32, put_be64
+from engine.codec.intrinsics import be32, be64, copy_bytes, crc32, le64, put8, put64, put_be16, put_be32, put_be64, u8
 from engine.codec.object_put import (
     ANOTHER,
     HOST_WIDTH,

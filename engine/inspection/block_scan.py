@@ -1,6 +1,6 @@
 """The commit log in blocks of columns: ``walk`` of the log in bulk, for everything that looks at many units.
 
-Only whole, unbroken stretches of units are walked by columns (:mod:`engine.codec.bulk_walk`); at the first thing that
+Only whole, unbroken stretches of units are walked by columns (:mod:`engine.codec.columns`); at the first thing that
 is none, the log's own walk is asked, so both tell the same story about damage, gaps and the end. The system's own
 read-ahead is asked for.
 """
@@ -12,12 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.bulk_walk import PAGE, ROWS, BulkWalk
-from engine.codec.columns import BLANK, UnitColumns, scan_block
-from engine.codec.file_walk import Item
+from engine.codec.columns import BLANK, PAGE, ROWS, BulkWalk, TopicTable, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
-from engine.codec.topic_table import TopicTable
-from engine.codec.unit_scan import BLANK_SIZE, Damage, Stop
+from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 

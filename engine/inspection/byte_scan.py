@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.block_texts import rarest_first
-from engine.codec.file_walk import Item
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import ReadOnlyFile

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.columns import BLANK, TopicTable, UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection import foreign
@@ -37,7 +36,7 @@ from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
-from engine.rules.proofs import Proof, ProofLine
+from engine.rules.log_rules import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})

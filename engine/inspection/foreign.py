@@ -10,9 +10,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.codec import dledger, rocksdb
-from engine.codec.dledger import DLedgerLog, NamedFile
-from engine.codec.rocksdb import RocksFolder
+from engine.codec import foreign
+from engine.codec.foreign import DLedgerLog, NamedFile, RocksFolder
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.unit_check import Release
@@ -24,14 +23,14 @@ def rocksdb_folders(store: StoreSnapshot) -> Iterator[RocksFolder]:
     """Every folder that RocksDB keeps for the broker."""
     if store.paths is None:
         return
-    for folder in rocksdb.PURPOSES:
+    for folder in foreign.PURPOSES:
         files = _files(store, store.paths.root / folder)
         if files:
             try:
                 current = store.small_file(store.paths.root / folder / "CURRENT")
             except (CannotRead, CorruptUnit):
                 current = None
-            found = rocksdb.recognise(folder, files, current)
+            found = foreign.rocks_folder(folder, files, current)
             if found is not None:
                 yield found
 
@@ -46,7 +45,7 @@ def dledger_logs(store: StoreSnapshot) -> Iterator[DLedgerLog]:
     if store.paths is None:
         return
     for folder in _folders(store, store.paths.root):
-        if not folder.name.startswith(dledger.FOLDER_PREFIX):
+        if not folder.name.startswith(foreign.FOLDER_PREFIX):
             continue
         files = [
             NamedFile(f"{part}/{file.name}", file.size)
@@ -55,7 +54,7 @@ def dledger_logs(store: StoreSnapshot) -> Iterator[DLedgerLog]:
         ]
         files += _files(store, folder)
         oldest = min((file.name for file in files if file.name.startswith("data/")), default=None)
-        found = dledger.recognise(folder.name, files, _head(store, folder / oldest) if oldest else b"")
+        found = foreign.dledger_log(folder.name, files, _head(store, folder / oldest) if oldest else b"")
         if found is not None:
             yield found
 
@@ -92,7 +91,7 @@ def _head(store: StoreSnapshot, path: Path) -> bytes:
         descriptor = store.reading.open(path)
         try:
             length = os.fstat(descriptor).st_size
-            return store.reading.read(str(path), descriptor, min(dledger.HEAD_BYTES, length), 0, length)
+            return store.reading.read(str(path), descriptor, min(foreign.HEAD_BYTES, length), 0, length)
         finally:
             os.close(descriptor)
     return b""

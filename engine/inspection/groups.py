@@ -21,7 +21,6 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError
 from engine.inspection.tables import read_table
 from engine.store import get_message as live
-from engine.store import offset_by_time as by_time
 from engine.store.get_message import GetMessageStatus, Limits, physical_memory
 from engine.store.message_filter import MessageFilter
 from engine.store.queue_entry import CqEntry
@@ -224,9 +223,9 @@ def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: i
     """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper),
     ms.
     """
-    return by_time.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
+    return live.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
 
 
 def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
     """Store time (ms) of the unit that an entry points at, −1 where the log does not hold it (pickupStoreTimestamp)."""
-    return by_time.store_time(store.log, entry.physical_offset, entry.size)
+    return live.store_time(store.log, entry.physical_offset, entry.size)

@@ -1,7 +1,7 @@
 """One index file of a store that is only looked at.
 
 RocketMQ does not write the numbers of slots and entries into the file (spec 4.1): they come from the configuration, or
-are worked out (:mod:`engine.codec.index_geometry`).
+are worked out (:mod:`engine.codec.index`).
 
 How full the hash slots of an index file are: chain lengths counted slot by slot (spec 4.1, 4.2).
 
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.codec import index as codec
-from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader
-from engine.codec.index_geometry import derive_geometry
+from engine.codec.index import ENTRY_SIZE, Geometry, IndexHeader, derive_geometry
 from engine.errors import CannotRead, CorruptUnit
 from engine.layout import parse_file_name
 from engine.mapped.read_only import DescriptorCache, ReadOnlyFile

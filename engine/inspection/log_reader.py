@@ -12,9 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from engine.codec.file_walk import BLOCK, Item, find_in_file, walk_file
 from engine.codec.message import LARGEST_UNIT, Unit
-from engine.codec.unit_scan import Blank, Damage, Stop, look
+from engine.codec.unit_scan import BLOCK, Blank, Damage, Item, Stop, find_in_file, look, walk_file
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 

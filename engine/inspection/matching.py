@@ -1,5 +1,5 @@
 """The units of a log, or those that a filter takes: near the beginning one by one, so that the first are there at
-once, then by whole blocks, whose columns and bytes decide (:mod:`engine.query.blocks`).
+once, then by whole blocks, whose columns and bytes decide (:mod:`engine.query.vector`).
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.codec.file_walk import Item
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Stop
+from engine.codec.unit_scan import Item, Stop
 from engine.inspection.log_reader import BULK, LogReader
 from engine.inspection.records import Lines
 
@@ -99,8 +98,7 @@ def near_items(log: LogReader, place: Place, stop: int | None, near: int, *, crc
 def _by_blocks(
     log: LogReader, wanted: Filter, start: int | None, stop: int | None, crc: bool, seen: Callable[[int], None]
 ) -> Iterator[Unit | Stop]:
-    from engine.codec.columns import UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import TopicTable, UnitColumns
     from engine.inspection.block_scan import scan_log
 
     topics = TopicTable()

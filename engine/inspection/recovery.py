@@ -21,8 +21,7 @@ from engine.rules.unit_check import Release
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
-from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, list_folder
-from engine.store.recovery.tables import Tables
+from engine.store.recovery.source import IndexHead, QueueFiles, RecoverySource, Tables, list_folder
 
 NO_PLAN = "no plan is made over it"
 

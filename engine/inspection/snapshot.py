@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Literal, Self
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
-from engine.codec.file_walk import Item
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Stop
+from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count

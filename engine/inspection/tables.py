@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.codec import config_tables
-from engine.codec.config_tables import ConsumerOffset, TopicConfig
-from engine.codec.tables import BACKUP, TABLES, Table, TableFile, load_table, look_at
+from engine.codec.config_tables import (
+    BACKUP,
+    TABLES,
+    ConsumerOffset,
+    Table,
+    TableFile,
+    TopicConfig,
+    load_table,
+    look_at,
+)
 from engine.errors import CannotRead, CorruptUnit
 
 if TYPE_CHECKING:
@@ -59,8 +67,8 @@ def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | N
 
 
 def read_tables(store: StoreSnapshot) -> Iterator[Table]:
-    """Every table that is there, in the order of ``engine.codec.tables.TABLES``; one whose file could not be read says
-    so itself.
+    """Every table that is there, in the order of :data:`~engine.codec.config_tables.TABLES`; one whose file could not
+    be read says so itself.
     """
     for name in TABLES:
         table = _look_at_table(store, name)

@@ -18,15 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import block_texts, message, properties
-from engine.codec.columns import BLANK, UNIT, UnitColumns
-from engine.codec.file_walk import Item
-from engine.codec.topic_table import TopicTable
+from engine.codec.columns import BLANK, UNIT, TopicTable, UnitColumns
 from engine.codec.unit_fields import NUMBERS
-from engine.codec.unit_scan import Blank, Stop
+from engine.codec.unit_scan import Blank, Item, Stop
 from engine.inspection import records
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
-from engine.query.blocks import unit_of
+from engine.query.vector import unit_of
 
 if TYPE_CHECKING:
     from engine.query import Filter

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.store.latency import Histogram
-from engine.store.positions import Positions
+from engine.store.positions import Histogram, Positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.errors import StoreError, StoreLocked
-from engine.folders import sync_folder, take_away
-from engine.mapped.keeping import NO_LINK, Keeper, copy_span, digest_span, pieces
-from engine.mapped.kept_folder import JOURNAL, TREES, Kept, Stamp, WasFile, read, stamps
+from engine.mapped.keeping import (
+    JOURNAL,
+    NO_LINK,
+    TREES,
+    Keeper,
+    Kept,
+    Stamp,
+    WasFile,
+    copy_span,
+    digest_span,
+    pieces,
+    read,
+    stamps,
+)
 from engine.mapped.store_lock import StoreLock
+from engine.whole_file import sync_folder, take_away
 
 _EXCHANGE, _HERE = 2, -100
 _BLOCK = 1 << 20

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
-from engine.mapped.extents import data_extents
-from engine.mapped.reading import Identity, Reading
+from engine.mapped.reading import Identity, Reading, data_extents
 
 OPEN_FILES = 128
 

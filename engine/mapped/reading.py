@@ -3,6 +3,8 @@
 Whatever cannot be read is noted in the door itself before anybody is told, so whoever catches :class:`CannotRead`
 cannot make it forgotten: nothing may be concluded from bytes that were not seen. What was never there is simply
 absent. The system's calls stand behind :class:`ReadingDisk`, so that a test can let any of them fail.
+
+Which spans of a file hold data, as the file system tells.
 """
 
 from __future__ import annotations
@@ -20,6 +22,21 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from engine.errors import CannotRead, CorruptUnit
+
+
+def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+    """Spans (start, stop) from ``position`` to ``size`` that hold data; one to the end where nobody can tell."""
+    found: list[tuple[int, int]] = []
+    try:
+        while position < size:
+            start = os.lseek(descriptor, position, os.SEEK_DATA)
+            position = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+            found.append((start, position))
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # that one says: nothing but a hole to the end
+            found.append((position, size))
+    return found
+
 
 Action = Literal["open", "list", "look", "read", "ask"]
 Answer = TypeVar("Answer")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from engine.mapped.extents import data_extents
+from engine.mapped.reading import data_extents
 
 _POPULATE_READ, _POPULATE_WRITE = 22, 23  # Linux's MADV_POPULATE_…; Python has no name for them
 OPEN_FILES = 256

@@ -1,19 +1,333 @@
-"""A name server that listens: requests to answers, silent brokers dropped, broken connections told."""
+"""A name server that listens: requests to answers, silent brokers dropped, broken connections told.
+
+The configuration of a name server, as ``namesrv.conf`` says it. Java: ``NamesrvConfig``, ``NettyServerConfig``.
+
+What each request means to a name server (protocol 2.1).
+
+Java: ``DefaultRequestProcessor``, ``ClientRequestProcessor``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
 
-from engine.namesrv.config import NameServerConfig
-from engine.namesrv.processor import NameServer
-from engine.namesrv.routes import Change
+from engine.codec.json_dialect import parse
+from engine.errors import UsageError
+from engine.namesrv.routes import (
+    ORDER_TOPIC_CONFIG,
+    Change,
+    DataVersion,
+    Queues,
+    Registration,
+    Routes,
+    check_crc,
+    read_body,
+)
+from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
 from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
-from engine.remoting.frame import Command
+from engine.remoting.frame import Command, answer_to
+from engine.remoting.settings import key, over, pairs, read_text
 from engine.remoting.tls import Tls
+from engine.whole_file import put_whole
+
+PORT = 9876
+
+
+@dataclass(frozen=True, slots=True)
+class NameServerConfig:
+    """What a name server of RocketMQ may be told, as far as it changes an answer here."""
+
+    listen_port: int = key("listenPort", PORT)
+    kv_config_path: str = key("kvConfigPath", "")
+    """File of the key-value table; empty: it is kept in memory."""
+    order_message_enable: bool = key("orderMessageEnable", default=False)
+    return_order_config: bool = key("returnOrderTopicConfigToBroker", default=True)
+    delete_topic_with_registration: bool = key("deleteTopicWithBrokerRegistration", default=False)
+    enable_topic_list: bool = key("enableTopicList", default=True)
+    enable_all_topic_list: bool = key("enableAllTopicList", default=True)
+    scan_interval: int = key("scanNotActiveBrokerInterval", 5_000)
+    """Milliseconds from one look for silent brokers to the next."""
+
+    def lines(self) -> str:
+        """``key=value`` lines, as ``getNamesrvConfig`` shows them."""
+        return "".join(f"{name}={value}\n" for name, value in pairs(self))
+
+
+UNCHANGEABLE = ("configBlackList", "configStorePath", "kvConfigPath", "listenPort")
+"""Keys that a request may not set."""
+
+
+def read_config(path: Path | str) -> tuple[NameServerConfig, list[str]]:
+    """The configuration in a properties file, and its keys that have no effect here.
+
+    Raises :class:`CannotRead`, or :class:`UsageError` with file, line and what was expected.
+    """
+    return over(NameServerConfig(), read_text(path), str(path))
+
+
+STANDARD_JSON_SINCE = 401
+"""Version of a client (4.9.4) from which routes have quoted keys (protocol 1.5)."""
+_NO_CODE_SET = "not set any response code"
+"""What RocketMQ's own answer to 901 says beside its success: the word that it begins each answer with."""
+_REQUESTS = by_code(NAME_SERVER)
+_Read = dict[str, Any]
+_NO_ROUTE = (
+    "No topic route info in name server for the topic: {}\n"
+    "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+)
+
+
+class NameServer:
+    """The tables, and the answer to each request; ``now`` gives milliseconds since the epoch."""
+
+    def __init__(self, now: Callable[[], int], config: NameServerConfig | None = None) -> None:
+        self.config = config or NameServerConfig()
+        self.routes = Routes(drop_topics=self.config.delete_topic_with_registration)
+        self._now = now
+        self._kv = _kept(self.config.kv_config_path)
+        self.changed: Callable[[Change], None] = lambda _: None
+        """Told of brokers that come and go."""
+        self._answers: dict[int, Callable[[Command, _Read, Hashable], Command]] = {
+            100: self._put_kv, 101: self._get_kv, 102: self._delete_kv, 103: self._register, 104: self._unregister,
+            105: self._route, 106: self._cluster_info, 205: self._wipe_write, 206: self._all_topics,
+            216: self._delete_topic, 217: self._register_topic, 219: self._kv_list, 224: self._topics_of_cluster,
+            304: self._system_topics, 311: self._unit_topics, 312: self._unit_topics, 313: self._unit_topics,
+            318: self._update_config, 319: self._get_config, 322: self._data_version, 327: self._add_write,
+            901: self._member_group, 904: self._heartbeat,
+        }  # fmt: skip
+
+    def knows(self, code: int) -> bool:
+        """Whether there is an answer to the request of that number."""
+        return code in self._answers
+
+    def answer(self, request: Command, connection: Hashable) -> Command:
+        """The answer to ``request``, which came over ``connection``. Raises :class:`WrongRequest`."""
+        row = _REQUESTS[request.code]
+        return self._answers[request.code](request, row.read(request), connection)
+
+    def expire(self) -> list[Hashable]:
+        """Drop brokers that were silent too long; the connections that are to be closed."""
+        gone = self.routes.expire(self._now())
+        for change, _ in gone:
+            self.changed(change)
+        return [connection for _, connection in gone]
+
+    def disconnected(self, connection: Hashable) -> None:
+        """A connection has ended; brokers behind it go at once."""
+        for change in self.routes.disconnected(connection):
+            self.changed(change)
+
+    def _register(self, request: Command, header: _Read, connection: Hashable) -> Command:
+        check_crc(request.body, header["bodyCrc32"] or 0)
+        version, topics, servers = read_body(request.body, compressed=bool(header["compressed"]))
+        told = Registration(
+            header["clusterName"], header["brokerName"], header["brokerAddr"], header["brokerId"],
+            header["haServerAddr"], version, topics, servers, header["heartbeatTimeoutMillis"],
+            header["enableActingMaster"], request.fields.get("__ZONE_NAME"),
+        )  # fmt: skip
+        new = (told.cluster, told.address) not in self.routes.alive
+        done = self.routes.register(told, self._now(), connection)
+        if done is None:
+            return answer_to(request, Answer.SYSTEM_ERROR, remark="register broker failed")
+        if new:
+            self.changed(Change("registered", told.broker, told.address))
+        fields = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
+        orders = self._kv.get(ORDER_TOPIC_CONFIG) if self.config.return_order_config else None
+        body = _json({"table": orders}) if orders else b""
+        return answer_to(request, fields={name: value for name, value in fields.items() if value}, body=body)
+
+    def _unregister(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        change = self.routes.unregister(header["clusterName"], header["brokerName"], header["brokerAddr"])
+        if change is not None:
+            self.changed(change)
+        return answer_to(request)
+
+    def _heartbeat(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        timeout = header["heartbeatTimeoutMills"]
+        self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now(), timeout)
+        return answer_to(request)
+
+    def _data_version(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        known = self.routes.version_of(header["clusterName"], header["brokerAddr"])
+        told = DataVersion.of(_object(request.body))
+        changed = known is None or known != told
+        if not changed:
+            self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now())
+        body = b"" if known is None else _json(known.record())
+        return answer_to(request, fields={"changed": str(changed).lower()}, body=body)
+
+    def _route(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        topic = header["topic"]
+        route = self.routes.route(topic)
+        if route is None:
+            return answer_to(request, Answer.TOPIC_NOT_EXIST, remark=_NO_ROUTE.format(topic))
+        if self.config.order_message_enable:
+            order = self._kv.get(ORDER_TOPIC_CONFIG, {}).get(topic)
+            route |= {} if order is None else {"orderTopicConf": order}
+        standard = request.version >= STANDARD_JSON_SINCE or bool(header["acceptStandardJsonOnly"])
+        if request.fields.get("__ZONE_MODE", "").lower() == "true" and (zone := request.fields.get("__ZONE_NAME")):
+            route, standard = _of_zone(route, zone), False  # RocketMQ writes it anew there, with bare keys
+        return answer_to(request, body=_json(route, bare=not standard))
+
+    def _cluster_info(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        return answer_to(request, body=_json(self.routes.cluster_info(), bare=True))
+
+    def _member_group(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        broker = self.routes.brokers.get(header["brokerName"])
+        group = {
+            "brokerAddrs": dict(broker.addresses) if broker is not None else {}, "brokerName": header["brokerName"],
+            "cluster": header["clusterName"],
+        }  # fmt: skip
+        return answer_to(request, body=_json({"brokerMemberGroup": group}, bare=True), remark=_NO_CODE_SET)
+
+    def _all_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        if not self.config.enable_all_topic_list:
+            return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
+        return self._topic_list(request, list(self.routes.topics))
+
+    def _topics_of_cluster(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        return self._topic_list(request, self.routes.topics_of(header["cluster"]))
+
+    def _system_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        names = [*self.routes.clusters]
+        for cluster in self.routes.clusters.values():
+            names += sorted(cluster)
+        addresses = [at for broker in self.routes.brokers.values() for at in broker.addresses.values()]
+        return self._topic_list(request, names, addresses[0] if addresses else None)
+
+    def _unit_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        bits = {311: (1, 0), 312: (2, 0), 313: (2, 1)}[request.code]
+        with_bits, without = bits
+        found = [
+            topic
+            for topic, by in self.routes.topics.items()
+            if (first := next(iter(by.values()), None)) is not None
+            and first.sys_flag & with_bits
+            and not first.sys_flag & without
+        ]
+        return self._topic_list(request, found)
+
+    def _topic_list(self, request: Command, topics: list[str], address: str | None = None) -> Command:
+        if not self.config.enable_topic_list:
+            return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
+        told: dict[str, Any] = {"topicList": topics}
+        return answer_to(request, body=_json(told if address is None else {"brokerAddr": address, **told}))
+
+    def _wipe_write(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        count = self.routes.set_write(header["brokerName"], allowed=False)
+        return answer_to(request, fields={"wipeTopicCount": str(count)})
+
+    def _add_write(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        count = self.routes.set_write(header["brokerName"], allowed=True)
+        return answer_to(request, fields={"addTopicCount": str(count)})
+
+    def _delete_topic(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        self.routes.delete_topic(header["topic"], header["clusterName"] or None)
+        return answer_to(request)
+
+    def _register_topic(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        told = _object(request.body)
+        for one in told.get("queueDatas") or ():
+            numbers = [one.get(name) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
+            if one.get("brokerName") in self.routes.brokers and all(isinstance(number, int) for number in numbers[:3]):
+                by = self.routes.topics.setdefault(header["topic"], {})
+                by[one["brokerName"]] = Queues(numbers[0], numbers[1], numbers[2], numbers[3] or 0)
+        return answer_to(request)
+
+    def _put_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        self._kv.setdefault(header["namespace"], {})[header["key"]] = header["value"]
+        self._keep()
+        return answer_to(request)
+
+    def _get_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        namespace, key = header["namespace"], header["key"]
+        value = self._kv.get(namespace, {}).get(key)
+        if value is None:
+            remark = f"No config item, Namespace: {namespace} Key: {key}"
+            return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
+        return answer_to(request, fields={"value": value})
+
+    def _delete_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        self._kv.get(header["namespace"], {}).pop(header["key"], None)
+        self._keep()
+        return answer_to(request)
+
+    def _kv_list(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+        namespace = header["namespace"]
+        found = self._kv.get(namespace)
+        if found is None:
+            remark = f"No config item, Namespace: {namespace}"
+            return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
+        return answer_to(request, body=_json({"table": found}))
+
+    def _get_config(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        return answer_to(request, body=self.config.lines().encode())
+
+    def _update_config(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+        text = bytes(request.body).decode("utf-8", "replace")
+        keys = [line.partition("=")[0].strip() for line in text.splitlines()]
+        if any(key in UNCHANGEABLE for key in keys):
+            return answer_to(request, Answer.NO_PERMISSION, remark="Can not update config in black list.")
+        try:
+            self.config, _ = over(self.config, text)
+        except UsageError as error:
+            raise WrongRequest(str(error)) from error
+        self.routes.drop_topics = self.config.delete_topic_with_registration
+        return answer_to(request)
+
+    def _keep(self) -> None:
+        if self.config.kv_config_path:
+            put_whole(Path(self.config.kv_config_path), _json({"configTable": self._kv}))
+
+
+def _of_zone(route: dict[str, Any], zone: str) -> dict[str, Any]:
+    """Without brokers of other zones and their queues; those without a master stay (2.3)."""
+    brokers = [one for one in route["brokerDatas"] if one.get("zoneName") == zone or 0 not in one["brokerAddrs"]]
+    names = {one["brokerName"] for one in brokers}
+    queues = [one for one in route["queueDatas"] if one["brokerName"] in names]
+    return {**route, "brokerDatas": brokers, "queueDatas": queues}
+
+
+def _object(body: bytes | memoryview) -> Mapping[Any, Any]:
+    value = parse(bytes(body)).value if body else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _kept(path: str) -> dict[str, dict[str, str]]:
+    """The key-value table of before; empty where there is no file. Raises :class:`UsageError` where it is no table."""
+    if not path or not Path(path).exists():
+        return {}
+    read = parse(Path(path).read_bytes())
+    table = read.value.get("configTable") if isinstance(read.value, Mapping) else None
+    if not isinstance(table, Mapping):
+        raise UsageError(read.complaint or "expected the key-value table of a name server", file=path)
+    return {str(name): {str(key): str(value) for key, value in one.items()} for name, one in table.items()}
+
+
+def _json(value: Any, *, bare: bool = False) -> bytes:
+    """Keys in their order; with ``bare`` integer keys without quotes, as RocketMQ writes them for older clients."""
+    return _written(value, bare).encode()
+
+
+def _written(value: Any, bare: bool) -> str:
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=lambda key: (isinstance(key, str), key))
+        return "{" + ",".join(f"{_key(key, bare)}:{_written(value[key], bare)}" for key in keys) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_written(one, bare) for one in value) + "]"
+    return json.dumps(value, ensure_ascii=not bare)
+
+
+def _key(key: str | int, bare: bool) -> str:
+    return str(key) if bare and isinstance(key, int) else json.dumps(str(key), ensure_ascii=not bare)
+
 
 LOOPBACK = "127.0.0.1"
 

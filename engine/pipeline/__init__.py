@@ -29,8 +29,7 @@ def register(spark: SparkSession) -> None:
     from engine.pipeline import commitlog_source, index_source, queue_source
     from engine.pipeline.insides import one_read_each
     from engine.pipeline.java import CannotStart
-    from engine.pipeline.session import must_serve, ship_engine
-    from engine.pipeline.shipping import is_local
+    from engine.pipeline.session import is_local, must_serve, ship_engine
 
     if int(spark.version.partition(".")[0]) < OLDEST_SPARK:
         raise CannotStart(f"the formats need Spark {OLDEST_SPARK}, found {spark.version}")

@@ -12,10 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.codec.file_walk import find_in_file
 from engine.codec.message import LARGEST_UNIT, MAGIC_BLANK, MIN_UNIT_SIZE, Unit
 from engine.codec.unit_flavours import PREFIX
-from engine.codec.unit_scan import look
+from engine.codec.unit_scan import find_in_file, look
 from engine.errors import CannotRead
 from engine.pipeline.storage import OpenFile
 

@@ -20,9 +20,8 @@ from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
 from engine.codec.unit_fields import INSTEAD, NUMBERS, OF_BYTES, OF_RECORDS
 from engine.codec.unit_flavours import BY_VERSION
 from engine.errors import CannotRead, StoreError
-from engine.pipeline.export import COLUMNS, CSV, SCHEMA, arrow_schema
+from engine.pipeline.export import COLUMNS, CSV, NOTHING, SCHEMA, arrow_schema
 from engine.pipeline.insides.worker_process import settling
-from engine.pipeline.parquet_files import NOTHING
 
 if TYPE_CHECKING:
     import pyarrow as pa

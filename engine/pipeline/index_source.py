@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from engine.codec.dtypes import INDEX_ENTRY
-from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header
-from engine.codec.index_geometry import derive_geometry
+from engine.codec.index import ENTRY_SIZE, HEADER_SIZE, Geometry, IndexHeader, decode_header, derive_geometry
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import StorePlace
+from engine.pipeline.filters import Want
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, damage, whole
 from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
-from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,11 +16,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace, Unread
+from engine.pipeline.filters import Want
 from engine.pipeline.insides.worker_process import in_one_line, settling
 from engine.pipeline.options import Options, Parts, partitions, tell, words
 from engine.pipeline.schema import given
 from engine.pipeline.splits import Skipped
-from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     import pyarrow as pa

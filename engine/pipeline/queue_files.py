@@ -12,8 +12,8 @@ from functools import partial
 from typing import TypeVar
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
-from engine.codec.file_walk import walk_file
 from engine.codec.message import Unit
+from engine.codec.unit_scan import walk_file
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
 from engine.pipeline.anchors import Heard, SplitBytes

@@ -26,11 +26,11 @@ from engine.errors import CannotRead
 from engine.pipeline import filters, schema
 from engine.pipeline.defaults import PART_BYTES
 from engine.pipeline.files import LogFile, StorePlace, Unread
+from engine.pipeline.filters import Want
 from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, whole
 from engine.pipeline.queue_files import Queue, bounded, files_of
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import join, opened
-from engine.pipeline.want import Want
 
 if TYPE_CHECKING:
     import pyarrow as pa

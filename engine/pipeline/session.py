@@ -6,36 +6,196 @@ What can be known of a master is asked before Java starts: how it is written, wh
 listens. Spark and Hadoop try for a long time to reach who is not there, fifteen minutes on YARN: so whoever should
 listen is asked for a connection first. What a configuration says in ways of its own (variables, inclusions) is left to
 them. So is asked what Python the processes are that Spark starts beside this one: they must be able to do the work.
+
+Java beside this process with a session of Spark in it: started whole, or ended with all that it put aside.
+
+The engine for executors that do not have it: one zip, which Spark hands to them.
+
+Its code runs out of that zip and from nowhere else (:mod:`engine.shipped`), whatever lies in the caches of a machine.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import hashlib
 import importlib.util
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 from engine.pipeline.defaults import NEEDED
-from engine.pipeline.insides.java_process import forget_java, gives_an_executor, hear_py4j, without_last_words
+from engine.pipeline.insides.java_process import (
+    SETTINGS,
+    by_unix_socket,
+    forget_java,
+    gives_an_executor,
+    hear_py4j,
+    noted,
+    own_interrupts,
+    without_last_words,
+)
 from engine.pipeline.java import CannotStart, find_java
-from engine.pipeline.launch import Running, end, launch
-from engine.pipeline.shipping import names_this_process, ship_engine
+from engine.scratch import Scratch, hold_new
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
+
+
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    **SETTINGS,
+}
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+@dataclass(slots=True)
+class Running:
+    """A session, the way to its Java, and the folder of this machine where both put things aside."""
+
+    spark: SparkSession
+    gateway: Any
+    master: str
+    log: IO[bytes]
+    scratch: Scratch
+
+
+def launch(
+    master: str, java_home: str, log: IO[bytes], settings: Mapping[str, str], patience: float | None = None
+) -> Running:
+    """A new session, begun within ``patience`` seconds (None: however long it takes) behind the start of Java.
+
+    Raises :class:`CannotStart` in one sentence. Nothing is left of one that was interrupted.
+    """
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    held = hold_new(Path(tempfile.gettempdir()), "storescope-java-")
+    scratch = held.path
+    java: list[subprocess.Popen[bytes]] = []
+    whole, late = False, threading.Event()
+    try:
+        with _surroundings(master.startswith("local"), java_home), own_interrupts():
+            with noted(java):
+                gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                    _conf(master, scratch, settings), {"stdout": log, "stderr": log, "start_new_session": True}
+                )
+            with _ended_late(java, patience, late):
+                session = SparkSession(SparkContext(conf=_conf(master, scratch, settings), gateway=gateway))
+        whole = True
+        return Running(session, gateway, master, log, held)
+    except Exception as error:
+        if late.is_set():
+            told = f"the master {master} does not answer within {patience:g} s"
+            raise CannotStart(f"{told}; what Spark said stands in {log.name}") from error
+        kind = error.__class__.__name__ if isinstance(error, PySparkException) else _first_line(error)
+        raise CannotStart(f"Spark did not start on {master} ({kind}); what it said stands in {log.name}") from error
+    finally:
+        if not whole:
+            forget_java()
+            for process in java:
+                end(process)
+            held.give_up()
+            hear_py4j()
+
+
+def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
+    """Spark's settings; what it and Java put aside on this machine goes to ``scratch``."""
+    from pyspark import SparkConf
+
+    local = master.startswith("local")
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
+    conf.set("spark.driver.extraJavaOptions", f'-XX:-UsePerfData "-Djava.io.tmpdir={scratch}"')
+    if local:
+        conf.set("spark.local.dir", str(scratch))
+        conf.setAll([*by_unix_socket(scratch).items()])
+    return conf.setAll([*_QUIET.items(), *(_LOCAL.items() if local else ()), *settings.items()])
+
+
+@contextlib.contextmanager
+def _surroundings(local: bool, java_home: str) -> Iterator[None]:
+    """The environment that Spark's launcher reads, put back at the end."""
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_LOCAL_IP", "PYTHONPATH")}
+    os.environ["JAVA_HOME"] = java_home
+    if local:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        root = str(Path(__file__).parent.parent.parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, before["PYTHONPATH"])))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _ended_late(
+    java: Sequence[subprocess.Popen[bytes]], patience: float | None, late: threading.Event
+) -> Iterator[None]:
+    """Java is killed, and the block raises, where its end is not reached within ``patience`` seconds."""
+    if patience is None:
+        yield
+        return
+
+    def over() -> None:
+        late.set()
+        for process in java:
+            end(process)
+
+    watch = threading.Timer(patience, over)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+        watch.join()
+    if late.is_set():
+        raise TimeoutError
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a Java, with all that its launcher began: it has a process group of its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()
+
+
+def _first_line(error: BaseException) -> str:
+    """What a Java error says, without its stack."""
+    java = getattr(error, "java_exception", None)
+    said = str(java.getMessage()) if java is not None else str(error)
+    return said.strip().partition("\n")[0][:300] or error.__class__.__name__
 
 
 __all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
@@ -312,3 +472,54 @@ def _same(one: str, other: str) -> bool:
     """Whether two paths are one Python with one set of packages."""
     first, second = Path(one), Path(other)
     return first == second or (first.parent == second.parent and first.resolve() == second.resolve())
+
+
+NOT_SHIPPED = ("lab",)
+"""Folders of the engine that no task imports."""
+_DATE = (2000, 1, 1, 0, 0, 0)
+_BEGIN = """
+
+from engine.shipped import import_from
+
+import_from(__spec__.loader.archive, "{digest}")
+"""
+_shipped: set[str] = set()
+"""Identifiers of the applications that have the engine."""
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether the executors are in this process's own Java, and so import what this process imports."""
+    return names_this_process(str(spark.sparkContext.master))
+
+
+def names_this_process(master: str) -> bool:
+    """Whether ``master`` stands for threads beside this process, and not for workers elsewhere."""
+    return master == "local" or master.startswith("local[")
+
+
+def ship_engine(spark: SparkSession) -> None:
+    """Give executors the engine, once a session, so that they need not have the project; local ones have it."""
+    if is_local(spark) or spark.sparkContext.applicationId in _shipped:
+        return
+    # Executors fetch the file when they start, and one that takes the place of a lost one starts late.
+    held = hold_new(Path(tempfile.gettempdir()), "storescope-engine-")
+    atexit.register(held.give_up)
+    archive = held.path / "storescope-engine.zip"
+    pack_engine(archive)
+    spark.sparkContext.addPyFile(str(archive))
+    _shipped.add(spark.sparkContext.applicationId)
+
+
+def pack_engine(archive: Path) -> None:
+    """Write the zip of what executors import; the same engine gives the same bytes."""
+    root = Path(__file__).parent.parent
+    files = {
+        f"engine/{path.relative_to(root).as_posix()}": path.read_bytes()
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] not in NOT_SHIPPED
+    }
+    digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
+    files["engine/__init__.py"] += _BEGIN.format(digest=digest).encode()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, data in files.items():
+            out.writestr(zipfile.ZipInfo(name, _DATE), data, zipfile.ZIP_DEFLATED)

@@ -1,7 +1,7 @@
 """Proving splits of a log: units against themselves and their queue entries, and what the index holds (spec 2 to 4).
 
 A split in which anything is out of the ordinary gives no proof. What is wrong there is told by the check of
-the whole store, which passes over what was proven (:mod:`engine.rules.proofs`).
+the whole store, which passes over what was proven (:mod:`engine.rules.log_rules`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import UnitColumns
+from engine.codec.columns import TopicTable, UnitColumns
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryRows, build_runs
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.layout import StorePaths, is_folder_name
 from engine.pipeline import tasks
@@ -31,7 +30,7 @@ from engine.pipeline.rebuild_compare import QueueEntries
 from engine.pipeline.splits import Split, SplitEnd, read_split
 from engine.rules import log_rules
 from engine.rules.dispatch_rules import units_of
-from engine.rules.proofs import KeyDigest, Proof, ProvenRun
+from engine.rules.log_rules import KeyDigest, Proof, ProvenRun
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,8 +19,8 @@ from engine.query.parse import tree_of
 from engine.query.tree import Node
 
 if TYPE_CHECKING:
-    from engine.codec.topic_table import TopicTable
-    from engine.query.blocks import BlockFilter
+    from engine.codec.columns import TopicTable
+    from engine.query.vector import BlockFilter
 
 Record = Unit | Mapping[str, Any]
 
@@ -56,8 +56,8 @@ class Filter:
         return lambda record: of_unit(record) if isinstance(record, Unit) else of_record(record)
 
     def on_blocks(self, topics: TopicTable, file_of: FileOf | None = None, *, crc: bool = True) -> BlockFilter:
-        """The form of :meth:`compile` for whole blocks of a scan: see :class:`engine.query.blocks.BlockFilter`."""
-        from engine.query.blocks import BlockFilter
+        """The form of :meth:`compile` for whole blocks of a scan: see :class:`engine.query.vector.BlockFilter`."""
+        from engine.query.vector import BlockFilter
 
         return BlockFilter(self.tree, topics, file_of, crc=crc)
 

@@ -1,4 +1,7 @@
-"""Filter text → tree, by binding strength (Pratt's way). Complaints carry the place of the offending word."""
+"""Filter text → tree, by binding strength (Pratt's way). Complaints carry the place of the offending word.
+
+Which values a filter may compare, add or search: every mistake of kind is found while the text is read.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,18 @@ import difflib
 import re
 import warnings
 from collections.abc import Mapping
-from datetime import tzinfo
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from engine.errors import BadFilter
-from engine.query import kinds
-from engine.query.fields import ALIASES, FIELDS, FieldSpec
-from engine.query.kinds import Span
+from engine.query.fields import ALIASES, FIELDS, FieldSpec, Kind
 from engine.query.lexer import LARGEST, Token, words
 from engine.query.tree import (
     AND,
     ATOM,
     BITS,
     COMPARE,
+    EPOCH,
     NOT,
     OR,
     SUM,
@@ -33,9 +36,11 @@ from engine.query.tree import (
     Not,
     Now,
     TextTest,
+    Value,
     all_of,
     any_of,
     kind_of,
+    literal_text,
 )
 
 DEEPEST = 100
@@ -66,7 +71,7 @@ def tree_of(text: str, now_ms: int, zone: tzinfo | None, fields: Mapping[str, Fi
     found = parser.expression(OR)
     if not parser.at_end():
         raise parser.unexpected()
-    return kinds.condition(found)
+    return condition(found)
 
 
 def compiled(pattern: str, flags: str) -> re.Pattern[str]:
@@ -238,7 +243,7 @@ class _Parser:
         if least > NOT:
             raise BadFilter("not stands before a condition; put it in parentheses here", token.at, token.length)
         item = self.expression(NOT)
-        return Span(Not(kinds.condition(item)), token.at, item.end)
+        return Span(Not(condition(item)), token.at, item.end)
 
     # -- what may follow
 
@@ -246,12 +251,12 @@ class _Parser:
         """All items of one ``and`` or ``or`` chain."""
         word = _keyword(self.here)
         join, level = (all_of, NOT) if word == "and" else (any_of, AND)
-        items = [kinds.condition(left)]
+        items = [condition(left)]
         end = left.end
         while _keyword(self.here) == word:
             self._take()
             item = self.expression(level)
-            items.append(kinds.condition(item))
+            items.append(condition(item))
             end = item.end
         return Span(join(*items), left.at, end)
 
@@ -260,7 +265,7 @@ class _Parser:
         word = _keyword(token)
         if level > COMPARE:
             right = self._right(left, ATOM if level == SUM else SUM)
-            a, b, kind = kinds.sum_kind(word, left, right, self._zone)
+            a, b, kind = sum_kind(word, left, right, self._zone)
             return Span(Arithmetic(word, a, b, kind), left.at, right.end)  # type: ignore[arg-type]
         negated = word == "not"
         if negated:
@@ -295,7 +300,7 @@ class _Parser:
 
     def _comparison(self, sign: str, left: Span) -> Span:
         right = self._right(left, BITS)
-        a, b = kinds.comparable(sign, left, right, self._zone)
+        a, b = comparable(sign, left, right, self._zone)
         return Span(Compare(sign, a, b), left.at, right.end)
 
     def _in(self, left: Span, negated: bool) -> Span:
@@ -303,7 +308,7 @@ class _Parser:
         items: list[Constant] = []
         while True:
             item = self._right(left, BITS)
-            _, constant = kinds.comparable("=", left, item, self._zone)
+            _, constant = comparable("=", left, item, self._zone)
             if not isinstance(constant, Constant):
                 raise item.wrong("a list holds numbers, texts or times")
             items.append(constant)
@@ -311,18 +316,18 @@ class _Parser:
                 break
             self._take()
         end = self._expect(")", "after the list").end
-        return Span(In(kinds.value(left), tuple(items), negated), left.at, end)
+        return Span(In(value(left), tuple(items), negated), left.at, end)
 
     def _between(self, left: Span, negated: bool) -> Span:
         low = self._right(left, BITS)
         self._expect("and", "after the lower bound of between")
         high = self._right(left, BITS)
-        value, least = kinds.comparable("<=", left, low, self._zone)
-        value, most = kinds.comparable("<=", Span(value, left.at, left.end), high, self._zone)
+        value, least = comparable("<=", left, low, self._zone)
+        value, most = comparable("<=", Span(value, left.at, left.end), high, self._zone)
         return Span(Between(value, least, most, negated), left.at, high.end)
 
     def _matches(self, left: Span, negated: bool) -> Span:
-        node = kinds.searchable(left, "matches")
+        node = searchable(left, "matches")
         token = self.here
         if token.kind not in ("regex", "text"):
             raise BadFilter("a regular expression follows matches: /…/ or a text", token.at, token.length)
@@ -349,14 +354,14 @@ class _Parser:
         if negated:
             self._take()
         end = self._expect("null", "after is").end
-        return Span(IsNull(kinds.value(left), negated), left.at, end)
+        return Span(IsNull(value(left), negated), left.at, end)
 
     def _text_test(self, word: str, left: Span, negated: bool) -> Span:
-        node = kinds.searchable(left, word)
+        node = searchable(left, word)
         right = self._right(left, BITS)
-        sought = kinds.value(right)
+        sought = value(right)
         if kind_of(sought) not in ("text", "property") or (word == "like" and not isinstance(sought, Constant)):
-            raise right.wrong(f"{kinds.told(sought)}; {word} takes a text in quotes")
+            raise right.wrong(f"{told(sought)}; {word} takes a text in quotes")
         return Span(TextTest(word, node, sought, negated), left.at, right.end)  # type: ignore[arg-type]
 
 
@@ -368,3 +373,185 @@ def _keyword(token: Token) -> str:
         return ""
     lower = token.text.lower()
     return lower if lower in KEYWORDS else token.text
+
+
+# Times in a filter: ISO texts in the reader's zone or with an offset of their own.
+
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|z|[+-]\d\d:?\d\d)?)?"
+)
+_EARLIEST = -62135596800000
+_LATEST = 253402300799999
+
+
+def parse_time(text: str, zone: tzinfo | None, at: int, length: int) -> int:
+    """Milliseconds of an ISO date or time; without an offset it is meant in ``zone`` (None: the machine's).
+
+    A date alone is its first moment. Raises :class:`BadFilter` at ``at``.
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        raise BadFilter(f'{text!r} is no time; write it like "2026-11-20 09:41:07"', at, length)
+    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    ms = int((fraction or "0")[:3].ljust(3, "0"))
+    try:
+        moment = datetime(  # noqa: DTZ001 - the zone is put on below
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), ms * 1000
+        )
+        aware = moment.replace(tzinfo=_offset(offset) if offset else zone) if offset or zone else moment.astimezone()
+        found = (aware - EPOCH) // timedelta(milliseconds=1)
+    except (ValueError, OverflowError, OSError):
+        raise BadFilter(f"there is no such time as {text!r}", at, length) from None
+    if not _EARLIEST <= found <= _LATEST:
+        raise BadFilter(f"{text!r} lies outside the years 1 to 9999", at, length)
+    return found
+
+
+def _offset(text: str) -> tzinfo:
+    if text in ("Z", "z"):
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    away = timedelta(hours=hours, minutes=minutes)
+    return timezone(-away if text[0] == "-" else away)
+
+
+_A = {
+    "number": "a number",
+    "time": "a time",
+    "duration": "a duration",
+    "text": "a text",
+    "property": "a property's text",
+    "list": "a list of texts",
+    "condition": "a condition",
+}
+_SAME: tuple[frozenset[Kind], ...] = tuple(
+    frozenset(pair)
+    for pair in (
+        ("number",),
+        ("time",),
+        ("duration",),
+        ("text",),
+        ("property",),
+        ("condition",),
+        ("text", "property"),
+        ("text", "list"),
+        ("list", "property"),
+        ("number", "property"),
+        ("time", "property"),
+        ("duration", "property"),
+        ("time", "number"),
+        ("duration", "number"),
+    )
+)  # fmt: skip
+_SUMS: dict[tuple[str, Kind, Kind], Kind] = {
+    ("+", "number", "number"): "number",
+    ("-", "number", "number"): "number",
+    ("&", "number", "number"): "number",
+    ("-", "time", "time"): "duration",
+    ("+", "time", "duration"): "time",
+    ("-", "time", "duration"): "time",
+    ("+", "duration", "time"): "time",
+    ("+", "duration", "duration"): "duration",
+    ("-", "duration", "duration"): "duration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A node and the characters it was read from."""
+
+    node: Node
+    at: int
+    end: int
+
+    def wrong(self, what: str) -> BadFilter:
+        """The complaint about these characters."""
+        return BadFilter(what, self.at, max(1, self.end - self.at))
+
+
+def told(node: Node) -> str:
+    """The node as a complaint names it: ``size is a number``."""
+    name = node.label if isinstance(node, Field) else literal_text(node) if isinstance(node, Constant) else "this"
+    return f"{name} is {_A[kind_of(node)]}"
+
+
+def value(span: Span) -> Value:
+    """The node where a value must stand; a condition is refused unless it is a field that is one."""
+    if not isinstance(span.node, Value):
+        raise span.wrong("a value is expected here, not a condition")
+    return span.node
+
+
+def condition(span: Span) -> Node:
+    """The node where a condition must stand."""
+    if kind_of(span.node) != "condition":
+        raise span.wrong(f"{told(span.node)}, not a condition; compare it with something")
+    return span.node
+
+
+def sum_kind(sign: str, left: Span, right: Span, zone: tzinfo | None) -> tuple[Value, Value, Kind]:
+    """Both sides of ``+``, ``-`` or ``&`` and the kind of the result."""
+    a, b = _as_time(left, right, zone), _as_time(right, left, zone)
+    kind = _SUMS.get((sign, kind_of(a), kind_of(b)))
+    if kind is None:
+        place = left if kind_of(a) not in ("number", "time", "duration") else right
+        raise place.wrong(f"{sign} does not join {_A[kind_of(a)]} and {_A[kind_of(b)]}")
+    return a, b, kind
+
+
+def comparable(sign: str, left: Span, right: Span, zone: tzinfo | None) -> tuple[Value, Value]:
+    """Both sides of a comparison, a text beside a time turned into one."""
+    a, b = _as_time(left, right, zone), _as_time(right, left, zone)
+    kinds: tuple[Kind, Kind] = (kind_of(a), kind_of(b))
+    if kinds[1] == "list":
+        raise right.wrong(f"{told(b)}; write it on the left side")
+    if frozenset(kinds) not in _SAME or _plain_number_is_a_field(a, b):
+        raise right.wrong(f"{told(a)}, {told(b)}: they cannot be compared{_advice(a, b)}")
+    if kinds[0] in ("list", "condition") and sign not in ("=", "!="):
+        raise left.wrong(f"{told(a)}; it can be equal or not, but {sign} has no meaning for it")
+    for one, other, span in ((a, b, right), (b, a, left)):
+        _check_word(one, other, span)
+    return a, b
+
+
+def searchable(span: Span, word: str) -> Value:
+    """The left side of ``contains`` and its like."""
+    node = value(span)
+    if kind_of(node) not in ("text", "property", "list"):
+        raise span.wrong(f"{told(node)}; {word} looks into texts")
+    return node
+
+
+def _as_time(span: Span, other: Span, zone: tzinfo | None) -> Value:
+    node = span.node
+    if isinstance(node, Constant) and isinstance(node.value, str) and kind_of(other.node) == "time":
+        return Constant(parse_time(node.value, zone, span.at, span.end - span.at), "time")
+    return node if isinstance(node, Value) else _refuse_deep(span)
+
+
+def _refuse_deep(span: Span) -> Value:
+    raise span.wrong("a condition cannot be compared; join conditions with and, or, not")
+
+
+def _plain_number_is_a_field(a: Value, b: Value) -> bool:
+    """Beside a time or a duration a number is milliseconds, and only where someone wrote it so."""
+    for one, other in ((a, b), (b, a)):
+        if kind_of(one) in ("time", "duration") and kind_of(other) == "number" and not isinstance(other, Constant):
+            return True
+    return False
+
+
+def _advice(a: Value, b: Value) -> str:
+    if kind_of(a) in ("text", "list") and isinstance(b, Constant) and not isinstance(b.value, str):
+        return "; a text stands in quotes"
+    if kind_of(a) == "number" and kind_of(b) == "duration":
+        return "; mebibytes are written MiB"
+    return ""
+
+
+def _check_word(one: Value, other: Value, span: Span) -> None:
+    if isinstance(one, Field) and not one.is_property and isinstance(other, Constant):
+        known = one.spec.words
+        if known and other.value not in known:
+            raise span.wrong(f"{one.name} is one of {', '.join(known)}; it is never {literal_text(other)}")

@@ -4,12 +4,17 @@ Three-valued: 1 yes, -1 no, 0 perhaps. ``and`` is the minimum, ``or`` the maximu
 cannot be decided here leaves only those rows open that depend on it. The cheap parts of a condition go first; the
 others are asked only of the rows that these leave open. What is asked of texts stands in
 :mod:`engine.query.vector`.
+
+A filter on the blocks of a scan: the one door through which a log is filtered in bulk.
+
+Columns and bytes decide what they can (:mod:`engine.query.vector`), the plain test of the unit the rest, so the rows
+are those that the plain test takes, in whatever way they were found.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -19,9 +24,9 @@ import numpy.typing as npt
 from engine.codec import block_texts, message, properties
 from engine.codec import columns as unit_columns
 from engine.codec.block_texts import Texts
-from engine.codec.columns import UnitColumns
+from engine.codec.columns import UNIT, TopicTable, UnitColumns
 from engine.codec.java import jhash, utf8
-from engine.codec.topic_table import TopicTable
+from engine.codec.message import Unit, decode
 from engine.query.evaluate import REGEX_LIMIT, FileOf, closure
 from engine.query.fields import BY_FLAGS, BY_TOPIC, FIELDS, HALF_TOPIC, OP_TOPIC, PROPERTIES
 from engine.query.tree import (
@@ -610,3 +615,39 @@ def _cost(node: Node) -> int:
 def _lookup(table: Sequence[np.int8], rows: npt.NDArray[Any]) -> Verdicts:
     found: Verdicts = np.array(table, np.int8)[rows]
     return found
+
+
+class BlockFilter:
+    """A filter's tree on blocks that are scanned with these ``topics`` and their tags, and with their CRCs where it
+    asks for them. Units are decoded with ``crc`` or without.
+
+    ``file_of`` names the commit log file of an offset: without it a unit's ``file`` is null.
+    """
+
+    def __init__(self, tree: Node, topics: TopicTable, file_of: FileOf | None = None, *, crc: bool = True) -> None:
+        self._tree = tree
+        self._topics = topics
+        self._file_of = file_of
+        self._crc = crc
+        self._test = closure(tree, "unit", file_of)
+
+    def rows(self, block: UnitColumns, among: Rows | None = None) -> Rows:
+        """The rows of the units that the filter takes, of those ``among``."""
+        asked = np.flatnonzero(block["kind"] == UNIT) if among is None else among[block.kind[among] == UNIT]
+        found = verdicts(self._tree, block, self._topics, self._file_of, asked)
+        keep = found > 0
+        for number in np.flatnonzero(found == 0).tolist():
+            keep[number] = self._test(unit_of(block, int(asked[number]), self._crc))
+        return asked[keep]
+
+    def units(self, block: UnitColumns) -> Iterator[Unit]:
+        """The units that the filter takes."""
+        for row in self.rows(block).tolist():
+            yield unit_of(block, row, self._crc)
+
+
+def unit_of(block: UnitColumns, row: int, crc: bool = True) -> Unit:
+    """The unit at a row, which the scan has proven."""
+    offset, size = int(block.offset[row]), int(block.size[row])
+    at = offset - block.base
+    return decode(block.buffer[at : at + size].tobytes(), 0, offset, crc)

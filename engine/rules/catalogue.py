@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.rules import catalogue_start, catalogue_tables
+from engine.rules import catalogue_tables
 from engine.rules.findings import (
     ALL,
     BOTH,
@@ -22,7 +22,7 @@ from engine.rules.findings import (
     Register,
 )
 
-RULES = Register(catalogue_tables.RULES | catalogue_start.RULES)
+RULES = Register(catalogue_tables.RULES)
 NO_FOLDER = (
     "move it out of the folder; where a disk makes it (lost+found), give the store a folder of its own on that disk."
 )

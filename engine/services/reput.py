@@ -18,7 +18,7 @@ from engine.codec.unit_flavours import unread_versions
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.rules import unit_check
 from engine.rules.unit_check import Refusal, Request, Rules
-from engine.services.short_turns import short_turns
+from engine.services.service_thread import short_turns
 from engine.store.running_flags import INDEX_WRITE_ERROR, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from engine.codec.columns import UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import TopicTable, UnitColumns
 
 BLOCK: Final = 16 << 20
 """Bytes of the log in one block: the wider, the more entries of a queue go in one write."""
@@ -199,7 +198,7 @@ class ReputMessage:
 
     def _block(self, view: memoryview, start: int, n: int) -> None:
         from engine.codec import columns as bulk
-        from engine.codec.topic_table import TopicTable
+        from engine.codec.columns import TopicTable
 
         if self._columns is None or self._topics is None:
             self._columns, self._topics = bulk.UnitColumns(ROWS), TopicTable()

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec import config_tables as codec
-from engine.codec.config_tables import SubscriptionGroup, TopicConfig
+from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import render
-from engine.codec.tables import BACKUP, load_table
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, put_file

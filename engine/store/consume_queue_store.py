@@ -4,6 +4,13 @@ Folders of a deleted topic are taken away at once and removed at leisure (spec 1
 of queue and many files in it. Removed one by one they would leave half a topic where the disk refuses in the middle,
 and queues with holes where the power fails. So its folders get another name first: that happens or it does not. What a
 crash leaves there no broker takes for a queue, as the names are no numbers.
+
+Entries of a great many queues that wait to be written together (spec 3.3).
+
+With forty thousand queues in turns every entry goes into another file, and opening files costs more than all the rest.
+So such entries wait in memory as rows, and each queue is written once for many. Nobody sees the difference: a queue
+that is asked for is written first. What a crash takes away is dispatched again, as
+:attr:`PendingEntries.oldest_timestamp` keeps the checkpoint from going beyond it.
 """
 
 from __future__ import annotations
@@ -16,20 +23,177 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
-from engine.codec.queue_builder import EntryColumns, QueueRuns
-from engine.codec.queue_placing import NO_ADDRESS
+from engine.codec.message import PREPARED, TRANSACTION_MASK
+from engine.codec.queue_builder import NO_ADDRESS, EntryColumns, EntryRows, QueueRuns, build_runs
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
 from engine.rules.unit_check import Request
 from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt, Release
-from engine.store.pending_entries import PendingEntries
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery.source import Entry
+
+LEAST_QUEUES = 256
+SPARSE = 8
+"""A block with fewer rows a queue than this waits."""
+SMALLEST, LARGEST = 1 << 16, 1 << 19
+ENOUGH = 12
+"""Rows a queue that are waited for, as long as memory (20 MB at most) allows."""
+_PIECE = 64
+PutGroup = Callable[[str, int, QueueRuns, int], None]
+
+
+class PendingEntries:
+    """Rows not yet in their queues. ``put_group(topic, queue_id, runs, group)`` writes those of one queue.
+
+    The dispatching thread adds; any thread may have queues written. All may raise ``OSError``; rows that could not be
+    written wait on.
+    """
+
+    def __init__(self, put_group: PutGroup) -> None:
+        self._put_group = put_group
+        self._lock = threading.RLock()
+        self._rows: EntryRows | None = None
+        self._runs: QueueRuns | None = None  # rows on their way into the queues, before those in _rows
+        self._written = np.zeros(0, np.bool_)
+        self._next = 0
+        self._names: Sequence[str] = ()
+        self._ids: dict[str, tuple[int, ...]] = {}  # one number but for names that only malformed bytes tell apart
+        self._known = 0
+        self._capacity = SMALLEST
+        self._timestamps = [0, 0]  # of the oldest row in _runs, in _rows
+        self._added = self._seen = 0
+        self.count = 0
+        """Rows that wait; 0 is the usual case and costs nothing."""
+
+    @property
+    def oldest_timestamp(self) -> int:
+        """Store time (ms) of the oldest unit that waits, 0 where none does."""
+        return self._timestamps[0] or self._timestamps[1]
+
+    def wants(self, runs: QueueRuns) -> bool:
+        """Whether the rows of a block should wait: some do already, or it has very few for each of many queues."""
+        return self.count > 0 or (len(runs) >= LEAST_QUEUES and len(runs.row) < SPARSE * len(runs))
+
+    def add(self, columns: EntryColumns, first: int, stop: int, names: Sequence[str], timestamp: int) -> None:
+        """Rows ``first`` to ``stop``, stored at ``timestamp`` (ms) and later; ``names`` are the topics' by number."""
+        if (
+            self._rows is not None and self._rows.count + stop - first > self._rows.capacity
+        ) or names is not self._names:
+            self.settle()
+        with self._lock:
+            if self._rows is None:
+                self._rows = EntryRows(max(self._capacity, stop - first))
+            if names is not self._names:
+                self._names, self._ids, self._known = names, {}, 0
+            for number in range(self._known, len(names)):
+                self._ids[names[number]] = (*self._ids.get(names[number], ()), number)
+            self._known = len(names)
+            self._rows.add(columns, first, stop)
+            self._note(stop - first, timestamp)
+
+    def add_one(self, request: Request) -> bool:
+        """One unit behind the others; False where its topic is not known here."""
+        with self._lock:
+            numbers, rows = self._ids.get(request.topic), self._rows
+            if numbers is None or rows is None or rows.count == rows.capacity:
+                return False
+            rows.add_one(
+                request.sys_flag, numbers[0], request.queue_id, request.queue_offset, request.physical_offset,
+                request.size, request.tags_code,
+            )  # fmt: skip
+            self._note(1, request.store_timestamp)
+            return True
+
+    def _note(self, rows: int, timestamp: int) -> None:
+        self._timestamps[1] = self._timestamps[1] or timestamp
+        self.count += rows
+        self._added += rows
+
+    def settle_queue(self, topic: str, queue_id: int | None) -> None:
+        """Write what waits for one queue, or for all queues of a topic."""
+        with self._lock:
+            numbers, runs, rows = self._ids.get(topic), self._runs, self._rows
+            if numbers is None:
+                return
+            if runs is not None:
+                own_runs = _one_of(runs.topic_id, numbers)
+                if queue_id is not None:
+                    own_runs &= runs.queue_id == queue_id
+                for group in np.flatnonzero(own_runs).tolist():
+                    self._write(runs, group)
+            if rows is None or not rows.count:
+                return
+            wanted = _one_of(rows.topic_id[: rows.count], numbers)
+            if queue_id is not None:
+                wanted &= rows.queue_id[: rows.count] == queue_id
+            chosen = np.flatnonzero(wanted)
+            if len(chosen):
+                own = build_runs(rows.chosen(chosen), 0, len(chosen))
+                for group in range(len(own)):
+                    self._put_group(self._names[int(own.topic_id[group])], i32(int(own.queue_id[group])), own, group)
+                rows.sys_flag[chosen] = PREPARED & TRANSACTION_MASK  # such rows go into no queue: they are there now
+
+    def settle(self) -> None:
+        """Write everything that waits."""
+        for _ in self.pieces():
+            pass
+
+    def pieces(self) -> Iterator[None]:
+        """:meth:`settle` in small pieces, between which somebody else may ask for a queue."""
+        while self.count:
+            with self._lock:
+                if self._runs is None and not self._begin():
+                    return
+                self._go_on()
+            yield
+
+    def settle_idle(self) -> None:
+        """:meth:`settle` where nothing was added since the last call."""
+        idle, self._seen = self._seen == self._added, self._added
+        if idle and self.count:
+            self.settle()
+
+    def _begin(self) -> bool:
+        """Make runs of the rows; False where there are none."""
+        rows, self._rows = self._rows, None
+        if rows is None or not rows.count:
+            self.count = 0
+            return False
+        runs = build_runs(rows, 0, rows.count)
+        self._capacity = min(max(SMALLEST, ENOUGH * len(runs)), LARGEST)
+        self._runs, self._written, self._next = runs, np.zeros(len(runs), np.bool_), 0
+        self._timestamps = [self._timestamps[1], 0]
+        self.count = max(rows.count, 1)
+        return True
+
+    def _go_on(self) -> None:
+        runs = self._runs
+        if runs is None:
+            return
+        stop = min(self._next + _PIECE, len(runs))
+        while self._next < stop:
+            self._write(runs, self._next)
+            self._next += 1
+        if self._next >= len(runs):
+            self._runs, self._timestamps[0] = None, 0
+            self.count = self._rows.count if self._rows is not None else 0
+
+    def _write(self, runs: QueueRuns, group: int) -> None:
+        if not self._written[group]:
+            self._put_group(self._names[int(runs.topic_id[group])], i32(int(runs.queue_id[group])), runs, group)
+            self._written[group] = True
+
+
+def _one_of(topic_id: npt.NDArray[np.int32], numbers: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = topic_id == numbers[0] if len(numbers) == 1 else np.isin(topic_id, numbers)
+    return found
+
 
 Queue = ConsumeQueue | BatchConsumeQueue
 Listing = Callable[[Path], Iterable[Entry]]

@@ -1,4 +1,10 @@
-"""The index files of a store: made, filled, asked, deleted (spec 4; Java: IndexService)."""
+"""The index files of a store: made, filled, asked, deleted (spec 4; Java: IndexService).
+
+One index file of a store that is written: header, slots and entries over a map (spec 4.1, 4.2; Java: IndexFile).
+
+One thread puts, any thread asks. An entry is written before the slot that leads to it and readers take their bounds
+from a frozen header, so they never see an entry that is not there, and never wait.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +12,171 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.codec import index as codec
 from engine.codec import properties as props
 from engine.codec.index import Geometry
-from engine.codec.index_builder import IndexKeys
-from engine.codec.index_query import MappedFiles, Window, find_key, find_keys, hashes_of, mapped_files, with_newest
+from engine.codec.index_builder import IndexKeys, put_entries, put_entry, room
+from engine.codec.index_query import (
+    MappedFiles,
+    MappedIndex,
+    Window,
+    find_key,
+    find_keys,
+    hashes_of,
+    mapped_files,
+    mapped_index,
+    with_newest,
+)
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.config import MessageStoreConfig
 from engine.errors import WrongFileSize
 from engine.layout import StorePaths, index_file_name
-from engine.mapped.disk import Disk
+from engine.mapped.disk import Disk, DiskFile
+from engine.mapped.mapped_file import RESERVE_STEP
 from engine.rules.unit_check import Request
-from engine.store.index_file import IndexFile
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+
+class IndexFile:
+    """The file ``name``; ``end_phy_offset`` and ``end_timestamp`` (ms) are those of the newest entry.
+
+    With ``after`` it is a new file behind that one: its header begins with the end of the older one (spec 4.2). Raises
+    ``OSError`` where it cannot be mapped.
+    """
+
+    def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, after: IndexFile | None = None) -> None:
+        self.name = name
+        self.geometry = geometry
+        self._file = file
+        self._reserved = 0
+        self._view = file.view
+        self._is_new = not any(self._view[: codec.HEADER_SIZE])
+        self._raw: npt.NDArray[np.uint8] = np.frombuffer(self._view, np.uint8)
+        self._address = self._raw.ctypes.data
+        self.header = self._begun(after)
+        self.mapped: MappedIndex
+        """What keys are looked up in. Its header is the one that readers go by: entries of a block under way count."""
+        self._show(self.header)
+
+    def _show(self, header: codec.IndexHeader) -> None:
+        """Readers go by ``header`` from now on."""
+        self.mapped = mapped_index(self._view, self._address, self.geometry, header)
+
+    def _begun(self, after: IndexFile | None) -> codec.IndexHeader:
+        stored = codec.decode_header(self._view)
+        if after is None:
+            count = stored.index_count if stored.index_count > 0 else 1
+            return codec.IndexHeader(
+                stored.begin_timestamp, stored.end_timestamp, stored.begin_phy_offset, stored.end_phy_offset,
+                stored.hash_slot_count, min(count, self.geometry.entries),
+            )  # fmt: skip
+        return codec.following(after.header)
+
+    def begin(self) -> None:
+        """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``.
+
+        A power loss may have kept slots and entries of a file whose header it took: they go, for they would come back
+        as links of chains.
+        """
+        for start, stop in self._file.extents(codec.HEADER_SIZE):
+            if self._raw[start:stop].any():
+                self._raw[start:stop] = 0
+        self._reserve(1)
+        self._write_header()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next key needs a new file."""
+        return self.room == 0
+
+    @property
+    def room(self) -> int:
+        """Keys that the file still takes."""
+        return room(self.header, self.geometry)
+
+    @property
+    def end_phy_offset(self) -> int:
+        return self.header.end_phy_offset
+
+    @property
+    def end_timestamp(self) -> int:
+        return self.header.end_timestamp
+
+    def put_keys(self, key_hash: Int32, phy_offset: Int64, store_timestamp: Int64) -> None:
+        """Entries for as many keys as arrays have items, at most :attr:`room`. Raises ``OSError``, nothing is put
+        then.
+        """
+        count = len(key_hash)
+        if not count:
+            return
+        header = self.header
+        self._reserve(header.index_count + count)
+        self._show(
+            codec.IndexHeader(
+                header.begin_timestamp if header.index_count > 1 else int(store_timestamp[0]),
+                int(store_timestamp[-1]),
+                header.begin_phy_offset,
+                int(phy_offset[-1]),
+                header.hash_slot_count,
+                header.index_count + count,
+            )
+        )
+        self.header = put_entries(self._raw, header, self.geometry, key_hash, phy_offset, store_timestamp)
+        self._write_header()
+
+    def put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
+        """One entry; the file must not be full. Raises ``OSError``."""
+        self._reserve(self.header.index_count + 1)
+        self.header = put_entry(self._view, self.header, self.geometry, key_hash, phy_offset, store_timestamp)
+        self._write_header()
+
+    def _write_header(self) -> None:
+        self._view[: codec.HEADER_SIZE] = codec.encode_header(self.header)
+        self._show(self.header)
+
+    def _reserve(self, entries: int) -> None:
+        """Blocks on the disk up to the entry ``entries``: a full disk is an error here, and no fault in the map
+        later.
+        """
+        stop = min(self.geometry.entry_position(entries), self.geometry.file_size)
+        if stop > self._reserved:
+            ahead = min(-(-stop // RESERVE_STEP) * RESERVE_STEP, self.geometry.file_size)
+            start = self._reserved
+            self._file.reserve(start, ahead, touch=self._is_new)
+            self._reserved = ahead
+
+    # -- keeping
+
+    def cut(self, log_end: int) -> None:
+        """The log ends at ``log_end`` and will grow anew: what is stored from there on is not indexed yet, whatever
+        stood there before. The header says so for good. Raises ``OSError``.
+        """
+        if self.header.end_phy_offset > log_end:
+            self.header = replace(self.header, end_phy_offset=log_end)
+            self._write_header()
+            self.flush()
+
+    def flush(self) -> None:
+        """Header and entries are on the disk afterwards. Raises ``OSError``."""
+        self._file.flush(0, self.geometry.file_size)
+
+    def delete(self) -> None:
+        """Remove the file; one who asks it now still gets answers."""
+        self._file.delete()
+
+    def close(self) -> None:
+        """Give back descriptor and map; nothing may be put or asked any more."""
+        self._file.close()
+
 
 Clock = Callable[[], int]
 _TRIES, _PAUSE = 3, 1.0

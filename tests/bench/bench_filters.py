@@ -19,8 +19,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from engine.bench import data as bench_data
-from engine.codec.columns import UnitColumns
-from engine.codec.topic_table import TopicTable
+from engine.codec.columns import TopicTable, UnitColumns
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.inspection.matching import listed

@@ -40,13 +40,12 @@ import numpy as np
 
 from engine.bench import data as bench_data
 from engine.bench.reads import conditions
-from engine.codec.columns import UNIT, UnitColumns
-from engine.codec.topic_table import TopicTable
+from engine.codec.columns import UNIT, TopicTable, UnitColumns
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import StorePaths, queue_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence
-from engine.pipeline import export, parquet_files, register, session
+from engine.pipeline import export, register, session
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import Split, plan
 from engine.pipeline.stats import GROUPS, Sums, add_up, stats
@@ -298,7 +297,7 @@ def measure_parquet(spark: Any, root: Path, label: str, turns: int, scratch: Pat
     def written() -> int:
         shutil.rmtree(scratch / "rows", ignore_errors=True)
         (scratch / "rows").mkdir()
-        parquet_files.write(spark, splits, export.Wish(), scratch / "rows")
+        export.write(spark, splits, export.Wish(), scratch / "rows")
         return expected
 
     seen, memory = in_turns({"pyarrow alone": lambda: write_alone(splits, scratch), "export": written}, turns)

@@ -1,4 +1,7 @@
-"""A file is there whole or as it was; what grows beside it has a name of its own and never stays behind."""
+"""A file is there whole or as it was; what grows beside it has a name of its own and never stays behind.
+
+Folders are synced, and taken away with all that they hold.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import whole_file as engine_whole_file
 from engine import whole_file as module
 from engine.whole_file import PRIVATE, put_whole, whole_file, whole_text
 
@@ -129,3 +133,27 @@ def test_the_growing_file_is_hidden_and_beside(tmp_path):
         assert name.startswith(".x.")
         out.write(b"content")
     assert names(tmp_path) == ["x"]
+
+
+def test_a_folder_goes_with_what_it_holds(tmp_path):
+    (tmp_path / "made" / "deep").mkdir(parents=True)
+    (tmp_path / "made" / "deep" / "file").write_bytes(b"x")
+    engine_whole_file.take_away(tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+    engine_whole_file.take_away(tmp_path / "made")
+
+
+def test_who_is_still_writing_into_it_does_not_keep_it(tmp_path, monkeypatch):
+    made, pauses = tmp_path / "made", []
+    made.mkdir()
+    real = engine_whole_file.shutil.rmtree
+    monkeypatch.setattr(engine_whole_file.shutil, "rmtree", lambda *a, **k: real(*a, **k) if len(pauses) > 1 else None)
+    monkeypatch.setattr(engine_whole_file.time, "sleep", pauses.append)
+    engine_whole_file.take_away(made)
+    assert (made.exists(), len(pauses)) == (False, 2)
+
+
+def test_a_folder_that_is_not_there_cannot_be_synced(tmp_path):
+    engine_whole_file.sync_folder(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        engine_whole_file.sync_folder(tmp_path / "nowhere")

@@ -25,8 +25,8 @@ from engine.codec import (
     config_tables,
     consume_queue,
     cq_ext,
-    dledger,
-    flips,
+    crc,
+    foreign,
     index,
     json_dialect,
     message,
@@ -80,7 +80,7 @@ def units(data: bytes) -> None:
 
 def flipped(data: bytes) -> None:
     """What is said of a CRC that does not fit."""
-    flips.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
+    crc.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
 
 
 def queues(data: bytes) -> None:
@@ -111,7 +111,7 @@ def states(data: bytes) -> None:
     list(itertools.islice(timer.used_slots(data[: len(data) // 32 * 32]), MOST))
     if len(data) >= 56:
         timer.decode_check(data[:56])
-    dledger.decode_header(data)
+    foreign.decode_header(data)
 
 
 def tables(data: bytes) -> None:

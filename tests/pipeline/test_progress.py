@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.pipeline.here import Here
 from engine.pipeline.progress import Cancelled, Progress, Stage, Watch
+from engine.pipeline.tasks import Here
 
 
 def test_a_record_has_what_a_bar_needs():

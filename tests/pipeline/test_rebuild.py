@@ -17,7 +17,7 @@ from rebuilt_stores import Here, dispatched, figures, rebuilt, tree
 from engine.cli.pipeline_rebuild import labels
 from engine.errors import StoreError, UsageError
 from engine.pipeline import rebuild as module
-from engine.pipeline import rebuild_parts, rebuild_queues
+from engine.pipeline import rebuild_files, rebuild_parts
 from engine.pipeline.files import StorePlace
 from engine.pipeline.rebuild import QueueTask, staged
 
@@ -40,8 +40,8 @@ def test_every_golden_store_is_built_as_the_engine_builds_it(golden, tmp_path, n
 @pytest.mark.parametrize("split_bytes", [40_000, 64 << 20])
 def test_whatever_the_size_of_a_split_the_files_are_the_same(golden, tmp_path, monkeypatch, name, split_bytes):
     monkeypatch.setattr(rebuild_parts, "ROWS", 50)
-    monkeypatch.setattr(rebuild_queues, "AT_ONCE", 3000)
-    monkeypatch.setattr(rebuild_queues, "MOST_OPEN", 2)
+    monkeypatch.setattr(rebuild_files, "AT_ONCE", 3000)
+    monkeypatch.setattr(rebuild_files, "MOST_OPEN", 2)
     monkeypatch.setattr(module, "RANGE_BYTES", 5000)
     assert_same(golden(name), tmp_path, split_bytes)
 

@@ -1,11 +1,18 @@
-"""How far a streaming query is behind its logs, out of what Spark tells of its progress."""
+"""How far a streaming query is behind its logs, out of what Spark tells of its progress.
+
+Places in a log that is not walked whole.
+"""
 
 from __future__ import annotations
 
 import json
 from types import SimpleNamespace
 
-from engine.pipeline.stream_offsets import lag
+import pytest
+from made_stores import LOG_SIZE, MadeStore
+
+from engine.pipeline.files import find_stores
+from engine.pipeline.stream_offsets import Log, lag
 
 
 def progress(done: object, there: object) -> dict[str, object]:
@@ -31,3 +38,53 @@ def test_texts_and_listeners_tell_the_same():
 def test_where_no_offsets_are_named_nothing_is_told():
     assert lag({"sources": [{"endOffset": None, "latestOffset": None}]}) == {}
     assert lag({}) == {}
+
+
+@pytest.fixture
+def made():
+    made = MadeStore()
+    for _ in range(120):
+        made.put()
+    return made
+
+
+@pytest.fixture
+def log(made, tmp_path):
+    (place,) = find_stores([str(made.write(tmp_path / "store"))])
+    return Log(place)
+
+
+def test_the_first_unit_and_the_last_before_an_offset(made, log):
+    assert (log.first, log.first_mark().offset, log.first_mark().time) == (0, 0, made.units[0].store_timestamp)
+    for number in (1, 40, 119):
+        found = log.last_before(made.units[number].offset)
+        assert (found.offset, found.end) == (made.units[number - 1].offset, found.offset + found.size)
+    assert log.last_before(0) is None
+
+
+def test_the_first_unit_of_a_time(made, log):
+    for number in (0, 33, 34, 119):
+        unit = made.units[number]
+        assert log.since(unit.store_timestamp, 0, made.end) == unit.offset
+    assert log.since(made.time + 1, 0, made.end) == made.end
+    assert log.since(0, made.units[50].offset, made.end) == made.units[50].offset
+
+
+def test_a_unit_is_known_again_until_its_bytes_change_or_its_file_goes(made, log, tmp_path):
+    mark = log.last_before(made.end)
+    assert log.holds(mark)
+    file = max((tmp_path / "store" / "commitlog").iterdir())
+    data = bytearray(file.read_bytes())
+    data[mark.offset - int(file.name) + 90] ^= 1
+    file.write_bytes(bytes(data))
+    assert log.holds(mark) is False
+    file.unlink()
+    (place,) = find_stores([str(tmp_path / "store")])
+    assert Log(place).holds(mark) is None
+
+
+def test_a_cut_is_where_something_begins(made, log):
+    unit = made.units[20]
+    assert log.cut(unit.offset - 5, made.end) == unit.offset
+    assert log.cut(unit.offset, made.end) == unit.offset
+    assert log.cut(LOG_SIZE, made.end) == LOG_SIZE

@@ -1,4 +1,9 @@
-"""How splits are shared out to tasks: in order, evenly, never more tasks than splits."""
+"""How splits are shared out to tasks: in order, evenly, never more tasks than splits.
+
+Tasks in this process: what a job asks of a session is there, and it stops between two tasks.
+"""
+
+from __future__ import annotations
 
 import gc
 import itertools
@@ -11,8 +16,9 @@ import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 
+from engine.pipeline.progress import Cancelled
 from engine.pipeline.splits import Split
-from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, joined, over, share_out, size_of
+from engine.pipeline.tasks import MOST_TASKS, PER_CORE, TASK_BYTES, Here, joined, over, share_out, size_of
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,39 @@ def test_neighbours_in_a_file_are_read_as_one(seed):
     assert list(joined(splits[::2])) == splits[::2]
     assert sum(one.stop - one.start for one in joined(left)) == sum(one.stop - one.start for one in left)
     assert all(a.path != b.path or a.stop < b.start for a, b in itertools.pairwise(joined(left)))
+
+
+pa_of_here = pytest.importorskip("pyarrow")
+
+
+def batch(*numbers):
+    return pa_of_here.record_batch({"n": list(numbers)})
+
+
+def test_every_share_is_worked_on_and_counted():
+    here = Here()
+    rows = here.over([[1, 2], [3]], lambda share: [batch(*share)])
+    assert rows.toArrow().to_pylist() == [{"n": 1}, {"n": 2}, {"n": 3}]
+    (job,) = here.statusTracker().getJobIdsForGroup(None)
+    stage = here.getStageInfo(here.getJobInfo(job).stageIds[0])
+    assert (stage.numTasks, stage.numCompletedTasks, stage.numActiveTasks) == (2, 2, 0)
+
+
+def test_it_stops_before_the_next_task():
+    here = Here()
+
+    def work(share):
+        here.sparkContext.cancelAllJobs()
+        return [batch(*share)]
+
+    with pytest.raises(Cancelled):
+        here.over([[1], [2]], work)
+    assert here.getStageInfo(0).numCompletedTasks == 1
+
+
+def test_sums_and_values_for_all_tasks():
+    here = Here()
+    total = here.accumulator(5)
+    total.add(3)
+    assert total.value == 8
+    assert here.broadcast("x").value == "x"

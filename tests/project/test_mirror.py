@@ -19,7 +19,7 @@ TWINS = {
     "compiled_dispatch": "codec/queue_builder", "compiled_put": "codec/object_put",
     "compiled_query": "codec/index_query", "compiled_tally": "codec/tally",
     "compiled_texts": "codec/block_texts", "compiled_write": "codec/message_columns",
-    "dispatch_twin": "codec/queue_builder", "intrinsics_write": "codec/intrinsics", "query_twin": "codec/index_query",
+    "dispatch_twin": "codec/queue_builder",
 }  # fmt: skip
 """Compiled module of ``engine/codec`` → the module of ``engine`` whose tests ask both."""
 

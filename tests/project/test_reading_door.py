@@ -31,8 +31,7 @@ METHODS = {
 }  # fmt: skip
 DOOR = {"reading", "self.reading", "store.reading", "source.reading", "cache.reading", "search"}
 EXCEPTIONS = {
-    "bench/data.py": "its own temporary store",
-    "bench/yardstick.py": "a program that it compiles",
+    "bench/data.py": "its own temporary store, and a program that it compiles",
     "inspection/samples.py": "samples that the program ships, and where they are unpacked",
     "inspection/archives.py": "an archive that is unpacked into the cache",
     "inspection/side_index.py": "the cache beside the program, which may be lost",
@@ -41,12 +40,12 @@ EXCEPTIONS = {
     "bench/recover.py": "its own temporary store",
     "bench/writes.py": "its own temporary store, and what the system tells of this process",
     "cli/commands/recover.py": "the folder of what was kept",
-    "cli/put_plan.py": "the plan that the user gives",
+    "cli/commands/put.py": "the plan that the user gives",
     "cli/pipeline_trace.py": "the list of keys that the user gives",
     "cli/main.py": "the null device, where a pipe was closed",
     "rebuilding.py": "the trees that it exchanges, which it holds the lock for",
     "cli/copying.py": "the copy that it closes",
-    "cli/writing.py": "whether there is anything at the place of a new store; what is there is opened through the door",
+    "cli/keeping.py": "whether there is anything at the place of a new store; what is there is opened through the door",
     "cli/pipeline_import.py": "an export, which is no store",
     "cli/pipeline_export.py": "the export that it made",
     "cli/pipeline_jobs.py": "where a job writes",

@@ -21,7 +21,7 @@ ALLOWED = {
     "engine/inspection/samples.py": "a folder is unpacked beside its place",
     "engine/shipped.py": "files that lend their names to machine code: never run, made again where they are missing",
     "engine/pipeline/rebuild.py": "a folder is built beside its place",
-    "engine/pipeline/parquet_files.py": "files of a task's attempt move into the export's folder, itself staged",
+    "engine/pipeline/export.py": "files of a task's attempt move into the export's folder, itself staged",
     "engine/cli/pipeline_export.py": "files that Spark wrote move inside the export's folder, itself staged",
     "engine/cli/pipeline_jobs.py": "a folder is written beside its place",
     "engine/scratch.py": "a folder is written beside its place",

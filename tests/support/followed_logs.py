@@ -7,8 +7,8 @@ from engine.codec.message import Unit
 from engine.config import from_mapping
 from engine.inspection.snapshot import open_store
 from engine.message_store import MessageStore
+from engine.pipeline.commitlog_source import CommitLogStream
 from engine.pipeline.options import LogOptions
-from engine.pipeline.stream_source import CommitLogStream
 
 FILE = 1 << 15
 

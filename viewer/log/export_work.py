@@ -141,8 +141,7 @@ def _items(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int
 
 def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: int, end: int) -> Iterator[Item]:
     """Units that match, as the filter line finds them."""
-    from engine.codec.columns import UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import TopicTable, UnitColumns
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
 

@@ -53,8 +53,7 @@ def scan(
 
     ``end`` is the end of the log as the window knows it, for the bar only. Emits :class:`Hits`.
     """
-    from engine.codec.columns import UNIT, UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import UNIT, TopicTable, UnitColumns
     from engine.codec.unit_scan import Stop
     from engine.inspection import open_store
     from engine.inspection.block_scan import scan_log

@@ -211,7 +211,7 @@ class _Search:
     def __init__(
         self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
     ) -> None:
-        from engine.codec.topic_table import TopicTable  # numpy is not on the way to the first rows
+        from engine.codec.columns import TopicTable  # numpy is not on the way to the first rows
 
         self._control, self._log, self._sought, self._total = control, log, sought, total
         from engine.query import parse
@@ -320,7 +320,7 @@ class _Search:
         return sorted(rows)
 
     def _body_holds(self, block: UnitColumns, row: int, sought: Sought) -> bool:
-        from engine.query.blocks import unit_of
+        from engine.query.vector import unit_of
 
         return _in_body(sought, unit_of(block, row, crc=False))
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.codec.unit_scan import Stop
 
 if TYPE_CHECKING:
-    from engine.codec.columns import UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import TopicTable, UnitColumns
     from engine.config import MessageStoreConfig
     from engine.query import Filter
     from viewer.runtime.control import Control
@@ -53,8 +52,7 @@ def count(
 
     A list counts each of its items; an absent value is None. ``start`` and ``end`` are for the bar only.
     """
-    from engine.codec.columns import UnitColumns
-    from engine.codec.topic_table import TopicTable
+    from engine.codec.columns import TopicTable, UnitColumns
     from engine.inspection import open_store
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
@@ -112,7 +110,7 @@ class _Counter:
                 self._add_unit(block, row)
 
     def _add_unit(self, block: UnitColumns, row: int) -> None:
-        from engine.query.blocks import unit_of
+        from engine.query.vector import unit_of
 
         unit = unit_of(block, row, self.crc)
         value = self._file_of(unit.offset) if self._field == "file" else self._get(unit)

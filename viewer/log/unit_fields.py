@@ -14,8 +14,7 @@ from typing import Protocol
 
 from engine.codec import message, properties
 from engine.codec.batch import Member, MemberDamage
-from engine.codec.crc import MASK
-from engine.codec.flips import Explanation
+from engine.codec.crc import MASK, Explanation
 from engine.codec.java import jhash
 from engine.codec.message import Unit
 from engine.codec.salvage import Wrong

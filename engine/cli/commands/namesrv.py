@@ -18,9 +18,8 @@ from engine.cli.serving import (
     say_record,
     tls_of,
 )
-from engine.namesrv.config import PORT, NameServerConfig, read_config
 from engine.namesrv.routes import Change
-from engine.namesrv.server import ListeningNameServer
+from engine.namesrv.server import PORT, ListeningNameServer, NameServerConfig, read_config
 from engine.remoting.tls import Tls
 
 

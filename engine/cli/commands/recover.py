@@ -20,7 +20,7 @@ from engine.inspection.opening import recognise
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped import kept_undo
-from engine.mapped.kept_folder import Kept, read
+from engine.mapped.keeping import Kept, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.rules.unit_check import Release
 from engine.store.recovery.plan import Loss, RecoveryPlan, folded, told, undispatched_words, what

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Column, Output, Progress
-from engine.codec.file_walk import Item
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Blank, Damage, Stop
+from engine.codec.unit_scan import Blank, Damage, Item, Stop
 from engine.inspection import records
 from engine.inspection.lost_units import lost_units, was
 from engine.inspection.matching import listed, matching_units

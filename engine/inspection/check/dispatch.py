@@ -25,7 +25,7 @@ from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
 from engine.rules import catalogue
-from engine.rules import catalogue_start as rules
+from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity, at_least
 from engine.rules.system_names import LMQ
 from engine.rules.unit_check import Release

@@ -23,8 +23,8 @@ from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import RELEASES, Starts
 from engine.inspection.snapshot import StoreSnapshot
-from engine.rules import catalogue, damage_kinds, index_rules, log_rules, queue_rules
-from engine.rules.damage_kinds import PAGE, zero_pages
+from engine.rules import catalogue, causes, index_rules, log_rules, queue_rules
+from engine.rules.causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, Finding, Severity
 
 MOST_LOOKS = 256
@@ -458,7 +458,7 @@ def _lost(witnesses: Sequence[Finding], store: StoreSnapshot, log: LogCheck, que
     said = [f.message for f in witnesses]
     evidence: dict[str, Any] = {"found": log.end, "witnesses": said}
     there = store.log.read(log.end, MOST_READ)
-    evidence[HAPPENED] = damage_kinds.of_lost_tail(there, log.end, torn=log.tail_is_broken)
+    evidence[HAPPENED] = causes.of_lost_tail(there, log.end, torn=log.tail_is_broken)
     evidence |= between(log.newest_time or -1, -1)
     for witness in witnesses:
         evidence[witness.id] = witness.evidence

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec import index as codec
-from engine.codec.columns import UnitColumns
+from engine.codec.columns import TopicTable, UnitColumns
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK, Unit
-from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection import recovery
 from engine.inspection.check.log import LogCheck
@@ -34,7 +33,7 @@ from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.rules.index_rules import BadLink, Chains
-from engine.rules.proofs import KeyDigest, Proof
+from engine.rules.log_rules import KeyDigest, Proof
 
 CHUNK = 1 << 17
 MOST_SUSPECTS = 256

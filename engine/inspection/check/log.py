@@ -28,10 +28,10 @@ from engine.inspection.lost_units import lost_units
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
-from engine.rules import catalogue, damage_kinds, log_rules
-from engine.rules.damage_kinds import zero_pages
+from engine.rules import catalogue, causes, log_rules
+from engine.rules.causes import zero_pages
 from engine.rules.findings import HAPPENED, Finding, Rule, Severity
-from engine.rules.proofs import Proof
+from engine.rules.log_rules import Proof
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000
@@ -391,13 +391,13 @@ class LogCheck:
             text = f"The log ends here; {size:,} bytes behind it are no whole unit: {span.reason}"
             text += f" · {span.lost}" if span.lost else ""
             severity: Severity | None = "note" if live else None
-            evidence = {**span.evidence(), HAPPENED: damage_kinds.of_torn_end(self._bytes(span), span.start, size)}
+            evidence = {**span.evidence(), HAPPENED: causes.of_torn_end(self._bytes(span), span.start, size)}
             return catalogue.CL06.found(text, file, span.start, evidence, severity, caused_by=self.tail_cause)
         text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
         fields = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
-        evidence[HAPPENED] = damage_kinds.of_stretch(data, span.start, size, fields)
+        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, fields)
         zeros = zero_pages(data, span.start)
         if zeros is not None:
             text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
@@ -437,7 +437,7 @@ class LogCheck:
             twice = isinstance(there, Unit) and self._store.log.read(there.offset, there.size) == (
                 self._store.log.read(here.offset, here.size)
             )
-        return damage_kinds.of_stale(span.units, span.start, twice=twice)
+        return causes.of_stale(span.units, span.start, twice=twice)
 
     def stored(self, offset: int) -> int:
         """Store time of the unit at ``offset``, ms; −1 where none begins there."""

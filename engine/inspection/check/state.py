@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.codec import tables
+from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
 from engine.codec.words import lasting, when
 from engine.config import MessageStoreConfig
@@ -118,8 +118,8 @@ def config(store: StoreSnapshot) -> Iterator[Finding]:
     if store.paths is None:
         return
     folder = store.paths.config
-    for name in tables.TABLES:
-        table = tables.load_table(name, lambda file: _read(store, folder / file))
+    for name in config_tables.TABLES:
+        table = config_tables.load_table(name, lambda file: _read(store, folder / file))
         if table.main.state in ("bad", "unreadable"):
             yield check_tables.bad_table(table, str(folder / name))
 

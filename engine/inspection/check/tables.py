@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from engine.codec.config_tables import BACKUP, TABLES, Table
 from engine.codec.message import SCHEDULE_TOPIC, Unit
-from engine.codec.tables import BACKUP, TABLES, Table
 from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection import tables as table_rows

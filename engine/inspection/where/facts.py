@@ -31,7 +31,7 @@ from engine.rules import where as rules
 from engine.rules.where import KeyReach
 
 if TYPE_CHECKING:
-    from engine.codec.tables import Table
+    from engine.codec.config_tables import Table
     from engine.inspection.index_reader import IndexReader
     from engine.inspection.snapshot import StoreSnapshot
 

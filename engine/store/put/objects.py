@@ -25,7 +25,7 @@ from engine.store.put.message import (
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.put.log import PutLog
+    from engine.store.put.columns import PutLog
 
 FEWEST = 8
 """Messages of one call from which on compiled code is worth loading."""

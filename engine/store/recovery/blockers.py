@@ -13,8 +13,7 @@ from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import ReadOnlyFile
 from engine.rules.unit_check import Release
 from engine.store.recovery.plan import Blocker
-from engine.store.recovery.source import RecoverySource
-from engine.store.recovery.tables import TIMER_METRICS
+from engine.store.recovery.source import TIMER_METRICS, RecoverySource
 from engine.store.recovery.walk import NO_SUCH_ARRAY
 
 MOST_BLOCKERS = 50

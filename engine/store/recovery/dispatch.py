@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec import properties as props
-from engine.codec.columns import UnitColumns
+from engine.codec.columns import TopicTable, UnitColumns
 from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs, run_ends
-from engine.codec.topic_table import TopicTable
 from engine.layout import is_folder_name
 from engine.rules import unit_check
 from engine.rules.unit_check import Request, Rules
-from engine.store.recovery.files import QueueBytes
-from engine.store.recovery.queues import RecoveredQueue
+from engine.store.recovery.queues import QueueBytes, RecoveredQueue
 from engine.store.recovery.source import QueueFiles
 
 _INNER = re.compile(rb"INNER_")

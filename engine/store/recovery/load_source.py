@@ -18,7 +18,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
-from engine.store.recovery import tables as recovery_tables
+from engine.store.recovery import source as recovery_tables
 from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
 
 CHECKPOINT_NOTE = "the checkpoint's time less 3 s"

@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.codec.columns import BLANK, UnitColumns, next_unit, scan_block
+from engine.codec.columns import BLANK, TopicTable, UnitColumns, next_unit, scan_block
 from engine.codec.message import BORN_HOST_V6
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
 from engine.codec.words import when
 from engine.mapped.read_only import ReadOnlyFile
@@ -35,8 +34,7 @@ from engine.store.recovery.plan import (
     RecoveryPlan,
 )
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
-from engine.store.recovery.source import IndexHead, RecoverySource, Watch
-from engine.store.recovery.tables import TIMER_METRICS
+from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
 from engine.store.recovery.walk import NO_SUCH_ARRAY, LogWalk, Walked, asked_for
 
 _HEAD_BYTES = 100

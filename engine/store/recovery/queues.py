@@ -7,24 +7,250 @@ The ext files beside a queue (spec 3.6) go as ConsumeQueueExt has them go, of bo
 deletes later files; the bytes behind it stay in their file until new units are written over them. Only the recovery of
 the queue itself cuts: cutting the queue by the log's end leaves its ext files alone, for the address that would cut
 them is forgotten by then. Units that are dispatched again are appended behind ``end``; they are not counted here.
+
+A consume queue's bytes as recovery will leave them: what is on disk, and over it what dispatch will have appended.
+
+Nothing is written: appended entries are remembered as ranges, never one by one, so memory does not grow with the log.
+An appended entry points into the log that has just been walked; only the rare ones that point elsewhere (units whose
+PHYSICALOFFSET field lies) are kept singly, and not more than :data:`MOST_ODD` of them.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.codec.consume_queue import ext_offset, is_ext_address
+from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import END_MARK
+from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules.unit_check import Release, Request
-from engine.store.queue_minimum import Span, corrected_minimum
-from engine.store.recovery.files import QueueBytes, VirtualFile
+from engine.store.queue_entry import Span, corrected_minimum
 from engine.store.recovery.plan import ExtCut, QueueState
 from engine.store.recovery.source import QueueFiles, QueueKind
+
+MOST_ODD = 100_000
+_CHUNK_UNITS = 4096
+_PREFIX_BYTES = 1_000_000
+_FIRST_BYTES = 4_000  # of a file: most queues of a store with very many are short
+_MOST_KNOWN = 16  # units of a file that are kept from the first look at it on
+_UNIT_HEAD = struct.Struct(">qi")
+_UNIT = struct.Struct(">qi8x")
+Int64 = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class VirtualFile:
+    """One file of the queue: on disk or only to be created; ``wrote`` is where a broker would append next (bytes)."""
+
+    start: int
+    name: str
+    disk: ReadOnlyFile | None
+    wrote: int
+    first_created: bool = False
+    known: bytes = b""
+    """What the file on disk begins with, where that is little: valid units, and one behind them that is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A run of units: position of the first in its file (bytes), offsets into the log, sizes, which are valid."""
+
+    position: int
+    physical: Int64
+    size: Int64
+    valid: NDArray[np.bool_]
+    ext_address: Int64
+    next_offset: Int64  # batch queues: base + batchSize
+
+
+@dataclass(slots=True)
+class QueueBytes:
+    """Files of one queue with appended and pre-filled ranges laid over them (absolute byte ranges of the queue)."""
+
+    kind: QueueKind
+    file_size: int
+    files: list[VirtualFile]
+    appended: list[tuple[int, int]] = field(default_factory=list)
+    prefilled: list[tuple[int, int]] = field(default_factory=list)
+    odd: dict[int, int] = field(default_factory=dict)  # byte offset of an appended entry → its offset into the log
+    last_appended: tuple[int, int, int] = (0, 0, 0)  # physical offset, size, next queue offset of the newest
+
+    @classmethod
+    def of(cls, kind: QueueKind, file_size: int, sequence: FileSequence) -> QueueBytes:
+        """The files as a broker loads them: every file counts as full."""
+        files = [VirtualFile(f.start_offset, f.name, f, file_size) for f in sequence.files if f.size]
+        return cls(kind, file_size, files)
+
+    @property
+    def unit_size(self) -> int:
+        return 20 if self.kind == "simple" else 46
+
+    @property
+    def end(self) -> int:
+        """Where the next entry goes (absolute bytes), 0 without files."""
+        return self.files[-1].start + self.files[-1].wrote if self.files else 0
+
+    def create_file(self, start: int) -> VirtualFile:
+        """A new file of zero bytes at the end."""
+        file = VirtualFile(start, queue_file_name(start), None, 0, first_created=not self.files)
+        self.files.append(file)
+        return file
+
+    def append(self, physical: int, place: int, size: int, next_offset: int) -> None:
+        """Remember one entry at the end; ``place`` is where its unit really stands."""
+        at = self.end
+        self.append_run(at, 1)
+        self.last_appended = (physical, size, next_offset)
+        if physical != place and len(self.odd) < MOST_ODD:
+            self.odd[at] = physical
+
+    def append_run(self, at: int, count: int) -> None:
+        """Remember ``count`` entries from byte offset ``at`` on; they must fit into the last file."""
+        end = at + count * self.unit_size
+        self.files[-1].wrote += count * self.unit_size
+        if self.appended and self.appended[-1][1] == at:
+            self.appended[-1] = (self.appended[-1][0], end)
+        else:
+            self.appended.append((at, end))
+
+    def prefill(self, until: int) -> None:
+        """Fill the last file up to byte ``until`` of the queue with units that point nowhere (spec 3.3-3)."""
+        file = self.files[-1]
+        file.wrote = until - file.start
+        self.prefilled.append((file.start, until))
+
+    def rows(self, file: VirtualFile, position: int = 0, stop: int | None = None) -> Iterator[Rows]:
+        """Units of one file from byte ``position`` on, in chunks, to ``stop`` (default: the end of the file)."""
+        end = self.file_size if stop is None else stop
+        step = _CHUNK_UNITS * self.unit_size
+        while position < end:
+            count = min(step, end - position) // self.unit_size
+            if count <= 0:
+                return
+            yield self._chunk(file, position, count)
+            position += count * self.unit_size
+
+    def valid_prefix(self, file: VirtualFile) -> tuple[int, int, int]:
+        """(bytes of the valid units that a simple queue's file on disk begins with, offset and size of the last one's
+        message).
+        """
+        assert file.disk is not None
+        done, last = 0, b""
+        while done < self.file_size:
+            data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
+            count = len(data) // CQ_UNIT.itemsize
+            good = _count_valid(np.frombuffer(data, np.uint8, count * CQ_UNIT.itemsize))
+            if not done and 0 < good < min(count, _MOST_KNOWN):
+                file.known = data[: (good + 1) * CQ_UNIT.itemsize]
+            if good:
+                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                done += good * CQ_UNIT.itemsize
+            if good < count or not count:
+                break
+        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        return done, physical, size
+
+    def prefix_before(self, file: VirtualFile, log_end: int) -> tuple[int, int, int]:
+        """(bytes of the units that are kept where the log ends at ``log_end``, offset and size of the last one): the
+        first one without a look, the others while they are valid and point before it. A simple queue's file on disk.
+        """
+        assert file.disk is not None
+        if file.known:
+            return _known_before(file.known, log_end)
+        done, last = 0, b""
+        while done < self.file_size:
+            data = file.disk.read(done, min(_PREFIX_BYTES if done else _FIRST_BYTES, self.file_size - done))
+            raw = np.frombuffer(data, np.uint8, len(data) // CQ_UNIT.itemsize * CQ_UNIT.itemsize)
+            first = CQ_UNIT.itemsize if not done else 0
+            good = min(first, len(raw)) // CQ_UNIT.itemsize + _count_valid(raw[first:])
+            behind = np.flatnonzero(raw.view(CQ_UNIT)["physical_offset"][:good] >= log_end)
+            behind = behind[behind > 0] if not done else behind
+            good = int(behind[0]) if len(behind) else good
+            if good:
+                last = data[(good - 1) * CQ_UNIT.itemsize :]
+                done += good * CQ_UNIT.itemsize
+            if good * CQ_UNIT.itemsize < len(raw) or not len(raw):
+                break
+        physical, size = _UNIT_HEAD.unpack_from(last) if last else (0, 0)
+        return done, physical, size
+
+    def head(self, file: VirtualFile, position: int) -> tuple[int, int]:
+        """(offset, size) of the unit at ``position``."""
+        if file.disk is None or self.appended or self.prefilled or self.odd:
+            unit = self.unit(file, position)
+            return int(unit.physical[0]), int(unit.size[0])
+        data = file.known[position : position + _UNIT_HEAD.size]
+        if len(data) < _UNIT_HEAD.size:
+            data = file.disk.read(position, _UNIT_HEAD.size)
+        physical, size = _UNIT_HEAD.unpack(data.ljust(_UNIT_HEAD.size, b"\0"))
+        return physical, size
+
+    def unit(self, file: VirtualFile, position: int) -> Rows:
+        """The one unit at ``position``."""
+        return self._chunk(file, position, 1)
+
+    def _chunk(self, file: VirtualFile, position: int, count: int) -> Rows:
+        length = count * self.unit_size
+        data = file.disk.read(position, length) if file.disk else b""
+        raw = np.frombuffer(data.ljust(length, b"\0"), CQ_UNIT if self.kind == "simple" else BATCH_CQ_UNIT)
+        physical, size = raw["physical_offset"].astype(np.int64), raw["size"].astype(np.int64)
+        valid = (physical >= 0) & (size > 0)
+        tags = raw["tags_code"].astype(np.int64)
+        ext = np.where(tags <= MAX_EXT_ADDRESS, tags, 1)
+        following = np.zeros(count, np.int64)
+        if self.kind == "batch":
+            base, number = raw["msg_base_offset"].astype(np.int64), raw["batch_size"].astype(np.int64)
+            valid &= (base >= 0) & (number > 0)
+            following = base + number
+        rows = Rows(position, physical, size, valid, ext, following)
+        self._lay_over(file.start + position, rows)
+        return rows
+
+    def _lay_over(self, start: int, rows: Rows) -> None:
+        count = len(rows.physical)
+        for ranges, physical, size in ((self.prefilled, 0, PREFILLED_SIZE), (self.appended, self.last_appended[0], 1)):
+            for low, high in ranges:
+                first = max((low - start) // self.unit_size, 0)
+                last = min((high - start) // self.unit_size, count)
+                if first < last:
+                    rows.physical[first:last], rows.size[first:last] = physical, size
+                    rows.valid[first:last], rows.ext_address[first:last] = True, 1
+        if self.odd:
+            for at in range(count):
+                rows.physical[at] = self.odd.get(start + at * self.unit_size, rows.physical[at])
+        at = self.appended[-1][1] - self.unit_size - start if self.appended else -1
+        if at >= 0 and at % self.unit_size == 0 and at // self.unit_size < count:
+            number = at // self.unit_size
+            rows.physical[number], rows.size[number], rows.next_offset[number] = self.last_appended
+
+
+def _known_before(known: bytes, log_end: int) -> tuple[int, int, int]:
+    """:meth:`QueueBytes.prefix_before` of the few units of a short file."""
+    done, last = 0, (0, 0)
+    for physical, size in _UNIT.iter_unpack(known):
+        if done and (physical < 0 or size <= 0 or physical >= log_end):
+            break
+        done, last = done + CQ_UNIT.itemsize, (physical, size)
+    return done, *last
+
+
+def _count_valid(raw: NDArray[np.uint8]) -> int:
+    """How many 20-byte units are valid, up to the first that is not; signs and zeros need no swapping of bytes."""
+    units = raw.reshape(-1, CQ_UNIT.itemsize)
+    sizes = (
+        np.ndarray((len(units),), np.int32, raw.data, 8, (CQ_UNIT.itemsize,)) if len(units) else np.empty(0, np.int32)
+    )
+    wrong = ((units[:, 0] | units[:, 8]) >= 0x80) | (sizes == 0)
+    first = int(wrong.argmax()) if len(wrong) else 0
+    return first if len(wrong) and wrong[first] else len(wrong)
+
 
 FIRST_FILES = 3
 

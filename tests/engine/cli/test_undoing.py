@@ -24,8 +24,7 @@ from engine.cli import keeping
 from engine.cli.main import main
 from engine.mapped import kept_undo
 from engine.mapped.disk import RealDisk
-from engine.mapped.keeping import Keeper, KeepingDisk, KeepingFile
-from engine.mapped.kept_folder import JOURNAL
+from engine.mapped.keeping import JOURNAL, Keeper, KeepingDisk, KeepingFile
 from engine.mapped.store_lock import StoreLock
 
 CRASHED = [name for name in golden_stores.names() if "crash" in name or "gone" in name]

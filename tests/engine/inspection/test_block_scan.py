@@ -8,10 +8,9 @@ from column_rows import row_of, rows_of
 from golden_stores import names
 from raw_units import raw_blank, raw_log, raw_unit
 
-from engine.codec import bulk_walk
-from engine.codec.columns import UnitColumns
+from engine.codec import columns
+from engine.codec.columns import TopicTable, UnitColumns
 from engine.codec.message import Unit
-from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
@@ -31,7 +30,7 @@ def log_at(directory):
     return LogReader(FileSequence([directory], DescriptorCache()))
 
 
-def told_in_blocks(log, start=None, stop=None, rows=bulk_walk.ROWS):
+def told_in_blocks(log, start=None, stop=None, rows=columns.ROWS):
     topics = TopicTable()
     story = []
     for block in scan_log(log, start, stop, topics=topics, rows=rows):
@@ -116,8 +115,8 @@ def test_a_missing_file_in_the_middle(tmp_path, plain):
 
 @TWINS
 def test_a_unit_larger_than_the_buffer(tmp_path, plain, monkeypatch):
-    monkeypatch.setattr(bulk_walk, "ROOM", 1 << 14)
-    monkeypatch.setattr(bulk_walk, "CHUNK", 1 << 12)
+    monkeypatch.setattr(columns, "ROOM", 1 << 14)
+    monkeypatch.setattr(columns, "CHUNK", 1 << 12)
     data = raw_log({}, {"body": bytes(20_000)}, {}, {"body": b"y" * 12_000}, {"body": bytes(70_000)}, {})
     log = log_at(write(tmp_path / "log", data, size=1 << 18))
     assert told_in_blocks(log) == told_by_units(log)
@@ -184,4 +183,4 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert blocks > 3
-    assert peak < bulk_walk.ROOM + 2 * bulk_walk.ROWS * 128 + (1 << 20)
+    assert peak < columns.ROOM + 2 * columns.ROWS * 128 + (1 << 20)

@@ -1,4 +1,7 @@
-"""Keeping what a command changes: by links, by shared blocks, by copies, or not at all."""
+"""Keeping what a command changes: by links, by shared blocks, by copies, or not at all.
+
+The folder in which a command keeps what it changes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from engine.codec.encode import Message
 from engine.config import from_mapping
 from engine.mapped import keeping
 from engine.mapped.disk import Disk, DiskFile, RealDisk
-from engine.mapped.keeping import Keeper, KeepingDisk, KeepingFile
+from engine.mapped.keeping import JOURNAL, Keeper, KeepingDisk, KeepingFile
 from engine.message_store import MessageStore
 
 PUT = ["--topic", "Orders", "--body", "one more"]
@@ -152,3 +155,41 @@ def test_an_append_of_a_store_that_keeps_comes_back(tmp_path):
     disk.close()
     keeper.finish()
     undone(root, before)
+
+
+@pytest.fixture
+def store_of_kept_folder(tmp_path: Path) -> Path:
+    return made(tmp_path / "store")
+
+
+@pytest.fixture
+def applied(store_of_kept_folder, tmp_path, capsys) -> tuple[Path, Path]:
+    assert main(["recover", str(store_of_kept_folder), "--apply", "--yes"]) == 0
+    capsys.readouterr()
+    return store_of_kept_folder, kept_in(tmp_path)[0]
+
+
+def refuses(store: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    before = golden_stores.fingerprint(store)
+    assert main(["recover", str(store), "--undo", str(folder), "--yes"]) == 3
+    assert same(store, before) == []
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["missing", "damaged", "journal"])
+def test_what_is_missing_or_damaged_in_the_folder_is_named(applied, capsys, how):
+    store, folder = applied
+    file = folder / JOURNAL if how == "journal" else max((folder / "files").iterdir(), key=lambda f: f.stat().st_size)
+    if how == "missing":
+        file.unlink()
+    else:
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2 if how == "journal" else next(n for n, byte in enumerate(data) if byte)] ^= 0xFF
+        file.write_bytes(data)
+    assert str(file) in refuses(store, folder, capsys)
+
+
+def test_what_is_no_folder_of_ours_is_refused(store_of_kept_folder, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    assert "no journal" in refuses(store_of_kept_folder, tmp_path / "empty", capsys)
+    assert "no journal" in refuses(store_of_kept_folder, tmp_path / "absent", capsys)

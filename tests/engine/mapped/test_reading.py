@@ -1,13 +1,18 @@
-"""The one door of reading: what is not there is absent, what cannot be read is noted before anybody is told."""
+"""The one door of reading: what is not there is absent, what cannot be read is noted before anybody is told.
+
+Where a file holds data, and where it is a hole.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
 from failing_reads import FailingDisk
 
 from engine.errors import CannotRead, CorruptUnit
+from engine.mapped import reading
 from engine.mapped.reading import Reading, Unread, gather_unread, read_through
 
 
@@ -75,3 +80,25 @@ def test_its_record_is_the_one_of_the_contract():
         "type": "unreadable", "file": "/s/checkpoint", "error": "Input/output error", "action": "list",
     }  # fmt: skip
     assert one.reason == "cannot be listed: Input/output error"
+
+
+MIB = 1 << 20
+
+
+def test_data_lies_inside_the_spans_and_a_hole_is_in_none(tmp_path):
+    with (tmp_path / "file").open("w+b") as file:
+        os.ftruncate(file.fileno(), 8 * MIB)
+        os.pwrite(file.fileno(), b"x" * 4096, 4 * MIB)
+        os.fsync(file.fileno())
+        found = reading.data_extents(file.fileno(), 0, 8 * MIB)
+        assert any(start <= 4 * MIB and stop >= 4 * MIB + 4096 for start, stop in found)
+        assert all(0 <= start < stop <= 8 * MIB for start, stop in found)
+        assert reading.data_extents(file.fileno(), 8 * MIB, 8 * MIB) == []
+
+
+def test_where_nobody_can_tell_everything_counts_as_data(tmp_path, monkeypatch):
+    def refused(*_call: object) -> int:
+        raise OSError(errno.EINVAL, "no such thing here")
+
+    monkeypatch.setattr(reading.os, "lseek", refused)
+    assert reading.data_extents(0, 10, 500) == [(10, 500)]

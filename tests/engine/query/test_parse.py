@@ -1,8 +1,11 @@
+"""Times as they are written in filters."""
+
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, timedelta, timezone
 
 import pytest
+from asked_units import unit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -168,3 +171,14 @@ def test_a_long_chain_of_conditions_is_no_nesting():
     text = " or ".join(f"queueId = {number}" for number in range(3000))
     assert parse(text).matches({"queueId": 2999}) is True
     assert parse(text_of(parse(text).tree)) == parse(text)
+
+
+CHINA = timezone(timedelta(hours=8))
+
+
+PAID = unit()
+
+
+def test_times_without_an_offset_are_the_readers():
+    assert parse('storeTimestamp = "2026-11-20 17:41:07.250"', zone=CHINA).matches(PAID) is True
+    assert parse('storeTimestamp = "2026-11-20 17:41:07.250"', zone=UTC).matches(PAID) is False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.pipeline.want import EVERYWHERE, Want
+from engine.pipeline.filters import EVERYWHERE, Want
 
 
 def test_sets_meet_and_ranges_too():

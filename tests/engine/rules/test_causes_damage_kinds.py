@@ -1,0 +1,33 @@
+"""What bytes that are no unit look like, in words."""
+
+from __future__ import annotations
+
+import random
+
+from engine.rules import causes
+
+PAGE = 4096
+
+
+def test_zeros_lost_pages_a_changed_head_and_other_bytes_are_told_apart():
+    noise = random.Random(1).randbytes(3 * PAGE)
+    holed = noise[:PAGE] + bytes(PAGE) + noise[2 * PAGE :]
+    assert "are zero: they were never written" in causes.of_stretch(bytes(100), 500, 100)
+    assert "whole pages of the commit log from 4,096 on" in causes.of_stretch(holed, 0, len(holed))
+    assert "(bodyLength)" in causes.of_stretch(noise, 0, len(noise), ["bodyLength"])
+    assert causes.of_stretch(noise[:100], 500, 100) == "100 bytes of the commit log from 500 on were overwritten"
+
+
+def test_an_end_is_torn_gone_zero_or_broken():
+    assert "torn" in causes.of_torn_end(b"abc", 10, 3)
+    assert "torn" in causes.of_lost_tail(b"abc", 10, torn=True)
+    assert "gone, or were cut" in causes.of_lost_tail(b"", 10, torn=False)
+    assert "zero from 10 on" in causes.of_lost_tail(bytes(9), 10, torn=False)
+    assert "broken from 10 on" in causes.of_lost_tail(b"abc", 10, torn=False)
+
+
+def test_properties_and_units_that_belong_elsewhere():
+    assert "7 of its properties' 90 bytes are zero" in causes.of_properties(10, 7, 90)
+    assert "not what was stored" in causes.of_properties(10, 0, 90)
+    assert "second time" in causes.of_stale(3, 10, twice=True)
+    assert "older life" in causes.of_stale(3, 10, twice=False)
