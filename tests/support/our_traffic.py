@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.client.consumer import Consumer
 from engine.client.consuming import BROADCASTING, FROM_FIRST, ConsumerConfig
@@ -87,6 +87,8 @@ class OurTraffic:
         self._names = NAMES[seed & 1]
         self._serial = 0
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._came: set[str] = set()
+        """Unique ids of what consumers got."""
         self.lines: list[dict[str, Any]] = []
 
     def write(self, folder: Path) -> Path:
@@ -197,6 +199,7 @@ class OurTraffic:
 
     def _received(self, group: str, one: ReceivedMessage, answer: str) -> None:
         self._counts[group, one.topic] += 1
+        self._came.add(one.msg_id)
         fields = _fields(one)
         if self._version.startswith("4") and one.sys_flag & codec.COMPRESSION_MASK:
             fields["sysFlag"] |= codec.COMPRESSED  # clients of 4.9 leave the bit when they have unpacked a body
@@ -361,7 +364,8 @@ class OurTraffic:
         await setting_up.stop()
         consumer = await self._consumer(group, {a: "*", b: "*"})
         config = ProducerConfig(like=self._version[:3], send_timeout=10.0)
-        producer = Producer(f"peer-tx-{group}", self._namesrv, config, listener=_Decides(self._say))
+        decides = _Decides(self._say)
+        producer = Producer(f"peer-tx-{group}", self._namesrv, config, listener=decides)
         await producer.start()
         plans = ("commit", "commit", "commit", "rollback", "check-commit", "check-rollback", "second-check", "never")
         for number in range(160):
@@ -371,7 +375,7 @@ class OurTraffic:
         plain = await self._producer("peer-producer")
         for number in range(40):
             await self._send(plain, self._message(a, 200), number % 4)
-        await asyncio.sleep(26)
+        await self._until(lambda: decides.is_done and self._decided() <= self._came)
         for _ in range(6):
             await self._half(producer, self._message(a, 150), "never")
         await consumer.stop()
@@ -390,27 +394,53 @@ class OurTraffic:
             "half", topic=message.topic, queueId=result.queue.queue_id, queueOffset=result.queue_offset,
             status=result.status, state=_STATES[state.name], plan=plan, msgId=result.msg_id, before=before, **said,
         )  # fmt: skip
-        await asyncio.sleep(0.005)
+        if plan == "commit":  # nobody answers a decision: the next one might be carried out before it
+            await self._until(lambda: message.msg_id in self._came)
+
+    def _decided(self) -> set[str]:
+        """Unique ids of half messages that are committed sooner or later."""
+        plans = ("commit", "check-commit", "second-check")
+        return {line["msgId"] for line in self.lines if line["kind"] == "half" and line["plan"] in plans}
+
+    @staticmethod
+    async def _until(what: Callable[[], object]) -> None:
+        async with asyncio.timeout(200):
+            while not what():
+                await asyncio.sleep(0.002)
 
 
 class _Decides:
-    """The listener of the scenario's transactions."""
+    """The listener of the scenario's transactions: it answers by each message's plan and by how often it was asked."""
+
+    MOST: ClassVar[dict[str, int]] = {"check-commit": 1, "check-rollback": 1, "second-check": 2, "never": 3}
+    """How often a broker asks by plan, after which it knows or gives up."""
 
     def __init__(self, say: Callable[..., None]) -> None:
         self._say = say
         self._checks: Counter[str] = Counter()
+        self._wanted: dict[str, int] = {}
+        """How often each message is to be asked for, by unique id."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether brokers have asked all that they will."""
+        return all(self._checks[name] >= most for name, most in self._wanted.items())
 
     def execute(self, message: Message, _argument: object) -> TransactionState:
+        plan = message.properties["plan"]
+        if plan in self.MOST:
+            self._wanted[message.msg_id] = self.MOST[plan]
         states = {"commit": TransactionState.COMMIT, "rollback": TransactionState.ROLLBACK}
-        return states.get(message.properties["plan"], TransactionState.UNKNOWN)
+        return states.get(plan, TransactionState.UNKNOWN)
 
     def check(self, message: ReceivedMessage) -> TransactionState:
         self._checks[message.transaction_id] += 1
         count, plan = self._checks[message.transaction_id], message.properties["plan"]
+        # Nothing is decided twice: a broker that asks again before it has carried that out would do it twice.
         state = TransactionState.UNKNOWN
-        if plan == "check-commit" or (plan == "second-check" and count > 1):
+        if (plan, count) in (("check-commit", 1), ("second-check", 2)):
             state = TransactionState.COMMIT
-        elif plan == "check-rollback":
+        elif (plan, count) == ("check-rollback", 1):
             state = TransactionState.ROLLBACK
         self._say("checked", **_fields(message), check=count, answer=_STATES[state.name])
         return state
