@@ -171,8 +171,11 @@ class ConsistentHash:
             return []
         hashed = self.hash_of or _md5
         ring: dict[int, str] = {}
+        seen: set[str] = set()
         for one in client_ids:
-            for number in range(self.virtual_nodes):
+            already = sum(node == one for node in ring.values()) if one in seen else 0  # who is listed twice has more
+            seen.add(one)
+            for number in range(already, already + self.virtual_nodes):
                 ring[hashed(f"{one}-{number}")] = one
         places = sorted(ring)
         if not places:

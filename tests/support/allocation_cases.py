@@ -14,7 +14,9 @@ _ROOMS = ("hz", "sh", "bj", "Zürich", "上海")
 
 
 def cases(seed: int, count: int) -> Iterator[str]:
-    """Lines of: strategy, own id, ids, queues, argument. Few are wrong on purpose."""
+    """Lines of: strategy, own id, ids, queues, argument. Few are wrong on purpose: an id that is not listed, ids and
+    queues that are listed twice or in no order, empty lists, no places on the ring.
+    """
     chance = random.Random(seed)
     for _ in range(count):
         name = chance.choice(NAMES)
@@ -24,13 +26,23 @@ def cases(seed: int, count: int) -> Iterator[str]:
         ids = {_id(chance, in_rooms) for _ in range(chance.choice([1, 2, 3, 4, 7, 12, 30]))}
         listed = sorted(ids, key=java_order)
         own = chance.choice(listed) if chance.random() < 0.95 else "hz@nobody"
-        queues = ",".join(map(_word, _queues(chance, in_rooms)))
+        every = _queues(chance, in_rooms)
+        if chance.random() < 0.06:
+            listed = sorted(listed + chance.choices(listed, k=chance.randint(1, 3)), key=java_order)
+        if chance.random() < 0.06:
+            every = sorted(every + chance.choices(every, k=chance.randint(1, 3)), key=queue_order)
+        if chance.random() < 0.03:
+            chance.shuffle(listed)
+            chance.shuffle(every)
+        queues = ",".join(map(_word, every))
         argument = {
             "CONFIG": ",".join(map(_word, _queues(chance, in_rooms))),
             "MACHINE_ROOM": ",".join(chance.sample(_ROOMS, chance.randint(1, 4))),
-        }.get(name, str(chance.choice([1, 3, 10, 10, 10, 40])))
-        if chance.random() < 0.01:
-            own, listed, queues = chance.choice([("", listed, queues), (own, [], queues), (own, listed, "")])
+        }.get(name, str(chance.choice([1, 3, 10, 10, 10, 40, 10, 3, 1, 10, 10, -1 if chance.random() < 0.1 else 0])))
+        if chance.random() < 0.02:
+            own, listed, queues = chance.choice(
+                [("", listed, queues), (own, [], queues), (own, listed, ""), ("", [], "")]
+            )
         yield "\t".join([name, own, ",".join(listed), queues, argument])
 
 

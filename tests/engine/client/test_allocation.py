@@ -48,6 +48,16 @@ def test_averagely_gives_neighbours_and_the_first_clients_one_more() -> None:
     assert Averagely().allocate("c", every[:2], ["a", "b", "c"]) == []
 
 
+def test_who_is_listed_twice_has_twice_the_places_on_the_ring() -> None:
+    """Ids were put at the same places again, so that a client that a list named twice took fewer queues than Java's."""
+    every, ids = queues(64), ["a", "b"]
+    once = ConsistentHash().allocate("a", every, ids)
+    twice = ConsistentHash().allocate("a", every, ["a", "a", "b"])
+    assert set(once) < set(twice)
+    assert ConsistentHash(20).allocate("a", every, ["a"]) == ConsistentHash(10).allocate("a", every, ["a", "a"])
+    assert ConsistentHash(0).allocate("a", every, ids) == []
+
+
 def test_configured_queues_are_given_to_anybody() -> None:
     assert ByConfig(tuple(queues(2))).allocate("x", [], []) == queues(2)
 
