@@ -1,23 +1,24 @@
-"""Java consumers of a group (``tests/clients/java/member``): which queues they own, what they got."""
+"""Consumers of a group in processes of their own, Java's (``tests/clients/java/member``) and ours (``our_member.py``):
+which queues they own, what they got.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import real_cluster
 
 
-class JavaMember:
-    """A consumer in a process of its own; ``owned`` are ids of queues, ``received`` lines of what it consumed."""
+class Member:
+    """A process; ``owned`` are ids of queues, ``received`` lines of what it consumed."""
 
-    def __init__(self, release: str, namesrv: str, group: str, topic: str, home: Path, *options: str) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        words = ["bash", str(real_cluster.JAVA / "member"), release, namesrv, group, topic, *options]
-        environment = {**real_cluster.environment(), "MEMBER_HOME": str(home)}
+    def __init__(self, words: Sequence[str], environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -58,3 +59,20 @@ class JavaMember:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+class JavaMember(Member):
+    """A consumer of RocketMQ's."""
+
+    def __init__(self, release: str, namesrv: str, group: str, topic: str, home: Path, *options: str) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        words = ["bash", str(real_cluster.JAVA / "member"), release, namesrv, group, topic, *options]
+        super().__init__(words, {**real_cluster.environment(), "MEMBER_HOME": str(home)})
+
+
+class OurMember(Member):
+    """A consumer of ours."""
+
+    def __init__(self, namesrv: str, group: str, topic: str, *options: str) -> None:
+        words = [sys.executable, str(Path(__file__).with_name("our_member.py")), namesrv, group, topic, *options]
+        super().__init__(words, real_cluster.environment())

@@ -71,7 +71,7 @@ public class Member {
     static void received(java.io.PrintStream out, MessageExt one) {
         Map<String, String> properties = one.getProperties();
         String keys = one.getKeys() == null ? "" : one.getKeys();
-        say(out, "{\"kind\":\"received\",\"queueId\":" + one.getQueueId() + ",\"queueOffset\":" + one.getQueueOffset() + ",\"msgId\":\"" + one.getMsgId()
+        say(out, "{\"kind\":\"received\",\"at\":" + System.currentTimeMillis() + ",\"queueId\":" + one.getQueueId() + ",\"queueOffset\":" + one.getQueueOffset() + ",\"msgId\":\"" + one.getMsgId()
             + "\",\"keys\":\"" + keys + "\",\"tags\":\"" + (one.getTags() == null ? "" : one.getTags()) + "\",\"reconsumeTimes\":" + one.getReconsumeTimes()
             + ",\"properties\":" + properties.size() + ",\"bodyLen\":" + one.getBody().length + ",\"bodySha256\":\"" + Truth.sha256(one.getBody()) + "\"}");
     }

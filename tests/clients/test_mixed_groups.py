@@ -1,0 +1,165 @@
+"""Groups of our consumers and Java's, of which one after the other is killed (-9) and comes back, beside a real broker.
+
+Whoever owns a queue is told by the members themselves, what they got with its time: every acknowledged message is
+delivered at least once, and in order a queue has one owner at a time. Five rounds, or what ``--fault-rounds`` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import real_cluster
+from clients_beside import until
+from java_members import JavaMember, Member, OurMember
+
+from engine.client.messages import Message
+from engine.client.producer import Producer, ProducerConfig
+from engine.client.routes import MessageQueue
+
+pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(3600)]
+QUEUES = 8
+SETTLES = 240.0
+"""A killed member's queues stay locked for a minute, and Java takes its time to start."""
+
+
+@dataclass
+class Group:
+    """Members that live, and all that ever did, by name."""
+
+    join: Callable[[int], Member]
+    living: dict[int, Member] = field(default_factory=dict)
+    ever: list[Member] = field(default_factory=list)
+    killed: set[int] = field(default_factory=set)
+    """Places among all."""
+
+    def add(self, place: int) -> None:
+        self.living[place] = self.join(place)
+        self.ever.append(self.living[place])
+
+    def is_shared(self) -> bool:
+        """Whether every queue has one owner, and each member some."""
+        lists = [one.owned for one in self.living.values()]
+        return all(lists) and sorted(itertools.chain(*lists)) == list(range(QUEUES))
+
+    def deliveries(self) -> list[tuple[int, int, int, int]]:
+        """(ms, member, queue, queue offset) in the order of time, each member's own as it told them."""
+        found = [
+            (row["at"], number, row["queueId"], row["queueOffset"])
+            for number, one in enumerate(self.ever)
+            for row in tuple(one.received)
+        ]
+        return sorted(found, key=lambda row: row[0])
+
+
+@contextlib.asynccontextmanager
+async def sending(producer: Producer, topic: str, acknowledged: Counter[int]) -> AsyncIterator[None]:
+    """Sends to all queues in turn; ``acknowledged`` counts by queue."""
+
+    async def send() -> None:
+        for number in itertools.count():
+            queue = MessageQueue(topic, "broker-a", number % QUEUES)
+            result = await producer.send(Message(topic, b"%d" % number, keys=str(number)), queue=queue)
+            assert result.queue_offset == acknowledged[queue.queue_id]
+            acknowledged[queue.queue_id] += 1
+            await asyncio.sleep(0.01)
+
+    task = asyncio.create_task(send())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def runs(deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> list[tuple[int, list[int]]]:
+    """Who got a queue's messages, one behind the other, and which: (member, queue offsets)."""
+    found: list[tuple[int, list[int]]] = []
+    for _, member, number, offset in deliveries:
+        if number == queue:
+            if not found or found[-1][0] != member:
+                found.append((member, []))
+            found[-1][1].append(offset)
+    return found
+
+
+def assert_one_owner_at_a_time(group: Group, deliveries: Sequence[tuple[int, int, int, int]], queue: int) -> None:
+    """In order, one behind the other; only what a killed member had not committed comes again, to who follows it. (Two
+    owners at a time would each get messages that the other got.)
+    """
+    turns = runs(deliveries, queue)
+    for _, offsets in turns:
+        assert offsets == list(range(offsets[0], offsets[0] + len(offsets))), f"queue {queue}: {offsets}"
+    for (before, earlier), (_, later) in itertools.pairwise(turns):
+        again = earlier[-1] + 1 - later[0]
+        assert again >= 0, f"queue {queue}: {later[0]} behind {earlier[-1]}"
+        assert not again or before in group.killed, f"queue {queue}: {again} again, and nobody was killed"
+
+
+@pytest.mark.parametrize("orderly", [False, True], ids=["at once", "in order"])
+@pytest.mark.parametrize("release", ["5.3.3", "4.9.7"])
+def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: bool, request, tmp_path: Path) -> None:
+    rounds, chance = request.config.getoption("--fault-rounds"), random.Random(request.config.getoption("--kill-first"))
+    ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
+    words = ["orderly"] if orderly else []
+    acknowledged: Counter[int] = Counter()
+    names = itertools.count()
+
+    async def what(namesrv: str, broker: str) -> Group:
+        def join(place: int) -> Member:
+            if place % 2:
+                return OurMember(namesrv, "mixed", "Orders", *words)
+            return JavaMember(release, namesrv, "mixed", "Orders", tmp_path / f"home{next(names)}", *words)
+
+        group = Group(join)
+        async with Producer("senders", namesrv, ProducerConfig(like=release[:3], send_timeout=30.0)) as producer:
+            fields = {
+                "topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": QUEUES, "writeQueueNums": QUEUES,
+                "perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
+            }  # fmt: skip
+            await producer.instance.call(broker, 17, fields, patience=30.0)
+            while await producer.instance.fresh_route("Orders") is None:
+                await asyncio.sleep(0.05)
+            try:
+                for place in range(4):
+                    group.add(place)
+                await until(group.is_shared, SETTLES)
+                async with sending(producer, "Orders", acknowledged):
+                    for number in range(rounds):
+                        before = acknowledged.total()
+                        await until(lambda before=before: acknowledged.total() >= before + 200, 120)
+                        place = 2 * chance.randrange(2) + number % 2
+                        group.killed.add(group.ever.index(group.living[place]))
+                        await asyncio.to_thread(group.living[place].kill)
+                        group.add(place)
+                        await until(group.is_shared, SETTLES)
+                wanted = acknowledged.total()
+                with contextlib.suppress(TimeoutError):  # what is missing is named below
+                    await until(lambda: len({row[2:] for row in group.deliveries()}) >= wanted, 120)
+            finally:
+                for one in group.living.values():
+                    await asyncio.to_thread(one.stop)
+        return group
+
+    with real_cluster.real(tmp_path / "real", *ports, release=release) as said:
+        group = asyncio.run(what(said["namesrv"], said["broker"]))
+    deliveries = group.deliveries()
+    times = Counter(row[2:] for row in deliveries)
+    wanted = {(queue, at) for queue, count in acknowledged.items() for at in range(count)}
+    sys.stdout.write(
+        f"{release}, {'in order' if orderly else 'at once'}: {len(group.killed)} kills, {len(wanted)} acknowledged, "
+        f"{len(deliveries)} deliveries, {len(deliveries) - len(times)} of them again\n"
+    )
+    assert times.keys() >= wanted  # one may have been stored when the sender was stopped
+    assert len(times) <= len(wanted) + 1
+    for queue in range(QUEUES) if orderly else ():
+        assert_one_owner_at_a_time(group, deliveries, queue)
