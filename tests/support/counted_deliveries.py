@@ -54,12 +54,13 @@ class Account:
     statuses: Counter[str] = field(default_factory=Counter)
     """How many messages were acknowledged with which status."""
     unanswered: dict[Number, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Tries to send a message to which no answer came, by what happened last: each may be a copy in the store."""
+    """Tries to send a message to which no answer came, by the last fault: each may be a copy in the store."""
     refused: Counter[tuple[int, str]] = field(default_factory=Counter)
     """Answers that are errors, by code and words: nothing is stored by any of them."""
-    faults: int = 0
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    """When (ns of the machine's monotonic clock), and what."""
     happened: list[tuple[int, str]] = field(default_factory=list)
-    """Faults and consumers that joined their group: when (ns of the machine's monotonic clock), and what."""
+    """The same with consumers that joined their group."""
     readings: dict[str, dict[int, list[Reading]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
@@ -77,27 +78,22 @@ class Account:
 
     def miss(self, messages: Collection[Number], when: int | None = None) -> None:
         """A sender gets no answer, now or at a time."""
-        cause = self.cause_at(time.monotonic_ns() if when is None else when)
+        cause = _last(self.faults, when)
         for message in messages:
             self.unanswered[message].append(cause)
 
     def strike(self, fault: str) -> None:
         """Something is done to the broker, or to a consumer."""
-        self.faults += 1
         self.note(fault)
+        self.faults.append(self.happened[-1])
 
     def note(self, what: str) -> None:
         """Something happens that has queues read anew."""
         self.happened.append((time.monotonic_ns(), what))
 
-    def cause_at(self, when: int) -> str:
-        """What happened last before a time; nothing where nothing did."""
-        number = bisect_right(self.happened, when, key=lambda one: one[0])
-        return self.happened[number - 1][1] if number else ""
-
     def take(self, group: str, queue: int, start: int, when: int | None = None) -> Reading:
         """A consumer begins to read a queue, now or at a time."""
-        made = Reading(start, self.cause_at(time.monotonic_ns() if when is None else when))
+        made = Reading(start, _last(self.happened, when))
         self.readings[group][queue].append(made)
         return made
 
@@ -112,11 +108,17 @@ class Account:
         return all(len(self.distinct[group][queue]) >= end for queue, end in enumerate(ends))
 
 
+def _last(happened: Sequence[tuple[int, str]], when: int | None) -> str:
+    """What happened last before a time, or up to now; nothing where nothing did."""
+    number = len(happened) if when is None else bisect_right(happened, when, key=lambda one: one[0])
+    return happened[number - 1][1] if number else ""
+
+
 @dataclass
 class Report:
     """The account in numbers. ``again`` is, by group, how many deliveries were not the first of their queue offset, by
-    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message, by what
-    happened before the tries that had no answer.
+    what happened before the reading that repeated them; ``copies`` are units beyond the first of a message, by the
+    fault before the tries that had no answer.
     """
 
     faults: int
@@ -180,7 +182,7 @@ def settle(
         firsts = [number for _, number in dict.fromkeys(messages)]
         assert firsts == list(range(len(firsts))), f"queue {queue}: out of order"
     report = Report(
-        account.faults, len(account.acknowledged), len(copies), doubles,
+        len(account.faults), len(account.acknowledged), len(copies), doubles,
         sum(map(len, account.unanswered.values())), account.refused.total(),
     )  # fmt: skip
     for group in account.readings:

@@ -301,7 +301,7 @@ class Rounds:
         await until(lambda: self._life.says("messages are refused, disk full"), "a nearly full disk is told")
 
     async def _a_killed_consumer(self) -> None:
-        group = self._chance.choice(list(GROUPS)) if self._account.faults > len(FIRST) else "readers"
+        group = self._chance.choice(list(GROUPS)) if len(self._account.faults) > len(FIRST) else "readers"
         await self._clients.replace(group, self._chance)
 
 
