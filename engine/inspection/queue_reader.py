@@ -37,7 +37,10 @@ _BATCH = struct.Struct(">qiqqqhii")
 _EXT_HEAD = struct.Struct(">hqqh")
 _CHUNK = 1024
 
-__all__ = ["BATCH_UNIT_SIZE", "CqEntry", "CqExt", "Kind", "QueueReader"]
+__all__ = [
+    "BATCH_UNIT_SIZE", "CqEntry", "CqExt", "Kind", "QueueReader", "Resolved", "Verdict", "bounds_around",
+    "bounds_by_queue", "compare", "resolve", "units_at",
+]  # fmt: skip
 
 Kind = Literal["simple", "batch"]
 

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+__all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -197,8 +198,6 @@ def _first_line(error: BaseException) -> str:
     said = str(java.getMessage()) if java is not None else str(error)
     return said.strip().partition("\n")[0][:300] or error.__class__.__name__
 
-
-__all__ = ["CannotStart", "abandon", "ship_engine", "start", "stop"]
 
 BEGINNING = 15.0
 """Seconds of Spark's own beginning, beside what a master is given to answer."""

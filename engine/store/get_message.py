@@ -16,13 +16,15 @@ from enum import StrEnum
 from functools import cache
 from operator import add
 from types import TracebackType
-from typing import Literal, Protocol, Self, cast
+from typing import TYPE_CHECKING, Literal, Protocol, Self, cast
 
 from engine.codec.message import BORN_HOST_V6, Unit, decode
 from engine.config import MessageStoreConfig
-from engine.store.mapped_log import Held, LentBytes, ReadableLog
-from engine.store.message_filter import MessageFilter
 from engine.store.queue_entry import CqEntry, QueueBytes, entries_of_file, number_spans, unit_at
+
+if TYPE_CHECKING:
+    from engine.store.mapped_log import Held, LentBytes, ReadableLog
+    from engine.store.message_filter import MessageFilter
 
 LARGEST_PULL = 128 << 20
 SMALLEST_PULL = 100

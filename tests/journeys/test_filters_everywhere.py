@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QListWidget, QMenu, QPushButton
 from walker import Run, Walker
 
-from viewer.log.filter_pills import FilterPills
+from viewer.log.filter_line import FilterPills
 from viewer.widgets.record_menu import build_menu
 
 pytestmark = pytest.mark.journey

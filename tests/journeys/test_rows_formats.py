@@ -11,7 +11,7 @@ from walker import Run, Walker
 from engine.bench.data import sparse_store
 from viewer.log.unit_panes import BodyView
 from viewer.look.formats import number
-from viewer.widgets.word_tabs import WordTabs
+from viewer.widgets.basics import WordTabs
 
 pytestmark = pytest.mark.journey
 LOG, QUEUE = "units.table", "queue.table"

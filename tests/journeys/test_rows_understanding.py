@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
-from viewer.shell.breadcrumb_menu import CrumbDrop
 from viewer.shell.commands import COMMANDS
+from viewer.shell.top_bar import CrumbDrop
 
 pytestmark = pytest.mark.journey
 LOG = "units.table"

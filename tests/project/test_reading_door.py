@@ -45,7 +45,7 @@ EXCEPTIONS = {
     "cli/main.py": "the null device, where a pipe was closed",
     "rebuilding.py": "the trees that it exchanges, which it holds the lock for",
     "cli/copying.py": "the copy that it closes",
-    "cli/keeping.py": "whether there is anything at the place of a new store; what is there is opened through the door",
+    "cli/writing.py": "whether there is anything at the place of a new store; what is there is opened through the door",
     "cli/pipeline_import.py": "an export, which is no store",
     "cli/pipeline_export.py": "the export that it made",
     "cli/pipeline_jobs.py": "where a job writes",

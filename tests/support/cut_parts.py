@@ -15,9 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.widgets.basics import Elided
-from viewer.widgets.shapes import Chip
-from viewer.widgets.word_tabs import WordTabs
+from viewer.widgets.basics import Chip, Elided, WordTabs
 
 LOOKED_AT = (QAbstractButton, QLabel, QLineEdit, QComboBox, WordTabs, Chip)
 SLACK = 1

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.cli.copying import target_config
-from engine.cli.keeping import quiet
 from engine.cli.pipeline_export import _config
 from engine.cli.pipeline_import import _Writer
+from engine.cli.writing import quiet
 from engine.config import from_mapping
 from engine.pipeline import imports
 from engine.pipeline.export import Wish, arrow_schema, rows_of

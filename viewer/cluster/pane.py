@@ -44,7 +44,7 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane
-from viewer.pane.copying import command_copier, table_commands
+from viewer.pane.exporting import command_copier, table_commands
 from viewer.runtime.places import Place
 from viewer.widgets.basics import (
     Button,
@@ -56,6 +56,7 @@ from viewer.widgets.basics import (
     PaneHead,
     Paper,
     Tool,
+    WordTabs,
     column,
     icon,
     row,
@@ -64,7 +65,6 @@ from viewer.widgets.basics import (
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import ListSource
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.cluster.watch import ClusterWatch

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr, words
 from viewer.pane import Pane
-from viewer.pane.copying import command_copier, table_commands
+from viewer.pane.exporting import command_copier, table_commands
 from viewer.runtime.places import Place
-from viewer.widgets.basics import PaneHead, splitter, stacked
+from viewer.widgets.basics import PaneHead, WordTabs, splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.tree_values import MOST_VALUES, Change, Value, changes, value_text, values
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.codec.config_tables import Table, TableFile

@@ -12,12 +12,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
-from viewer.index.chain_layout import Box, ChainCard, ChainLane, LanePlace, place_lanes
+from viewer.index.trace_lanes import Box, ChainCard, ChainLane, LanePlace, place_lanes
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, mono, scale, ui
-from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.mark_menu import MenuDoor
+from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
+from viewer.widgets.record_menu import MenuDoor
 
 VERDICTS = {  # verdict: shape, words
     "match": ("ok", "match"),

@@ -16,28 +16,24 @@ from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QStackedWidget, QVBoxL
 
 from engine.errors import StoreError
 from viewer.index.chain_canvas import ChainCanvas
-from viewer.index.chain_layout import ChainLane
 from viewer.index.columns import chain_kind, file_kind, step_kind
 from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
-from viewer.index.hash_strip import HashStrip
 from viewer.index.slot_map import SlotPanel
-from viewer.index.trace_form import TraceForm
-from viewer.index.trace_lanes import Answer, Question, StepRow, ask_near, with_lanes
-from viewer.index.trace_words import command_of, sentence, strip_parts, verdict_links
+from viewer.index.trace_form import HashStrip, TraceForm, command_of, sentence, strip_parts, verdict_links
+from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_near, with_lanes
 from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.copying import command_copier, table_commands
+from viewer.pane.exporting import command_copier, table_commands
 from viewer.pane.table_find import find_or
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Link, PaneHead, empty, fill, row, splitter, stacked
+from viewer.widgets.basics import Button, Link, Mark, PaneHead, empty, fill, row, splitter, stacked
 from viewer.widgets.record_menu import build_menu
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.shapes import Mark
 
 
 class IndexPane(Pane):

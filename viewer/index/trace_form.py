@@ -1,15 +1,28 @@
-"""The question of a trace: topic, key, window of time, how many matches at most; wrong input is said at its field."""
+"""The question of a trace: topic, key, window of time, how many matches at most; wrong input is said at its field.
+
+Then what was found, in words: topic and key → key text → hash → slot → first byte of the slot, window and result as one
+readable line, counts as chips, the status bar's sentence, the equal command.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QSizePolicy
 
-from viewer.index.trace_lanes import Question
+from viewer.index.trace_lanes import Answer, Question
 from viewer.look.assets import tr
-from viewer.look.theme import follow, px
+from viewer.look.formats import clock, day
+from viewer.look.theme import C, follow, mono, px, scale, ui
+from viewer.runtime import places
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Field, Label, Paper, fill
+from viewer.widgets.canvas import Boxes, MarkCanvas
+from viewer.widgets.row_commands import Mark, step_mark
 
 
 class TraceForm(Paper):
@@ -143,3 +156,184 @@ def _mark(field: QLineEdit, complaint: str) -> None:
     field.style().polish(field)
     if complaint:
         field.setFocus()
+
+
+TALL = 46
+
+
+@dataclass(frozen=True, slots=True)
+class StripPart:
+    """A small name over a value; ``follows`` draws the arrow of a computed step in front of it, else a hairline.
+    ``mark``: what its menu is about.
+    """
+
+    name: str
+    value: str
+    role: str = "text"
+    follows: bool = False
+    code: bool = True
+    mark: Mark | None = None
+
+
+class HashStrip(MarkCanvas):
+    """Parts from left to right.
+
+    What does not fit is left out from the right, never cut in its middle but for the key.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("trace.hash", tr("From the key to its slot"), TALL)
+        self._parts: tuple[StripPart, ...] = ()
+
+    def show_parts(self, parts: Sequence[StripPart]) -> None:
+        """Show these instead."""
+        self._parts = tuple(parts)
+        self.setAccessibleDescription("; ".join(f"{part.name}: {part.value}" for part in parts))
+        self.update()
+
+    def words_under(self, _point: QPointF) -> str:
+        """All of it: what did not fit is read here."""
+        return "\n".join(f"{part.name}: {part.value}" for part in self._parts)
+
+    def marks(self) -> Boxes:
+        """The parts that fit."""
+        return [(QRectF(x - 4, 3, wide + 8, self.height() - 6), part.mark)
+                for part, x, wide in self._places() if part.mark is not None]  # fmt: skip
+
+    def _places(self) -> Iterator[tuple[StripPart, float, float]]:
+        """Every part that fits, where it begins, and how wide it is."""
+        z = scale()
+        x = 14 * z
+        wide = [self._width(part) for part in self._parts]
+        over = sum(wide) + 30 * z * max(0, len(wide) - 1) - (self.width() - x - 8 * z)
+        for at, part in enumerate(self._parts):
+            width = max(120 * z, wide[at] - over) if at == 0 and over > 0 else wide[at]
+            if x + width > self.width() - 4:
+                break
+            yield part, x, width
+            x += width + 30 * z
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.fillRect(event.rect(), C("raised"))
+        p.fillRect(QRectF(0, self.height() - 1, self.width(), 1), C("hair"))
+        for at, (part, x, width) in enumerate(self._places()):
+            if at:
+                self._paint_joint(p, x, part)
+            self._paint_part(p, part, x, width)
+        self.paint_framed(p)
+
+    def _width(self, part: StripPart) -> float:
+        value = QFontMetrics(_font(part)).horizontalAdvance(part.value)
+        return max(value, QFontMetrics(ui(11)).horizontalAdvance(part.name))
+
+    def _paint_joint(self, p: QPainter, x: float, part: StripPart) -> None:
+        z = scale()
+        p.setPen(QPen(C("field"), 1.4))
+        if part.follows:
+            p.drawPolyline([QPointF(x - 17 * z, 18 * z), QPointF(x - 12 * z, 23 * z), QPointF(x - 17 * z, 28 * z)])
+        else:
+            p.setPen(QPen(C("hair"), 1))
+            p.drawLine(QPointF(x - 15 * z, 10 * z), QPointF(x - 15 * z, 36 * z))
+
+    def _paint_part(self, p: QPainter, part: StripPart, x: float, width: float) -> None:
+        z = scale()
+        p.setFont(ui(11))
+        p.setPen(C("text3"))
+        p.drawText(QRectF(x, 4 * z, width + 8, 16 * z), Qt.AlignmentFlag.AlignVCenter, part.name)
+        p.setFont(_font(part))
+        p.setPen(C(part.role))
+        shown = QFontMetrics(p.font()).elidedText(part.value, Qt.TextElideMode.ElideMiddle, int(width) + 2)
+        p.drawText(QRectF(x, 20 * z, width + 8, 20 * z), Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+def _font(part: StripPart) -> QFont:
+    return mono(13, 600) if part.code else ui(13, 600)
+
+
+_CHIPS = (
+    ("match", "ok", "1 match", "{n:,} matches"),
+    ("collision", "warn", "1 collision", "{n:,} collisions"),
+    ("gone", "error", "1 gone", "{n:,} gone"),
+    ("loop", "loop", "1 loop", "{n:,} loops"),
+    ("beyondCount", "error", "1 beyond count", "{n:,} beyond count"),
+)
+
+
+def strip_parts(question: Question | None, answer: Answer | None = None) -> list[StripPart]:
+    """The way from the key to its slot as far as it is known."""
+    if question is None:
+        return [StripPart(tr("key text"), tr("topic#key, as RocketMQ hashes it"), "text3", code=False)]
+    parts = [
+        StripPart(tr("key text"), question.text, mark=_trace_words_mark(question, "keyText", question.text)),
+        StripPart(tr("Java hash, made positive"), f"{question.key_hash:,}", follows=True,
+                  mark=_trace_words_mark(question, "javaHash", str(question.key_hash))),
+    ]  # fmt: skip
+    if answer is not None and answer.slots:
+        slot = tr("slot {slot:,}", slot=question.key_hash % answer.slots)
+        marks = [
+            _trace_words_mark(question, "slot", str(question.key_hash % answer.slots), slot),
+            _trace_words_mark(question, "slotPosition", str(answer.slot_position)),
+        ]
+        parts.append(StripPart(tr("mod {slots:,}", slots=answer.slots), slot, "accent", follows=True, mark=marks[0]))
+        place = f"{answer.slot_position:,}"
+        parts.append(StripPart(tr("first byte of the slot"), place, follows=True, mark=marks[1]))
+    if question.begin is not None or question.end is not None:
+        span = f"{_trace_words_time(question.begin)} – {_trace_words_time(question.end)}"
+        parts.append(StripPart(tr("window"), span, mark=_trace_words_mark(question, "window", span)))
+    if answer is not None:
+        form = "1 match in {steps:,} steps" if len(answer.matches) == 1 else "{n:,} matches in {steps:,} steps"
+        found = tr(form, n=len(answer.matches), steps=len(answer.steps))
+        if answer.passed_over:
+            found += tr(", {n:,} files left out", n=answer.passed_over)
+        role = "ok" if answer.matches else "text"
+        parts.append(
+            StripPart(tr("found"), found, role, code=False, mark=_trace_words_mark(question, "matches", found))
+        )
+    return parts
+
+
+def _trace_words_mark(question: Question, field: str, value: str, words: str = "") -> Mark:
+    link = places.trace(question.topic, question.key)
+    return step_mark(field, question.topic, question.key, link, value, words or value)
+
+
+def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
+    """(shape, words with the count, number of its first step) of every verdict that is worth a link."""
+    found = []
+    for verdict, shape, one, many in _CHIPS:
+        steps = [step.step for step in answer.steps if step.verdict == verdict and step.kind == "entry"]
+        if steps:
+            found.append((shape, tr(one) if len(steps) == 1 else tr(many, n=len(steps)), steps[0]))
+    return found
+
+
+def sentence(answer: Answer) -> str:
+    """The result for the status bar; says whether it is all."""
+    parts = [
+        tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.key),
+        tr("{n:,} steps", n=len(answer.steps)),
+        tr("1 match") if len(answer.matches) == 1 else tr("{n:,} matches", n=len(answer.matches)),
+    ]
+    loops = [step.file for step in answer.steps if step.verdict == "loop"]
+    if loops:
+        parts.append(tr("chain in {file} runs in a circle: entries it once led to may be missing", file=loops[0]))
+    complete = answer.end is not None and answer.end.complete and not answer.cut
+    parts.append(tr("complete") if complete else tr("not complete"))
+    return " · ".join(parts)
+
+
+def command_of(question: Question, path: str) -> str:
+    """The command that asks the same."""
+    parts = ["storescope", "trace", path]
+    if question.begin is not None:
+        parts += ["--begin", str(question.begin)]
+    if question.end is not None:
+        parts += ["--end", str(question.end)]
+    parts += ["--max", str(question.most), "--", question.topic, question.key]
+    return shlex.join(parts)
+
+
+def _trace_words_time(ms: int | None) -> str:
+    return "…" if ms is None else f"{day(ms)[5:]} {clock(ms)[:8]}"

@@ -12,7 +12,7 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane import Pane
 from viewer.pane.bookmark_box import ask_bookmark
-from viewer.pane.copying import table_commands
+from viewer.pane.exporting import table_commands
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of

@@ -24,12 +24,11 @@ from viewer.lab.plug import PlugPanel
 from viewer.lab.put import PutPanel
 from viewer.lab.serve import ServePanel
 from viewer.lab.services import ServicesPanel
-from viewer.look.assets import tr
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.copying import table_commands
+from viewer.pane.exporting import table_commands
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
 from viewer.widgets.basics import (
@@ -41,6 +40,7 @@ from viewer.widgets.basics import (
     Label,
     PaneHead,
     Paper,
+    WordTabs,
     row,
     scrolling,
     splitter,
@@ -49,7 +49,6 @@ from viewer.widgets.basics import (
 from viewer.widgets.hex_pages import hex_fields
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, ServeSettings

@@ -24,8 +24,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime.put_form import EXTRA, KINDS, FormFault, PutForm
-from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool, row
-from viewer.widgets.word_tabs import WordTabs
+from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool, WordTabs, row
 
 if TYPE_CHECKING:
     from viewer.runtime.lab_session import PutDone

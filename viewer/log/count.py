@@ -118,7 +118,7 @@ class LogCount(QObject):
         try:
             await session.jobs.in_worker(
                 tr("Counting units"),
-                "viewer.log.count_work:count",
+                "viewer.log.work:count",
                 session.path,
                 session.snapshot.config,
                 cache,

@@ -34,10 +34,10 @@ from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
-    from viewer.log.export_work import Exported, Plan
+    from viewer.log.work import Exported, Plan
 
 
-WORK = "viewer.log.export_work:export"
+WORK = "viewer.log.work:export"
 
 
 class LogExport(QObject):
@@ -90,7 +90,7 @@ class LogExport(QObject):
         """The choice with its rows."""
         offsets, where = self._model.to_export(choice.scope, self._table.current_row(), self._span())
         from engine.rules.masking import Masking
-        from viewer.log.export_work import Plan
+        from viewer.log.work import Plan
 
         masking = Masking.of(",".join(choice.masked))
         if choice.kept:

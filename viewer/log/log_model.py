@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from viewer.log.colour_rules import Rule, dresser
-from viewer.log.made_columns import readers
+from viewer.log.columns import readers
 from viewer.log.row_dress import RowDress, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.look.assets import tr

@@ -39,11 +39,11 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import splitter
+from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LogLine
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex

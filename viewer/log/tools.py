@@ -15,8 +15,7 @@ from PySide6.QtGui import QGuiApplication
 
 from engine.codec.message import Unit
 from engine.errors import BadFilter, StoreError
-from viewer.log.filter_line import FilterLine
-from viewer.log.filter_pills import LAST_MINUTES
+from viewer.log.filter_line import LAST_MINUTES, FilterLine
 from viewer.log.log_model import LogModel
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr, words

@@ -31,13 +31,13 @@ from PySide6.QtWidgets import (
 )
 
 from engine.codec.message import Unit
-from viewer.log.made_columns import field_name
+from viewer.log.columns import field_name
 from viewer.log.unit_fields import Group, Line
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.cell_filter import line_term
 from viewer.widgets.columns import elsewhere
-from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.focus import FocusRing
 from viewer.widgets.record_menu import Doer, add_row_commands, add_terms, do
 from viewer.widgets.record_table import ACCESSIBLE_TEXT_ROLE, ValueRole
 from viewer.widgets.row_commands import Facts

@@ -30,25 +30,32 @@ from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.log.body_text import CHARSETS, Body, as_json, as_text, looks_like_json, open_body
 from viewer.log.columns import look
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
-from viewer.log.unit_fields import Decoded, Group, Line, describe
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.log.unit_fields import (
+    CHARSETS,
+    Body,
+    Decoded,
+    Group,
+    Line,
+    as_json,
+    as_text,
+    describe,
+    looks_like_json,
+    open_body,
+)
+from viewer.look.assets import engine_words, tr, words
 from viewer.look.formats import number, plain
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Label, PaneHead, Paper, beside, splitter, stacked
-from viewer.widgets.byte_values import Reading, readings
+from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs, beside, splitter, stacked
 from viewer.widgets.columns import Column, RecordKind, text_column
-from viewer.widgets.hex_pages import HexField, hex_fields
+from viewer.widgets.hex_pages import HexField, Reading, hex_fields, readings
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.word_tabs import WordTabs
 
 MOST_LOST = 16
 """Messages of one damaged stretch that are listed."""

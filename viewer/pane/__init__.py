@@ -89,7 +89,7 @@ class Pane(QWidget):
         """Show another store, or none."""
         from viewer.pane.row_commands import RowCommands
         from viewer.runtime.places import filtered
-        from viewer.widgets.mark_menu import MarkMenu
+        from viewer.widgets.record_menu import MarkMenu
         from viewer.widgets.record_view import RecordView
 
         self.session = session

@@ -24,13 +24,13 @@ from viewer.widgets.basics import (
     PaneHead,
     Paper,
     Tool,
+    WordTabs,
     column,
     fill,
     row,
     scrolling,
 )
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.runtime.settings import Settings

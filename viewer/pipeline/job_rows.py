@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, mono, px, theme, ui
 from viewer.pipeline.state import JobState
-from viewer.widgets.focus_ring import FocusRing
+from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
 
 DISPLAY_ROLE, TOOL_TIP_ROLE, ACCESSIBLE_TEXT_ROLE = 0, 3, 11

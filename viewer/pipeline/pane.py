@@ -18,9 +18,7 @@ from viewer.look.assets import tr
 from viewer.look.theme import follow, px
 from viewer.look.topic_colours import TopicColours
 from viewer.pane import Pane
-from viewer.pane.copying import table_commands
-from viewer.pane.exporting import ask_export
-from viewer.pipeline.figures import GROUPINGS, byte_areas, rates, topics_by_bytes
+from viewer.pane.exporting import ask_export, table_commands
 from viewer.pipeline.form import JobForm
 from viewer.pipeline.job_rows import STANDINGS, JobsView
 from viewer.pipeline.rates import RatesPlot
@@ -28,6 +26,7 @@ from viewer.pipeline.request import Wish
 from viewer.pipeline.results import ResultPanel
 from viewer.pipeline.stages import StageStrip
 from viewer.pipeline.state import JobState
+from viewer.pipeline.tables import GROUPINGS, byte_areas, rates, topics_by_bytes
 from viewer.pipeline.words import card_words, figures, job_words, note, standing, title
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -41,6 +40,7 @@ from viewer.widgets.basics import (
     PaneHead,
     Paper,
     Tool,
+    WordTabs,
     column,
     row,
     scrolling,
@@ -49,7 +49,6 @@ from viewer.widgets.basics import (
 )
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.treemap import Treemap
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.pipeline.jobs import PipelineRuns

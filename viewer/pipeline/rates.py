@@ -18,11 +18,10 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock, day, size
 from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
-from viewer.pipeline.figures import HOUR, MEASURES, Measure, Rates
-from viewer.widgets.basics import Label, PaneHead, Paper
+from viewer.pipeline.tables import HOUR, MEASURES, Measure, Rates
+from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs
+from viewer.widgets.paint import ROOM, draw_lead
 from viewer.widgets.stepwise import Runner, run_here
-from viewer.widgets.topic_lead import ROOM, draw_lead
-from viewer.widgets.word_tabs import WordTabs
 
 QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 """Parts of Qt that pyqtgraph imports: in this thread, before it."""

@@ -9,20 +9,18 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr
 from viewer.look.formats import plain
 from viewer.look.theme import px
 from viewer.pipeline.job_rows import when
 from viewer.pipeline.state import MOST_ROWS, JobState
 from viewer.pipeline.tables import TABLES, store_of
 from viewer.pipeline.words import INSTALL, lasted, outcome
-from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper, column, row
+from viewer.widgets.basics import Button, Chip, Label, Mark, PaneHead, Paper, WordTabs, column, row
 from viewer.widgets.columns import Record
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter, RowPainter
-from viewer.widgets.word_tabs import WordTabs
 
 KINDS = {"dispatched": "dispatched", "difference": "difference", "whereResult": "whereResult", "rule": "finding",
          "each": "finding"}  # fmt: skip

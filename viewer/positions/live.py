@@ -32,9 +32,8 @@ from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
 from viewer.widgets.basics import splitter
 from viewer.widgets.live_frame import LiveFrame
-from viewer.widgets.live_plot import LivePlot
+from viewer.widgets.live_plot import LivePlot, Tick, TimeBar
 from viewer.widgets.stepwise import Step, Turns
-from viewer.widgets.time_slider import Tick, TimeBar
 
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession

@@ -31,8 +31,7 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from viewer.pane import Pane
     from viewer.positions.live import LivePositions
-    from viewer.runtime.live_history import LiveHistory
-    from viewer.runtime.sample_ring import Floats, PeakSeries
+    from viewer.runtime.live_history import Floats, LiveHistory, PeakSeries
 
 
 MOST_SHOWN = 200

@@ -19,9 +19,8 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.copying import command_copier, table_commands
-from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
-from viewer.pane.position_facts import (
+from viewer.pane.exporting import command_copier, table_commands
+from viewer.pane.live_plots import (
     NAMES,
     ROLES,
     TIME_FLAGS,
@@ -32,6 +31,7 @@ from viewer.pane.position_facts import (
     ruler_view,
     slaves_of,
 )
+from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import LiveSide, live_commands
 from viewer.runtime import places
@@ -43,11 +43,11 @@ from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.glow import changed_cells
 from viewer.widgets.live_frame import Line
 from viewer.widgets.live_plot import Bar, Curve, LivePlot
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_table import changed_cells
 from viewer.widgets.row_window import ListSource
 from viewer.widgets.ruler import Ruler
 

@@ -11,8 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr, words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of
@@ -25,9 +24,9 @@ from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, empty, row
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
 from viewer.widgets.facts import Fact, Facts
-from viewer.widgets.marks import entry_mark
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_commands import entry_mark
 from viewer.widgets.skew_bars import SkewBars, skew_words
 
 _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue", "wrongQueueOffset", "belowMinOffset")

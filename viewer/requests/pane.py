@@ -18,12 +18,11 @@ from PySide6.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 from engine.errors import BadFilter
 from engine.remoting.frame_parts import EXTRA, frame_parts
 from engine.remoting.replaying import Replayed
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.copying import table_commands
+from viewer.pane.exporting import table_commands
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,
@@ -49,6 +48,7 @@ from viewer.widgets.basics import (
     PaneHead,
     Paper,
     Tool,
+    WordTabs,
     column,
     row,
     splitter,
@@ -59,7 +59,6 @@ from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Page
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch

@@ -25,8 +25,8 @@ from typing import Any
 from engine import frames
 from engine.frames import CannotTravel, Frame
 from engine.mapped.reading import gather_unread
-from viewer.runtime import memory
-from viewer.runtime.priority import stand_back
+from viewer.runtime import own_process
+from viewer.runtime.own_process import stand_back
 
 REPORT_EVERY = 0.1
 RESTS_AFTER = 3.0
@@ -240,8 +240,8 @@ class _Rest:
 
     @staticmethod
     def _give_back() -> None:
-        memory.give_back()
-        memory.give_back_code()
+        own_process.give_back()
+        own_process.give_back_code()
 
 
 def serve(pipe: Connection) -> None:

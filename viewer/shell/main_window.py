@@ -17,37 +17,31 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from viewer.compare.pane import Comparison
-from viewer.look.assets import tr
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr
 from viewer.look.formats import zone_text
 from viewer.look.theme import theme
 from viewer.pane import Pane
 from viewer.runtime import places
 from viewer.runtime.garbage import take_back_later
 from viewer.runtime.jobs import Cancelled, Jobs
-from viewer.runtime.places import History, Place, Search, UnknownPlace
-from viewer.runtime.resolve import NothingFound
+from viewer.runtime.places import History, NothingFound, Place, Search, UnknownPlace
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession
-from viewer.shell.actions import draw_icons, enable_actions, make_actions, menus_of, retranslate_actions
-from viewer.shell.breadcrumbs import crumbs_of
 from viewer.shell.command_handlers import Parts, tick, wire
-from viewer.shell.commands import in_words
+from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.dressing import Dressing
 from viewer.shell.framed_window import FramedWindow
 from viewer.shell.lab_stores import LabRoom
 from viewer.shell.layout import SMALLEST, Layout
 from viewer.shell.menu_strip import MenuStrip
 from viewer.shell.opening_stages import Stages
-from viewer.shell.pages import DropFilter, ZoomFilter, error_page, welcome_page
 from viewer.shell.rail import Rail
 from viewer.shell.status_bar import StatusStrip
 from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
-from viewer.shell.top_bar import TopBar
-from viewer.shell.view_stack import SideSplit, ViewStack
-from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
-from viewer.shell.welcome import unpacked
+from viewer.shell.top_bar import TopBar, crumbs_of
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, SideSplit, ViewStack, make_pane
+from viewer.shell.welcome import DropFilter, ZoomFilter, error_page, unpacked, welcome_page
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine

@@ -16,7 +16,7 @@ from PySide6.QtCore import QTimer
 from viewer.look.assets import app_icon
 from viewer.runtime.garbage import set_aside
 from viewer.runtime.store_session import StoreSession
-from viewer.shell.actions import draw_icons
+from viewer.shell.commands import draw_icons
 from viewer.shell.dressing import dressed
 from viewer.shell.views import BY_KIND, load_pane
 from viewer.widgets.record_view import RecordView

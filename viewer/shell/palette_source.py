@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from viewer.log.filter_pills import FIRST, LAST_MINUTES
+from viewer.log.filter_line import FIRST, LAST_MINUTES
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Search, UnknownPlace

@@ -17,24 +17,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.look.assets import icon_pixmap, tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, icon_pixmap, tr, words
 from viewer.look.formats import moment, size, zone_text
 from viewer.look.theme import C, follow, mono, px, scale, ui
-from viewer.look.topic_colours import colours_of
-from viewer.look.topic_kinds import alike_at_the_start, is_system_topic
+from viewer.look.topic_colours import alike_at_the_start, colours_of, is_system_topic
 from viewer.pane.row_commands import RowCommands
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
 from viewer.runtime.survey import standing
 from viewer.widgets.basics import Chip, Elided, Hairline, Label, Paper
-from viewer.widgets.focus_ring import FocusRing
-from viewer.widgets.mark_menu import MarkMenu
-from viewer.widgets.marks import Mark, node_mark
-from viewer.widgets.paint import chip_width, mark
+from viewer.widgets.focus import FocusRing
+from viewer.widgets.paint import ROOM, chip_width, draw_lead, mark
+from viewer.widgets.record_menu import MarkMenu
+from viewer.widgets.row_commands import Mark, node_mark
 from viewer.widgets.store_tree_rows import RANK, Node, NodeRole, StoreTree, node_of_file, short_count, store_nodes
-from viewer.widgets.topic_lead import ROOM, draw_lead
 
 if TYPE_CHECKING:
     from viewer.look.topic_colours import TopicColours

@@ -1,20 +1,181 @@
-"""The bar over the views: back and forward, crumbs, the go-to box, follow and look again."""
+"""The bar over the views: back and forward, crumbs, the go-to box, follow and look again.
+
+The crumbs over a place: from the store down to the thing itself; each part but the last leads somewhere.
+
+What drops down from a crumb: the places beside it, narrowed down while one types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPen, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.assets import icon_pixmap, tr
-from viewer.look.theme import C, follow, px, ui
+from viewer.look.theme import C, follow, mono, px, ui
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.shell.views import BY_KIND
 from viewer.widgets.basics import Field, Key, Paper, Tool
 
 if TYPE_CHECKING:
-    from viewer.shell.breadcrumb_menu import CrumbDrop
+    from viewer.runtime.store_session import StoreSession
+
+
+BESIDE_THE_LOG: tuple[places.Kind, ...] = ("log", "queue", "index", "positions", "findings", "groups", "config")
+
+
+def _whole(kind: places.Kind) -> tuple[str, Place]:
+    """The crumb of a view as a whole, or of a kind of place that a view shows."""
+    view = BY_KIND[Place(kind).view]
+    return tr(view.crumb or view.title), Place(kind)
+
+
+def crumbs_of(place: Place, session: StoreSession | None) -> list[tuple[str, object]]:
+    """(words, place) from the store on."""
+    name = session.name if session else ""
+    parts: list[tuple[str, object]] = [(name, places.log())] if name else []
+    match place.kind:
+        case "log":
+            parts.append(_whole("log"))
+            file = session.snapshot.log.sequence.find(place.offset) if session and place.offset is not None else None
+            if file is not None:
+                parts.append((file.name, places.log(file.start_offset)))
+            if place.offset is not None:
+                parts.append((f"{place.offset:,}", place))
+        case "queue":
+            parts.append((place.topic or tr("Queues"), places.queue(place.topic)))
+            if place.queue_id is not None:
+                parts.append((tr("Queue {number}", number=place.queue_id), places.queue(place.topic, place.queue_id)))
+            if place.queue_offset is not None:
+                parts.append((f"{place.queue_offset:,}", place))
+        case "trace":
+            parts += [_whole("index"), (tr("Trace"), places.index()), (place.key, place)]
+        case "filter":
+            parts += [_whole("log"), (place.name, place)]
+        case "index":
+            parts.append(_whole("index"))
+            if place.name:
+                parts.append((place.name, places.index(place.name)))
+            if place.part:
+                parts.append((f"{tr(place.part)} {place.offset:,}", place))
+        case _:
+            parts.append(_whole(place.kind))
+            if place.name:
+                parts.append((place.name, Place(place.kind, name=place.name)))
+            if place.kind == "cluster" and place.part:
+                parts.append((place.part, place))
+            if place.kind == "requests" and place.key:
+                parts.append((place.key, place))
+    return parts
+
+
+def beside(number: int, place: object, session: StoreSession | None) -> list[tuple[str, object]]:
+    """(words, place) of what lies beside crumb ``number``: files, topics, queues, index files, tables, rules."""
+    survey = session.survey if session is not None else None
+    if session is None or not isinstance(place, Place):
+        return []
+    match place.kind:
+        case "log" | "filter" if number == 1:
+            return [_whole(kind) for kind in BESIDE_THE_LOG]
+        case "log":
+            return [(file.name, places.log(file.start_offset)) for file in session.snapshot.log.files]
+        case "queue" if number == 1 and survey is not None:
+            return [(topic.name, places.queue(topic.name)) for topic in survey.topics]
+        case "queue" if survey is not None:
+            queues = next((topic.queues for topic in survey.topics if topic.name == place.topic), ())
+            return [(tr("Queue {number}", number=queue.queue_id), places.queue(place.topic, queue.queue_id))
+                    for queue in queues]  # fmt: skip
+        case "index" | "trace" if survey is not None:
+            return [(file.name, places.index(file.name)) for file in survey.index]
+        case "config" if survey is not None:
+            return [(name, Place("config", name=name)) for name in survey.tables]
+        case "findings":
+            return [(name, Place("findings", name=name)) for name in sorted({f.id for f in session.findings})]
+    return []
+
+
+MOST = 400
+"""Lines that are shown; typing narrows down what is behind them."""
+Beside = Sequence[tuple[str, object]]
+
+
+class CrumbDrop(QWidget):
+    """``chosen(place)`` by Enter or a click."""
+
+    chosen = Signal(object)
+
+    def __init__(self, beside: Beside, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setObjectName("crumb.drop")
+        self.setAccessibleName(tr("Places beside this one"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._beside = list(beside)
+        self.field = Field(tr("Type to narrow down"), code=True, icon_name="search")
+        self.field.setObjectName("crumb.field")
+        self.list = QListWidget()
+        self.list.setObjectName("crumb.list")
+        self.list.setAccessibleName(tr("Places beside this one"))
+        self.list.setFont(mono(12))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.itemClicked.connect(self._take)
+        self.setStyleSheet(f"#crumb\\.drop {{ background: {C('pane').name()}; border: 1px solid {C('line').name()}; }}")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(6), px(6), px(6), px(6))
+        layout.setSpacing(px(4))
+        layout.addWidget(self.field)
+        layout.addWidget(self.list, 1)
+        self.field.textChanged.connect(self._narrow)
+        self.field.installEventFilter(self)
+        self._narrow("")
+
+    def drop(self, at: QPoint) -> None:
+        """Show it at ``at`` (global)."""
+        self.resize(px(340), min(px(420), px(60) + px(24) * max(2, len(self._beside))))
+        self.move(at)
+        self.show()
+        self.field.setFocus()
+
+    def _narrow(self, typed: str) -> None:
+        from viewer.shell.palette_box import rank
+
+        ranked = [(found, n, text, place) for n, (text, place) in enumerate(self._beside)
+                  if (found := rank(text, typed)) is not None]  # fmt: skip
+        self.list.clear()
+        for _, _, text, place in sorted(ranked, key=lambda item: item[:2])[:MOST]:
+            item = QListWidgetItem(text)
+            item.setData(Qt.ItemDataRole.UserRole, place)
+            self.list.addItem(item)
+        left = len(ranked) - self.list.count()
+        if left > 0:
+            item = QListWidgetItem(tr("{n:,} more: type to narrow down", n=left))
+            item.setFlags(Qt.ItemFlag.NoItemFlags)
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+
+    def _take(self, item: QListWidgetItem | None) -> None:
+        place = item.data(Qt.ItemDataRole.UserRole) if item is not None else None
+        if place is not None:
+            self.close()
+            self.chosen.emit(place)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Arrows move the choice, Enter takes it, Escape closes."""
+        if watched is self.field and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+            if step is not None:
+                self.list.setCurrentRow((self.list.currentRow() + step) % max(1, self.list.count()))
+                return True
+            if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+                self._take(self.list.currentItem())
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.close()
+                return True
+        return bool(super().eventFilter(watched, event))
 
 
 GAP = 5
@@ -111,8 +272,6 @@ class Crumbs(QWidget):
 
     def drop(self, number: int | None = None) -> CrumbDrop | None:
         """Drop down the places beside crumb ``number``, or beside the last one that has any."""
-        from viewer.shell.breadcrumb_menu import CrumbDrop
-
         for at in range(len(self._parts) - 1, 0, -1) if number is None else (number,):
             found = self.beside(at, self._parts[at][1]) if 0 <= at < len(self._parts) else ()
             if found:

@@ -24,12 +24,12 @@ from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession
-from viewer.shell.breadcrumbs import crumbs_of
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.open_other import Taken, kind_of, take
+from viewer.shell.top_bar import crumbs_of
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
-from viewer.widgets.tab_order import set_reading_order
+from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
     from viewer.cluster.cluster_model import Question
@@ -345,7 +345,7 @@ class Workspace:
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""
-        from viewer.shell.tour import SAMPLE, Tour
+        from viewer.shell.help_box import SAMPLE, Tour
         from viewer.shell.welcome import samples
 
         window = self._window

@@ -15,15 +15,14 @@ from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.formats import number, plain, size
 from viewer.look.theme import C, dark, px, scale, ui
-from viewer.look.topic_colours import colours_of
-from viewer.look.topic_kinds import kind_words
+from viewer.look.topic_colours import colours_of, kind_words
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.worker import WorkerDied
 from viewer.widgets.basics import PaneHead, Paper, Tool
 from viewer.widgets.canvas import Canvas
-from viewer.widgets.mark_menu import Found, MarkMenu
-from viewer.widgets.marks import place_mark
 from viewer.widgets.paint import hatch, mark
+from viewer.widgets.record_menu import Found, MarkMenu
+from viewer.widgets.row_commands import place_mark
 
 if TYPE_CHECKING:
     from engine.inspection.file_map import FileMap, MapCell

@@ -11,14 +11,12 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from viewer.look.assets import tr
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr
 from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.look.topic_colours import colours_of
 from viewer.pane import Pane
-from viewer.pane.copying import command_copier, table_commands
-from viewer.pane.exporting import ask_export
+from viewer.pane.exporting import ask_export, command_copier, table_commands
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place, Search
@@ -40,7 +38,7 @@ from viewer.space.file_strip import FilePanel
 from viewer.space.rows import NARROW, SLIM, SPACE, SpaceRow, day_bars, space_rows
 from viewer.space.space_line import Block, SpaceLine
 from viewer.widgets.areas import Area, find
-from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper, column, splitter, stacked
+from viewer.widgets.basics import Button, Hairline, Label, PaneHead, Paper, WordTabs, column, splitter, stacked
 from viewer.widgets.facts import Facts
 from viewer.widgets.log_line import LineFile, LogLine
 from viewer.widgets.record_state import State, StateLine
@@ -48,7 +46,6 @@ from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter
 from viewer.widgets.skew_bars import SkewBars
 from viewer.widgets.treemap import Treemap
-from viewer.widgets.word_tabs import WordTabs
 
 if TYPE_CHECKING:
     from engine.inspection.space.account import Space

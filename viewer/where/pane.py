@@ -11,11 +11,10 @@ from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
 from engine.inspection.copy_out import copy_found
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr, words
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.copying import table_commands
+from viewer.pane.exporting import table_commands
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
@@ -41,6 +40,7 @@ from viewer.widgets.basics import (
     Hairline,
     Label,
     Link,
+    Mark,
     PaneHead,
     Paper,
     column,
@@ -50,12 +50,11 @@ from viewer.widgets.basics import (
     splitter,
     stacked,
 )
+from viewer.widgets.focus import set_reading_order
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.shapes import Mark
-from viewer.widgets.tab_order import set_reading_order
 
 if TYPE_CHECKING:
     from engine.inspection.where.evidence import WhereResult

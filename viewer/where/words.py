@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import tr, words
-from viewer.look.engine_words import engine_words
+from viewer.look.assets import engine_words, tr, words
+from viewer.look.field_words import VERDICTS
 from viewer.look.formats import number, plain
-from viewer.look.verdict_words import VERDICTS
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.where.work import place_of, place_of_result, place_of_route, place_words

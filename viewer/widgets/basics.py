@@ -2,14 +2,28 @@
 theme.
 
 Pieces take texts that are already translated. Each follows a change of colours, fonts and zoom by itself.
+
+Shapes that stand beside words: icons, marks, chips, key caps, bars of progress. They follow the theme.
+
+Tabs as words in a pane's head: the chosen one in the accent, no boxes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QShowEvent
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QFontMetrics,
+    QIcon,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPixmap,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
@@ -28,8 +42,149 @@ from PySide6.QtWidgets import (
 )
 
 from viewer.look.assets import icon_pixmap
-from viewer.look.theme import C, follow, mono, px, ui
-from viewer.widgets.shapes import Chip, Glyph, Key, Mark, Progress
+from viewer.look.theme import C, follow, mono, px, theme, ui
+from viewer.widgets.paint import chip_width, draw_chip, mark
+
+
+class Glyph(QWidget):
+    """An icon that stands beside words and does nothing."""
+
+    def __init__(self, name: str, role: str = "text2", size: int = 18) -> None:
+        super().__init__()
+        self._name, self._role, self._size = name, role, size
+        self._fit()
+        follow(self, self._fit)
+
+    def set_glyph(self, name: str, role: str) -> None:
+        """Another picture or colour."""
+        self._name, self._role = name, role
+        self.update()
+
+    def _fit(self) -> None:
+        self.setFixedSize(px(self._size), px(self._size))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw the icon in the role's colour."""
+        picture: QPixmap = icon_pixmap(self._name, C(self._role), px(self._size), self.devicePixelRatioF())
+        QPainter(self).drawPixmap(0, 0, picture)
+
+
+class Mark(QWidget):
+    """A state's shape by itself."""
+
+    def __init__(self, kind: str, size: float = 4.5) -> None:
+        super().__init__()
+        self._kind, self._size = kind, size
+        self.setFixedSize(px(16), px(16))
+        follow(self, self.update)
+
+    def set_kind(self, kind: str) -> None:
+        """Another state; empty for none."""
+        self._kind = kind
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw the shape."""
+        if self._kind:
+            mark(
+                QPainter(self),
+                self._kind,
+                QPointF(self.width() / 2, self.height() / 2 + 0.5),
+                self._size * px(100) / 100,
+            )
+
+
+class Chip(QWidget):
+    """State in a rounded field: shape, word, colour. ``clicked`` where somebody listens."""
+
+    clicked = Signal()
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__()
+        self._kind, self._text = kind, text
+        self._fit()
+        follow(self, self._fit)
+
+    def set_chip(self, kind: str, text: str) -> None:
+        """Another state and word."""
+        self._kind, self._text = kind, text
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setAccessibleName(self._text)
+        self.setFixedSize(chip_width(self._text), px(20))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Fill, mark, word."""
+        draw_chip(QPainter(self), QRectF(0, 0.5, self.width(), px(19)), self._kind, self._text)
+
+    def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
+        """A chip may be a switch of its pane."""
+        self.clicked.emit()
+
+
+class Key(QWidget):
+    """A key cap: ``Ctrl G``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self._fit()
+        follow(self, self._fit)
+
+    def _fit(self) -> None:
+        width = QFontMetrics(ui(11, 500)).horizontalAdvance(self._text)
+        self.setFixedSize(width + px(16), px(18))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Frame and word."""
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(C("hair"))
+        p.setBrush(C("raised"))
+        p.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+        p.setFont(ui(11, 500))
+        p.setPen(C("text3"))
+        p.drawText(self.rect(), int(Qt.AlignmentFlag.AlignCenter), self._text)
+
+
+class Progress(QWidget):
+    """A thin bar; ``part`` from 0 to 1, or None while the total is not known."""
+
+    def __init__(self, width: int = 0, role: str = "accent", height: int = 4) -> None:
+        super().__init__()
+        self._part: float | None = 0.0
+        self._role, self._bar = role, height
+        if width:
+            self.setFixedWidth(px(width))
+        self.setFixedHeight(px(18))
+        follow(self, self.update)
+
+    def set_part(self, part: float | None) -> None:
+        """How much is done."""
+        if part != self._part:
+            self._part = part
+            self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Track, then what is done; a bar in the middle while nobody knows how much there is."""
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(Qt.PenStyle.NoPen)
+        track = QRectF(0, self.height() / 2 - self._bar / 2, self.width(), self._bar)
+        p.setBrush(C("line" if theme.dark else "hair"))
+        p.drawRoundedRect(track, self._bar / 2, self._bar / 2)
+        p.setBrush(C(self._role))
+        if self._part is None:
+            done = QRectF(track.left() + track.width() * 0.35, track.top(), track.width() * 0.3, self._bar)
+        else:
+            width = max(float(self._bar), track.width() * min(max(self._part, 0.0), 1.0))
+            done = QRectF(track.left(), track.top(), width, self._bar)
+        p.drawRoundedRect(done, self._bar / 2, self._bar / 2)
+
 
 __all__ = [
     "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
@@ -406,3 +561,78 @@ def scrolling(part: QWidget) -> QScrollArea:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(part)
     return area
+
+
+GAP = 16
+
+
+class WordTabs(QWidget):
+    """``chosen(key)`` when another word is chosen."""
+
+    chosen = Signal(str)
+
+    def __init__(self, name: str, tabs: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self._tabs = list(tabs)
+        self._at = 0
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        follow(self, self._fit)
+        self._tell()
+
+    @property
+    def key(self) -> str:
+        """The chosen tab."""
+        return self._tabs[self._at][0]
+
+    def choose(self, key: str) -> None:
+        """Choose a tab by its key."""
+        number = next((n for n, tab in enumerate(self._tabs) if tab[0] == key), self._at)
+        if number != self._at:
+            self._at = number
+            self._tell()
+            self.chosen.emit(self.key)
+
+    def sizeHint(self) -> QSize:
+        return QSize(int(sum(width for _, width in self._places())) + px(GAP) * (len(self._tabs) - 1), px(26))
+
+    def _places(self) -> list[tuple[float, float]]:
+        found, x = [], 0.0
+        for number, (_, word) in enumerate(self._tabs):
+            width = float(QFontMetrics(ui(12, 600 if number == self._at else 400)).horizontalAdvance(word) + 2)
+            found.append((x, width))
+            x += width + px(GAP)
+        return found
+
+    def _fit(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def _tell(self) -> None:
+        self.setAccessibleName(self._tabs[self._at][1])
+        self._fit()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        p = QPainter(self)
+        for number, ((_, word), (x, width)) in enumerate(zip(self._tabs, self._places(), strict=True)):
+            on = number == self._at
+            p.setFont(ui(12, 600 if on else 400))
+            p.setPen(C("accent" if on else "text3"))
+            p.drawText(QRectF(x, 0, width + 2, self.height()), Qt.AlignmentFlag.AlignVCenter, word)
+            if on and self.hasFocus():
+                p.fillRect(QRectF(x, self.height() - 3, width, 2), C("accent"))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        for (key, _), (x, width) in zip(self._tabs, self._places(), strict=True):
+            if x - 6 <= event.position().x() < x + width + 6:
+                self.choose(key)
+                return
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}.get(Qt.Key(event.key()))
+        if step is None:
+            super().keyPressEvent(event)
+        else:
+            self.choose(self._tabs[(self._at + step) % len(self._tabs)][0])

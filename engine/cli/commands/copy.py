@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.keeping import given_config, refuse_used
 from engine.cli.options import common
 from engine.cli.output import Output, Progress, size_text
+from engine.cli.writing import given_config, refuse_used
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.inspection import records

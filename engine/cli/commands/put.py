@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.cli.keeping import WriteTarget, add_consent, consented, find_target, given_config, keeping
+from engine.cli.keeping import add_consent, consented, keeping
 from engine.cli.options import common, number
 from engine.cli.output import Column, Output
+from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32

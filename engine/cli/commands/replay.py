@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.broker.serving import serving_open
-from engine.cli.keeping import Keeping, WriteTarget, add_consent, consented, find_target, keeping
+from engine.cli.keeping import Keeping, add_consent, consented, keeping
 from engine.cli.options import common
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
+from engine.cli.writing import WriteTarget, find_target
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
 from engine.remoting.exchanges import NAMES, answer_name

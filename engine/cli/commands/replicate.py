@@ -9,10 +9,11 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.keeping import Keeping, WriteTarget, add_opening, find_target, given_config, keeping, refuse_empty
+from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
+from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.errors import UsageError
 from engine.message_store import MessageStore
 from engine.replication.follower import Follower

@@ -17,7 +17,7 @@ from engine.broker.broker import Broker
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
-from engine.cli.keeping import Keeping, WriteTarget, add_opening, find_target, keeping, refuse_empty
+from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
 from engine.cli.options import common, number
 from engine.cli.output import Output
 from engine.cli.serving import (
@@ -33,6 +33,7 @@ from engine.cli.serving import (
 )
 from engine.cli.serving import port as a_port
 from engine.cli.slave_role import follow_until, with_role
+from engine.cli.writing import WriteTarget, find_target
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore

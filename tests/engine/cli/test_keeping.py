@@ -1,24 +1,16 @@
-"""Commands that write into a store keep what they change.
-
-Where a command writes: a new place, a store that is there, and what is refused before anything changes.
-"""
+"""Commands that write into a store keep what they change."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import shutil
 from pathlib import Path
 
 import pytest
-from made_stores import LOG_SIZE, MadeStore
 from undone_stores import kept_in, made
 
 from engine.cli import keeping
-from engine.cli.keeping import find_target, given_config, refuse_used
 from engine.cli.main import COMMANDS, build_parser, main
-from engine.cli.output import Output
-from engine.errors import NotAStore, UsageError
 
 PUT = ["--topic", "Orders", "--body", "one more"]
 
@@ -73,51 +65,3 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
     assert main(["recover", str(crashed), "--apply"]) == code
     assert "[y/N]" in capsys.readouterr().err
     assert (crashed / "abort").exists() == (code == 2)
-
-
-@pytest.fixture
-def root(tmp_path):
-    made = MadeStore()
-    for _ in range(6):
-        made.put()
-    return made.write(tmp_path / "store")
-
-
-def test_an_empty_place_is_a_new_store(tmp_path):
-    target = find_target(str(tmp_path / "new"), None)
-    assert (target.exists, target.recovery) == (False, None)
-    assert list(target.planned()) == [f"{tmp_path / 'new'} has no commit log yet: one is begun."]
-
-
-def test_the_sizes_of_a_store_that_is_there_are_its_files(root):
-    target = find_target(str(root), None)
-    assert (target.exists, target.config.mapped_file_size_commit_log) == (True, LOG_SIZE)
-    first, second = target.planned()
-    assert first.endswith("is opened as a broker opens it after an orderly end:")
-    assert f"its log ends at {target.recovery.end_offset:,}" in second
-
-
-def test_a_part_of_a_store_and_what_is_none_are_refused(root, tmp_path):
-    with pytest.raises(UsageError, match="found a part of one"):
-        find_target(str(root / "commitlog"), None)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "text").write_text("mine")
-    with pytest.raises(NotAStore):
-        find_target(str(tmp_path / "other"), None)
-
-
-def test_a_copy_goes_into_an_empty_place_outside_the_store(root, tmp_path):
-    assert refuse_used(str(tmp_path / "copy"), root) == tmp_path / "copy"
-    with pytest.raises(UsageError, match="outside the store"):
-        refuse_used(str(root / "copy"), root)
-    with pytest.raises(UsageError, match="absent or empty"):
-        refuse_used(str(root), tmp_path / "elsewhere")
-
-
-def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
-    file = tmp_path / "broker.conf"
-    file.write_text("mappedFileSizeCommitLog=8192\nnobodysKey=1\n")
-    out = Output(as_json=False, stream=io.StringIO())
-    assert given_config(argparse.Namespace(config=str(file)), out).mapped_file_size_commit_log == 8192
-    assert "no broker knows nobodysKey" in capsys.readouterr().err
-    assert given_config(argparse.Namespace(config=None), out) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 
 from viewer.index.chain_canvas import ChainCanvas
-from viewer.index.chain_layout import ChainCard, ChainLane
+from viewer.index.trace_lanes import ChainCard, ChainLane
 
 
 def test_the_chain_follows_the_arrow_keys_to_a_unit(shown, qtbot) -> None:

@@ -1,17 +1,24 @@
-"""Jobs of a window."""
+"""Jobs of a window.
+
+Processes of pipeline jobs: their lines reach the loop, they stop when told, and nothing of them is left.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pipeline_lines as lines
+import pytest
 
 from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
 
 Run = Callable[[Any], Any]
 
@@ -40,3 +47,125 @@ def test_the_end_of_a_window_waits_for_its_jobs(run: Run, tmp_path: Path) -> Non
         assert made.jobs == []
 
     run(walk())
+
+
+@pytest.fixture
+def runs(run: Run) -> Iterator[PipelineRuns]:
+    made = PipelineRuns()
+    yield made
+    run(made.end())
+
+
+async def ended(runs: PipelineRuns, job: JobState, seconds: float = 50) -> JobState:
+    end = time.monotonic() + seconds
+    while job.running or runs.running:
+        assert time.monotonic() < end, "the job goes on"
+        await asyncio.sleep(0.01)
+    return job
+
+
+def test_every_line_of_a_process_comes_and_the_end_is_told_once(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+    said = lines.stats()
+    runs.command = lines.player(tmp_path, said, words="one store was skipped\n")
+    ends: list[JobState] = []
+    runs.ended.connect(ends.append)
+
+    job = run(_started(runs))
+    assert job.standing == "done"
+    assert ends == [job]
+    assert job.rows["statsHour"] == [line for line in said if line["type"] == "statsHour"]
+    assert job.summary == said[-1]
+    assert job.said == ["one store was skipped"]
+    assert job.log_file == ""
+    """Nobody wrote to the log: it was taken away."""
+
+
+async def _started(runs: PipelineRuns) -> JobState:
+    return await ended(runs, runs.start(WISH))
+
+
+def test_a_job_that_is_cancelled_gets_an_interrupt_and_may_clean_up(
+    run: Run, runs: PipelineRuns, tmp_path: Path
+) -> None:
+    runs.command = lines.player(tmp_path, lines.stats()[:1], hangs=True)
+
+    async def walk() -> None:
+        job = runs.start(WISH)
+        await until(lambda: job.progress)
+        runs.cancel(job)
+        assert job.stopping
+        await ended(runs, job)
+        assert (job.standing, job.code) == ("cancelled", 130)
+        assert not runs.running
+
+    run(walk())
+
+
+def test_a_job_that_does_not_stop_is_ended_with_what_it_started(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    script = tmp_path / "deaf.py"
+    script.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "two = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"there = {str(child)!r}\n"
+        "open(there + '.part', 'w').write(str(two.pid))\n"
+        "os.replace(there + '.part', there)\n"
+        "time.sleep(600)\n"
+    )
+    runs.command = [sys.executable, str(script)]
+
+    async def walk() -> None:
+        job = runs.start(WISH)
+        await until(child.exists)
+        runs.cancel(job)
+        await asyncio.sleep(0.05)
+        assert job.running
+        runs.cancel(job)
+        await ended(runs, job)
+        assert job.standing == "cancelled"
+        number = int(child.read_text())
+        await until(lambda: not _alive(number))
+
+    run(walk())
+
+
+def _alive(number: int) -> bool:
+    """Whether a process runs; one that waits to be buried does not."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{number}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_program_that_is_not_there_is_a_failure_in_one_line(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+    runs.command = [str(tmp_path / "no-such-program")]
+    job = run(_started(runs))
+    assert (job.standing, job.code) == ("failed", 127)
+    assert "No such file" in job.why
+
+
+def test_our_own_command_line_runs_from_anywhere_and_says_what_is_wrong(
+    run: Run, runs: PipelineRuns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "engine.py").write_text("raise SystemExit('the wrong engine')")
+    monkeypatch.chdir(tmp_path)
+
+    async def walk() -> JobState:
+        return await ended(runs, runs.start(Wish("rebuild", ("/data/store",), out=str(tmp_path))))
+
+    job = run(walk())
+    assert (job.standing, job.code) == ("failed", 2)
+    assert "expected an absent or empty directory" in job.why
+
+
+def test_a_flood_of_lines_waits_for_the_loop(run: Run, runs: PipelineRuns, tmp_path: Path) -> None:
+    count = 30_000
+    script = tmp_path / "flood.py"
+    script.write_text(f'for n in range({count}): print(\'{{"type":"whereResult","n":%d}}\' % n)\n')
+    runs.command = [sys.executable, str(script)]
+    job = run(_started(runs))
+    assert job.counts["whereResult"] == count
+    assert [row["n"] for row in job.rows["whereResult"][:3]] == [0, 1, 2]

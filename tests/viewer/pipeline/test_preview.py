@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from viewer.pipeline import process as pipeline_run
+from viewer.pipeline import jobs as pipeline_run
 from viewer.pipeline.preview import look
 from viewer.pipeline.request import Wish
 

@@ -1,4 +1,7 @@
-"""Commands: ids that others rely on, keys that do not collide, every one with a deed."""
+"""Commands: ids that others rely on, keys that do not collide, every one with a deed.
+
+The commands as Qt's actions: one each, in their menus, greyed without a store.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from PySide6.QtWidgets import QDialog
 
 from engine.cli.main import COMMANDS as CLI_COMMANDS
 from viewer.look import assets
-from viewer.look.assets import tr
+from viewer.look.assets import set_language, tr
 from viewer.pane.store_window import StoreWindow
-from viewer.shell.commands import BY_ID, COMMANDS, MENUS, key_caps
+from viewer.shell.commands import BY_ID, COMMANDS, MENUS, key_caps, menus_of, retranslate_actions
 from viewer.shell.framed_window import FramedWindow
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import rank
@@ -137,3 +140,29 @@ def test_palette_ranks_beginnings_before_middles() -> None:
         "Record positions", "Recovery: preview", "Open recent store", "Direct", "Refresh each column",
     ]  # fmt: skip
     assert rank("Quit", "rec") is None
+
+
+def test_every_command_has_its_action_in_its_menu(window):
+    made = window.actions_by_id
+    assert list(made) == [command.id for command in COMMANDS]
+    menus = menus_of(made)
+    assert [menu.name for menu in menus] == list(MENUS)
+    assert sum(len(menu.lines) for menu in menus) == len(COMMANDS)
+
+
+def test_what_needs_a_store_is_grey_without_one(run, window, golden):
+    window.enable()
+    assert not window.actions_by_id["find.next"].isEnabled()
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    assert window.actions_by_id["find.next"].isEnabled()
+
+
+def test_they_are_said_in_the_language_in_force(window):
+    before = window.actions_by_id["go.to"].text()
+    set_language("zh_CN")
+    retranslate_actions(window.actions_by_id)
+    said = window.actions_by_id["go.to"].text()
+    set_language("en")
+    retranslate_actions(window.actions_by_id)
+    assert said != before == window.actions_by_id["go.to"].text()

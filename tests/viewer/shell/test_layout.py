@@ -1,4 +1,7 @@
-"""Windows stand beside each other and inside the screen."""
+"""Windows stand beside each other and inside the screen.
+
+Layouts with names: kept, taken up, replaced and forgotten.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import itertools
 import pytest
 from PySide6.QtCore import QRect
 
+from viewer.shell import layout
 from viewer.shell.layout import SMALLEST, TIED_SMALLEST, beside, inside
 
 SCREENS = [QRect(0, 0, 1280, 720), QRect(0, 28, 1600, 972), QRect(0, 0, 1920, 1080), QRect(1920, 0, 3840, 2160)]
@@ -37,3 +41,22 @@ def test_the_free_side_is_taken() -> None:
     assert here == QRect(100, 50, 1400, 900), "the first stays where it is"
     assert there == QRect(1500, 50, 1060, 900)
     assert inside(QRect(0, 0, 5000, 100), screen) == QRect(0, 0, 2560, 100)
+
+
+def test_a_layout_is_kept_taken_up_and_forgotten(run, window, golden):
+    layouts = window.workspace.layouts if hasattr(window.workspace, "layouts") else window.layouts
+    assert not layout.save(window, layouts, "early")  # no store is open
+    assert run(window.open(golden("broker-orders")))
+    run(window.settled())
+    window.show_view("queue")
+    assert layout.save(window, layouts, " mine ")
+    assert [(one.name, one.view) for one in window.settings.named_layouts] == [("mine", "queue")]
+    window.show_view("log")
+    assert layout.take(window, layouts, "mine")
+    assert window.view == "queue"
+    assert not layout.take(window, layouts, "none")
+    assert layout.save(window, layouts, "mine")
+    assert len(window.settings.named_layouts) == 1
+    layout.delete(window, "mine")
+    assert list(window.settings.named_layouts) == []
+    assert not layout.save(window, layouts, "  ")

@@ -19,8 +19,7 @@ from viewer.look import assets
 from viewer.look.theme import theme
 from viewer.runtime import places
 from viewer.shell.main_window import MainWindow
-from viewer.shell.pages import ErrorPage
-from viewer.shell.welcome import WelcomePage
+from viewer.shell.welcome import ErrorPage, WelcomePage
 from viewer.shell.workspace import apply_filter
 from viewer.widgets.record_view import RecordView
 

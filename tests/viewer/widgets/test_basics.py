@@ -1,10 +1,17 @@
-"""Buttons, fields and dialogs."""
+"""Buttons, fields and dialogs.
+
+Small shapes: states, chips, key caps, bars; drawn in every theme, told to a screen reader.
+
+Words of which one is chosen: by pointer, by arrow keys, by name.
+"""
 
 from __future__ import annotations
 
+import pytest
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout
 
-from viewer.widgets.basics import Button
+from viewer.widgets.basics import Button, Chip, Glyph, Key, Mark, Progress, WordTabs
 
 
 def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object) -> None:
@@ -22,3 +29,78 @@ def test_in_a_dialog_that_writes_nothing_the_deed_answers_enter(dressed: object)
     assert not danger.isDefault()
     for one in (plain, asks):
         one.close()
+
+
+def test_a_chip_is_as_wide_as_its_word_and_says_it(shown, qtbot):
+    chip = shown(Chip("ok", "fine"))
+    narrow = chip.width()
+    chip.set_chip("error", "not all of it can be read")
+    assert chip.width() > narrow
+    assert chip.accessibleName() == "not all of it can be read"
+    with qtbot.waitSignal(chip.clicked):
+        qtbot.mouseClick(chip, Qt.MouseButton.LeftButton)
+
+
+def pixels(widget):
+    return widget.grab().toImage()
+
+
+def test_a_mark_without_a_state_draws_nothing(shown):
+    mark = shown(Mark("error"))
+    drawn = pixels(mark)
+    mark.set_kind("")
+    assert pixels(mark) != drawn
+    mark.set_kind("error")
+    assert pixels(mark) == drawn
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0, 7.0, None])
+def test_a_bar_stays_in_its_track(shown, part):
+    bar = shown(Progress(200))
+    bar.set_part(part)
+    bar.grab()
+    assert bar.width() == 200
+
+
+def test_more_is_seen_as_more(shown):
+    bar = shown(Progress(200))
+    bar.set_part(0.2)
+    little = pixels(bar)
+    bar.set_part(0.9)
+    assert pixels(bar) != little
+
+
+def test_glyphs_and_keys_have_their_size(shown):
+    glyph = shown(Glyph("log"))
+    assert glyph.width() == glyph.height()
+    glyph.set_glyph("queue", "accent")
+    glyph.grab()
+    assert shown(Key("Ctrl G")).width() > shown(Key("G")).width()
+
+
+@pytest.fixture
+def tabs(shown):
+    return shown(WordTabs("unit.tabs", (("bytes", "Bytes"), ("json", "Body as JSON"), ("text", "Text"))))
+
+
+def test_arrows_go_round_and_say_which(tabs, qtbot):
+    chosen: list[str] = []
+    tabs.chosen.connect(chosen.append)
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Left):
+        qtbot.keyClick(tabs, key)
+    assert chosen == ["json", "text", "bytes", "text"]
+    assert (tabs.key, tabs.accessibleName()) == ("text", "Text")
+
+
+def test_a_word_is_clicked(tabs, qtbot):
+    left, width = tabs._places()[1]
+    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=QPoint(round(left + width / 2), 10))
+    assert tabs.key == "json"
+
+
+def test_what_is_chosen_already_is_not_told_and_what_is_none_changes_nothing(tabs):
+    chosen: list[str] = []
+    tabs.chosen.connect(chosen.append)
+    tabs.choose("bytes")
+    tabs.choose("nonsense")
+    assert (tabs.key, chosen) == ("bytes", [])

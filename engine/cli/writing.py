@@ -1,0 +1,110 @@
+"""What commands that put messages into a store share: the store's place and configuration, and what opening it does.
+
+The sizes of an existing store are worked out from its files by the door that only reads, and handed to the door that
+writes; the two doors do not know each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.cli.output import Output
+from engine.config import MessageStoreConfig, read_properties
+from engine.errors import StoreError, UsageError
+from engine.inspection.derived_config import derived_config, quiet
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.mapped.store_lock import StoreLock
+from engine.rules.unit_check import Release
+from engine.services.opening import without_log
+from engine.store.recovery.plan import EmptyLog, RecoveryPlan
+
+_BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTarget:
+    """Where a command writes. ``exists`` says that something of a store is there; ``recovery`` is what opening does to
+    its log, None where it has none yet; ``empty_log`` tells who knows of messages that the log does not hold.
+    """
+
+    path: Path
+    config: MessageStoreConfig
+    exists: bool
+    recovery: RecoveryPlan | None
+    empty_log: EmptyLog | None = None
+
+    def planned(self) -> Iterator[str]:
+        """Opening the store, in numbers."""
+        found = self.recovery
+        if found is None:
+            yield f"{self.path} has no commit log yet: one is begun."
+            return
+        before = "a crash" if found.exit == "abnormal" else "an orderly end"
+        yield f"{self.path} is opened as a broker opens it after {before}:"
+        yield (
+            f"  its log ends at {found.end_offset:,}; {found.units_dropped:,} units and {found.bytes_dropped:,} bytes "
+            f"behind it go, {found.units:,} units are dispatched again"
+        )
+        gone = len(found.files_deleted) + len(found.index_deleted)
+        if gone:
+            yield f"  {gone:,} files are deleted"
+
+
+def given_config(args: argparse.Namespace, out: Output) -> MessageStoreConfig | None:
+    """The configuration that ``--config`` names, or None; keys that no broker knows are named on standard error."""
+    if not args.config:
+        return None
+    config, unknown = read_properties(args.config)
+    for key in unknown:
+        out.say(f"{args.config}: no broker knows {key}")
+    return config
+
+
+def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5.3") -> WriteTarget:
+    """The store at ``path``, or a new one where nothing is there; nothing is changed.
+
+    Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
+    the store open, :class:`StoreError` where a broker would not start.
+    """
+    place = Path(path)
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
+    if place.is_dir() and _is_store_without_log(place):
+        settled = quiet(config or MessageStoreConfig())
+        missed = without_log(StorePaths(place), settled, RealDisk(), like)
+        return WriteTarget(place, settled, exists=True, recovery=None, empty_log=missed)
+    with open_store(path, config) as store:
+        if store.kind != "store":
+            raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
+        if store.lock_state == "held":
+            StoreLock(store.path / "lock").release()  # raises, and names the holder
+        found = plan(store, like, losses=False)
+        if not found.will_start and found.empty_log is None:
+            blocker = found.blockers[0]
+            raise StoreError(
+                f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
+            )
+        return WriteTarget(
+            store.path, quiet(derived_config(store)), exists=True, recovery=found, empty_log=found.empty_log
+        )
+
+
+def _is_store_without_log(place: Path) -> bool:
+    """Only what a store has beside its log is there: it was opened once, or a broker's tables were laid down."""
+    return {path.name for path in place.iterdir()} <= _BESIDE_THE_LOG
+
+
+def refuse_used(path: str, inside: Path) -> Path:
+    """The place of a new store: absent or empty, and not within the store ``inside``. Raises :class:`UsageError`."""
+    target = Path(path)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError("expected a directory that is absent or empty, found something there", file=path)
+    if target.resolve().is_relative_to(inside.resolve()):
+        raise UsageError("expected a place outside the store that is copied", file=path)
+    return target

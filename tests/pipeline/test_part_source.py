@@ -1,0 +1,74 @@
+"""Parts of queue and index files as rows: what is missing of a file is told, once, in a row of its own."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from engine.errors import CannotRead
+from engine.pipeline import schema
+from engine.pipeline.part_source import batch_of, damage, unread_row, whole
+
+COLUMNS = {name: schema.CQ[name] for name in ("type", "reason", "topic", "queueOffset")}
+PART = SimpleNamespace(path="/s/consumequeue/T/0/0", start=0, stop=60)
+
+
+def batch(*offsets):
+    return batch_of(COLUMNS, {"type": "entry", "topic": "T", "queueOffset": list(offsets)}, len(offsets))
+
+
+def rows(batches):
+    return [row for one in batches for row in one.to_pylist()]
+
+
+def read(batches, **more):
+    return rows(whole(PART, batches, COLUMNS, 20, {"topic": "T"}, **more))
+
+
+def cut_off(error):
+    yield batch(0)
+    raise error
+
+
+def test_values_that_are_the_same_stand_in_every_row_and_absent_ones_are_null():
+    made = batch(4, 5)
+    assert made.schema == schema.arrow_schema(COLUMNS)
+    assert rows([made]) == [
+        {"type": "entry", "reason": None, "topic": "T", "queueOffset": 4},
+        {"type": "entry", "reason": None, "topic": "T", "queueOffset": 5},
+    ]
+    assert batch_of(COLUMNS, {"queueOffset": pa.array([1], pa.int64())}, 1).column(3).to_pylist() == [1]
+
+
+def test_a_part_that_is_whole_has_no_row_more():
+    assert [row["queueOffset"] for row in read([batch(0, 1), batch(2)])] == [0, 1, 2]
+
+
+def test_a_file_that_became_shorter_is_damage_behind_its_rows():
+    found = read([batch(0)])
+    assert [row["type"] for row in found] == ["entry", "damage"]
+    assert found[1]["topic"] == "T"
+    assert found[1]["reason"] == "the file was cut short while it was read: 40 bytes are missing"
+
+
+def test_a_file_that_is_gone_in_the_middle_is_damage_behind_its_rows():
+    found = read(cut_off(CannotRead("No such file", file=PART.path)))
+    assert [row["type"] for row in found] == ["entry", "damage"]
+    assert "No such file" in found[1]["reason"]
+
+
+@pytest.mark.parametrize("batches", [lambda: [batch(0)], lambda: cut_off(CannotRead("gone", file=PART.path))])
+def test_whoever_wants_all_or_nothing_gets_an_error(batches):
+    with pytest.raises(CannotRead):
+        read(batches(), fail=True)
+
+
+def test_a_store_that_nobody_could_list_is_a_row_too():
+    told = SimpleNamespace(store="/s", broker="b", error=CannotRead("Permission denied", file="/s"))
+    columns = {name: schema.CQ[name] for name in ("type", "store", "broker", "reason")}
+    (row,) = rows([unread_row(columns, told)])
+    assert (row["type"], row["store"], row["broker"]) == ("damage", "/s", "b")
+    assert "Permission denied" in row["reason"]
+    assert rows([damage(columns, "why", {})])[0]["store"] is None

@@ -1,0 +1,103 @@
+"""The form of a pipeline job: what it asks of whom, what it says is missing, and what it looks at off the loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from viewer.pipeline.form import JobForm
+from viewer.pipeline.preview import Looked
+
+
+@pytest.fixture
+def form(dressed, qtbot):
+    """A form that looks when a test says so: ``form.looks`` are the looks that were asked for."""
+    made = JobForm()
+    made.looks = []
+    made.runner = lambda work, done, failed: made.looks.append(done)
+    qtbot.addWidget(made)
+    return made
+
+
+def seen(form, lacking=()):
+    form._look()
+    form.looks[-1]((Looked(), lacking))
+
+
+def test_each_job_asks_for_what_it_needs(form):
+    shown = {}
+    for job in ("stats", "export", "import", "rebuild", "trace"):
+        form.choose_job(job)
+        parts = {"out": form._out_part, "format": form._format_part, "compare": form.compare, "keys": form._keys_part}
+        shown[job] = {name for name, part in parts.items() if not part.isHidden()}
+    assert shown == {
+        "stats": set(), "export": {"out", "format"}, "import": {"out"}, "rebuild": {"out", "compare"},
+        "trace": {"keys"},
+    }  # fmt: skip
+
+
+def test_stores_and_exports_are_remembered_apart(form):
+    form.set_store("/data/my store")
+    assert form.wish().places == ("/data/my store",)
+    form.choose_job("import")
+    assert form.places.text() == ""
+    form.places.setText("/exports/one")
+    form.choose_job("stats")
+    assert form.wish().places == ("/data/my store",)
+    form.choose_job("import")
+    assert form.wish().places == ("/exports/one",)
+
+
+def test_the_store_in_front_does_not_take_the_place_of_an_export(form):
+    form.choose_job("import")
+    form.places.setText("/exports/one")
+    form.set_store("/data/store")
+    assert form.wish().places == ("/exports/one",)
+
+
+def test_a_quote_that_is_not_closed_is_said_and_nothing_runs(form, qtbot):
+    form.places.setText('"/data/store')
+    seen(form)
+    assert form.fault.text() == "A quote is not closed."
+    assert not form.run.isEnabled()
+    with qtbot.assertNotEmitted(form.runAsked):
+        form.run_now()
+
+
+def test_what_is_not_installed_is_named_and_the_command_can_be_copied_all_the_same(form, qtbot):
+    form.set_store("/data/store")
+    form.choose_job("stats")
+    seen(form, ("pyspark", "pyarrow"))
+    assert "pyspark, pyarrow" in form.lacks.text()
+    assert not form.run.isEnabled()
+    if form.copy.isEnabled():
+        with qtbot.waitSignal(form.copyAsked) as asked:
+            form.copy.click()
+        assert asked.args[0] == form.wish()
+
+
+def test_an_answer_that_came_too_late_is_not_shown(form):
+    form._look()
+    first = form.looks[-1]
+    form._look()
+    form.looks[-1]((Looked(), ()))
+    first((Looked(), ("pyspark",)))
+    assert form.lacks.text() == ""
+
+
+def test_the_home_folder_is_written_out(form):
+    form.places.setText("~/store s3://bucket/~/store")
+    form.out.setText("~/out")
+    wish = form.wish()
+    assert wish.places == (str(Path.home() / "store"), "s3://bucket/~/store")
+    assert wish.out == str(Path.home() / "out")
+
+
+def test_keys_of_a_file_are_named_by_it(form):
+    form.choose_job("trace")
+    form.set_keys_file("/tmp/lost-keys.txt")
+    assert form.keys_file.text() == "lost-keys.txt"
+    assert form.wish().keys_file == "/tmp/lost-keys.txt"
+    form.set_keys_file("")
+    assert form.keys_file.text() == "From a file…"

@@ -1,0 +1,88 @@
+"""Rates by hour: ticks on whole hours, the picture in words, and the library loaded when it is first shown."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor
+
+from viewer.look.formats import clock
+from viewer.look.topic_colours import TopicColours
+from viewer.pipeline import rates as module
+from viewer.pipeline.rates import Legend, RatesPlot, series_colors, tick_places, tick_words
+from viewer.pipeline.tables import Rates, Series
+
+DAY = 1_795_219_200.0  # s, a midnight of UTC
+RATES = Rates(int(DAY * 1000), 3, (Series("T", (1.0, 4.0, 2.0)), Series("", (0.0, 1.0, 0.5))))
+
+
+@pytest.mark.parametrize(("hours", "wide", "step"), [(6, 1200, 1), (24, 1200, 3), (24 * 14, 700, 72)])
+def test_ticks_have_room_and_stand_on_whole_hours(dressed, hours, wide, step):
+    ((spacing, places),) = tick_places(DAY, DAY + hours * 3600, wide)
+    assert spacing >= 3600.0
+    assert len(places) <= wide // module.TICK_ROOM + 1
+    assert all(place % 3600 == 0 and DAY <= place <= DAY + hours * 3600 for place in places)
+    if step <= 24:
+        assert {int(clock(round(place * 1000))[:2]) % min(step, 24) for place in places} == {0}
+
+
+def test_a_tick_says_the_day_where_one_begins(dressed):
+    said = tick_words([DAY - 7200, DAY - 3600, DAY, DAY + 3600], 1.0, 3600.0)
+    at_midnight = [clock(round(one * 1000))[:5] == "00:00" for one in (DAY - 7200, DAY - 3600, DAY, DAY + 3600)]
+    assert [" " in one for one in said] == [True, *at_midnight[1:]]
+
+
+def test_what_has_no_colour_of_its_own_is_grey(dressed):
+    colours = series_colors(["T", ""], TopicColours())
+    assert colours[""] == module.C("text3")
+    assert all(isinstance(one, QColor) for one in colours.values())
+
+
+def test_the_legend_names_the_rest(dressed, shown):
+    legend = Legend()
+    legend.show_names(("T", ""))
+    assert legend.accessibleName() == "T, (all others)"
+    wide = legend.sizeHint().width()
+    legend.show_names(("T", "A topic with a longer name", ""))
+    assert legend.sizeHint().width() > wide
+    shown(legend)
+
+
+@pytest.fixture
+def plot(dressed, qtbot):
+    made = RatesPlot()
+    made.asked = []
+    made.runner = lambda work, done, failed: made.asked.append((work, done, failed))
+    qtbot.addWidget(made)
+    return made
+
+
+def test_the_picture_is_told_in_words(plot):
+    plot.show_rates(RATES)
+    assert plot.accessibleDescription() == plot.spoken()
+    assert "T 4 /s" in plot.spoken()
+    assert "(all others) 1 /s" in plot.spoken()
+    plot.measure.choose("bytes")
+    assert plot.chosen == "bytes"
+    assert "T 4 B/s" in plot.spoken()
+
+
+def test_without_rates_stands_why(plot):
+    plot.show_rates(None, "Nothing was counted.")
+    assert plot.spoken() == ""
+    assert plot.accessibleDescription() == "Nothing was counted."
+
+
+def test_the_library_is_asked_for_once_and_when_it_is_seen(plot):
+    plot.show_rates(RATES)
+    assert plot.asked == []
+    plot.show()
+    plot.show_rates(RATES)
+    assert len(plot.asked) == 1
+
+
+def test_a_library_that_failed_is_asked_for_again(plot):
+    plot.show()
+    plot.show_rates(RATES)
+    plot.asked[0][2](ImportError("no"))
+    plot.show_rates(RATES)
+    assert len(plot.asked) == 2
