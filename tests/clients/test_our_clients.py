@@ -42,9 +42,9 @@ def cluster(request, tmp_path_factory):
         yield request.param, said["namesrv"], said["broker"]
 
 
-def run(what: Callable[[], object]) -> None:
+def run(what: Callable[[], object], seconds: float = 180.0) -> None:
     async def timed() -> None:
-        async with asyncio.timeout(180):
+        async with asyncio.timeout(seconds):
             await what()  # type: ignore[misc]
 
     asyncio.run(timed())
@@ -350,6 +350,55 @@ def pops_shares(members: list[PopConsumer], queues: tuple[MessageQueue, ...]) ->
         set(one.popped_queues) == own[one.client_id] | own[ids[(ids.index(one.client_id) + 1) % len(ids)]]
         for one in members
     )
+
+
+@pytest.mark.clients_full
+def test_a_broker_shares_out_among_java_s_members_and_ours(cluster, tmp_path: Path) -> None:
+    """With shares of one more, each of 8 queues is popped by two of four members, also when a member of Java's is
+    killed (-9) and comes back; each message comes at least once. (What Java's client pops of a queue that it gives up
+    just then, it drops: that comes again when it is visible again, after a minute.)
+    """
+    release, namesrv, broker = cluster
+    if release.startswith("4"):
+        return
+
+    async def what() -> None:
+        async with producing(cluster) as producer:
+            topic, group = await make_topic(producer, broker, 8), f"popped-by-both{next(_names)}"
+            seen: list[ReceivedMessage] = []
+            config = PopConfig(start=FROM_FIRST, hold=1.0, shared_by_broker=True, rebalance_interval=2.0)
+            ours = [PopConsumer(group, lambda got, _: seen.extend(got), namesrv, config) for _ in range(2)]
+            for one in ours:
+                one.subscribe(topic)
+                await one.start()
+            await ours[0].set_request_mode(topic, POP, share_queues=1)
+            members = [JavaMember(release, namesrv, group, topic, tmp_path / f"home{one}", "pop") for one in range(2)]
+            ever = list(members)
+            try:
+                await until(lambda: is_popped_twice([*ours, *members], 8), 120)
+                await send_numbers(producer, topic, 0, 200)
+                await until(lambda: seen and all(one.received for one in ever), 60)
+                await asyncio.to_thread(members[0].kill)
+                members[0] = JavaMember(release, namesrv, group, topic, tmp_path / "home2", "pop")
+                ever.append(members[0])
+                await until(lambda: is_popped_twice([*ours, *members], 8), 120)
+                await send_numbers(producer, topic, 200, 400)
+                await until(lambda: len(keys(seen, ever)) == 400, 180)
+            finally:
+                for member in members:
+                    await asyncio.to_thread(member.stop)
+                for one in ours:
+                    await one.stop()
+
+    run(what, 600)
+
+
+def is_popped_twice(members: list, queues: int) -> bool:
+    """Whether each queue is popped by two of the members, and each of them pops some."""
+    lists = [
+        one.owned if isinstance(one, JavaMember) else [queue.queue_id for queue in one.popped_queues] for one in members
+    ]
+    return all(lists) and sorted(number for found in lists for number in found) == sorted([*range(queues)] * 2)
 
 
 @pytest.mark.clients_full

@@ -7,12 +7,13 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.impl.consumer.RebalanceImpl;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
- * A Java member of a group: NAMESRV GROUP TOPIC [orderly]. Says as JSON lines which queues it owns whenever they change, and each message that
+ * A Java member of a group: NAMESRV GROUP TOPIC [orderly | pop]. Says as JSON lines which queues it owns whenever they change, and each message that
  * it consumes; ends when its input does.
  */
 public class Member {
@@ -20,6 +21,7 @@ public class Member {
         java.io.PrintStream out = System.out;
         System.setOut(System.err); // where the client's log begins with words of its own
         boolean orderly = args.length > 3 && args[3].equals("orderly");
+        boolean pops = args.length > 3 && args[3].equals("pop");
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(args[1]);
         consumer.setNamesrvAddr(args[0]);
         consumer.setClientIP("127.0.0.1");
@@ -27,6 +29,12 @@ public class Member {
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPersistConsumerOffsetInterval(1000);
         consumer.subscribe(args[2], "*");
+        if (pops) { // brokers say what it pops; 4.9 has neither method
+            DefaultMQPushConsumer.class.getMethod("setClientRebalance", boolean.class).invoke(consumer, false);
+        }
+        RebalanceImpl rebalance = consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl();
+        Map<?, ?> table = pops ? (Map<?, ?>) RebalanceImpl.class.getMethod("getPopProcessQueueTable").invoke(rebalance)
+            : rebalance.getProcessQueueTable();
         if (orderly) {
             consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
                 messages.forEach(one -> received(out, one));
@@ -43,7 +51,8 @@ public class Member {
             String last = "";
             while (true) {
                 TreeSet<Integer> owned = new TreeSet<>();
-                for (MessageQueue queue : consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet()) {
+                for (Object key : table.keySet()) {
+                    MessageQueue queue = (MessageQueue) key;
                     if (queue.getTopic().equals(args[2])) {
                         owned.add(queue.getQueueId());
                     }
