@@ -32,7 +32,10 @@ FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "
 
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """26: ``key=value`` lines, of the broker and of its store."""
-    version = json.dumps({"counter": 0, "stateVersion": 0, "timestamp": broker.started}, separators=(",", ":"))
+    numbers = {"counter": 0, "timestamp": broker.started}
+    if broker.store.like != "4.9":
+        numbers["stateVersion"] = 0
+    version = json.dumps(dict(sorted(numbers.items())), separators=(",", ":"))
     lines = broker.config.lines() + pairs(broker.store.config)
     return answer_to(request, fields={"version": version}, body="".join(f"{k}={v}\n" for k, v in lines).encode())
 

@@ -49,7 +49,8 @@ def all_groups(broker: Broker, request: Command, _header: Header, _connection: C
 
 
 def one_group(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """352: a group as it is declared."""
+    """352: a group as it is declared, now where it may be."""
+    broker.topics.group(str(header["group"]))
     row = broker.store.tables.group_row(str(header["group"]))
     if row is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {header['group']}")
@@ -74,8 +75,33 @@ def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[di
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
     read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
     last = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
-    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0), "pullOffset": read}
+    row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0)}
+    if broker.store.like != "4.9":
+        row["pullOffset"] = read
     return queue_key(broker, topic, queue_id), row
+
+
+def subscription(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """345: what a group wants of a topic, as it says now; nothing of it where it does not consume."""
+    group, topic = str(header["group"]), str(header["topic"])
+    found = broker.clients.subscription(group, topic)
+    told = {"group": group, "topic": topic}
+    return answer_to(request, body=write(told if found is None else {**told, "subscriptionData": found.record()}))
+
+
+def clone_offsets(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """314: a group reads on where another does, of one topic or of all that the other has offsets in."""
+    source, target = str(header["srcGroup"]), str(header["destGroup"])
+    tables, topic = broker.store.tables, header["topic"]
+    for name in [str(topic)] if topic else tables.topics_of(source):
+        declared = broker.topics.get(name)
+        if declared is None:
+            continue
+        for queue_id in range(max(declared.read_queue_nums, declared.write_queue_nums)):
+            offset = tables.consumer_offset(source, name, queue_id)
+            if offset >= 0:
+                tables.commit_consumer_offset(target, name, queue_id, offset)
+    return answer_to(request)
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -89,5 +115,6 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
 
 
 ANSWERS: dict[int, Processor] = {
-    200: declare, 201: all_groups, 207: delete, 208: progress, 225: declare_many, 352: one_group,
+    200: declare, 201: all_groups, 207: delete, 208: progress, 225: declare_many, 314: clone_offsets, 345: subscription,
+    352: one_group,
 }  # fmt: skip

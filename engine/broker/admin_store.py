@@ -68,7 +68,8 @@ def all_progress(broker: Broker, request: Command, header: Header, _connection: 
             for _, row in found:
                 behind += row["brokerOffset"] - row["consumerOffset"]
                 read += row["consumerOffset"]
-                row["pullOffset"] = 0  # RocketMQ says so here, and reckons with it
+                if "pullOffset" in row:
+                    row["pullOffset"] = 0  # RocketMQ says so here, and reckons with it
             of_group.append(write_table("offsetTable", found, {"consumeTps": 0.0}).decode())
         rows.append("{" + write(group).decode() + ":[" + ",".join(of_group) + "]}")
     text = '{"brokerAddr":%s,"consumeStatsList":[%s],"totalDiff":%d,"totalInflightDiff":%d}'

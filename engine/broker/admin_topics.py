@@ -8,34 +8,49 @@ from engine.broker.bodies import read_object, write, write_table
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
-from engine.broker.topics import REFUSES_SENDS, TEMPLATE, wrong_name
+from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
+
+FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
+ATTRIBUTES = {
+    "queue.type": ("SimpleCQ", "BatchCQ"), "cleanup.policy": ("DELETE", "COMPACTION"), "reserve.time": (),
+    "message.type": ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
+}  # fmt: skip
+"""Attributes of a topic (5.x) and what they may be; none: any number."""
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """17: declare a topic, or declare it anew."""
     name = str(header["topic"])
-    if (wrong := wrong_name(name)) is not None:
-        raise Refused(Answer.INVALID_PARAMETER, wrong)
-    if name in REFUSES_SENDS or name == TEMPLATE:
-        raise Refused(Answer.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic.")
+    _check_name(broker, name)
+    kind = str(header["topicFilterType"] or "SINGLE_TAG")
+    if kind not in FILTER_TYPES:
+        raise Refused(Answer.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
     old = broker.topics.get(name)
-    attributes = _attributes(dict(old.attributes) if old else {}, str(header["attributes"] or ""))
+    attributes = {} if broker.store.like == "4.9" else _attributes(old, str(header["attributes"] or ""))
     topic = TopicConfig(
         name, int(header["readQueueNums"]), int(header["writeQueueNums"]), int(header["perm"]), bool(header["order"]),
-        int(header["topicSysFlag"] or 0), str(header["topicFilterType"] or "SINGLE_TAG"), attributes,
+        int(header["topicSysFlag"] or 0), kind, attributes,
     )  # fmt: skip
     try:
         broker.topics.declare(topic)
     except UsageError as error:
         raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
-    return answer_to(request)
+    return answer_to(request, remark=NOT_SET)
+
+
+def _check_name(broker: Broker, name: str) -> None:
+    """Raises :class:`Refused` for what no administrator declares."""
+    if (wrong := wrong_name(name)) is not None:
+        raise Refused(invalid(broker.store.like), wrong)
+    if broker.topics.is_own(name):
+        raise Refused(invalid(broker.store.like), f"The topic[{name}] is conflict with system topic.")
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -46,10 +61,7 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
     topics = []
     for row in rows:
         name = str(row.get("topicName") or "")
-        if (wrong := wrong_name(name)) is not None:
-            raise Refused(Answer.INVALID_PARAMETER, wrong)
-        if name in REFUSES_SENDS or name == TEMPLATE:
-            raise Refused(Answer.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic.")
+        _check_name(broker, name)
         old = broker.topics.get(name)
         more = row.get("attributes")
         text = ",".join(f"{key}={value}" for key, value in more.items()) if isinstance(more, Mapping) else ""
@@ -60,25 +72,35 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
         reads, writes, perm, flag = numbers
         topics.append(TopicConfig(
             name, reads, writes, perm, bool(row.get("order")), flag, str(row.get("topicFilterType") or "SINGLE_TAG"),
-            _attributes(dict(old.attributes) if old else {}, text),
+            _attributes(old, text),
         ))  # fmt: skip
     try:
         broker.topics.declare(*topics)
     except UsageError as error:
         raise Refused(Answer.SYSTEM_ERROR, str(error)) from error
-    return answer_to(request)
+    return answer_to(request, remark=NOT_SET)
 
 
-def _attributes(found: dict[str, str], text: str) -> dict[str, str]:
-    """``+key=value,-key`` over what is there."""
+def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
+    """``+key=value,-key`` over what is there. Raises :class:`Refused`."""
+    found = dict(old.attributes) if old else {}
     for word in filter(None, text.split(",")):
         key, equals, value = word[1:].partition("=")
-        if word.startswith("+") and equals:
-            found[key] = value
-        elif word.startswith("-") and not equals:
+        if not equals and not word.startswith("-"):
+            raise Refused(Answer.SYSTEM_ERROR, f"delete attribute format is wrong: {word}")
+        if equals and not word.startswith("+"):
+            raise Refused(Answer.SYSTEM_ERROR, f"add/alter attribute format is wrong: {word}")
+        if key not in ATTRIBUTES:
+            raise Refused(Answer.SYSTEM_ERROR, f"unsupported key: {key}")
+        if not equals:
             found.pop(key, None)
-        else:
-            raise Refused(Answer.SYSTEM_ERROR, f"wrong format of attributes: {word}")
+            continue
+        values = ATTRIBUTES[key]
+        if values and value not in values:
+            raise Refused(Answer.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
+        found[key] = value
+    if found.get("message.type") == "MIXED":
+        raise Refused(Answer.INVALID_PARAMETER, "MIXED message type is not supported.")
     return found
 
 
@@ -88,9 +110,11 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     """
     name = str(header["topic"])
     if not name.strip():
-        raise Refused(Answer.SYSTEM_ERROR, "The specified topic is blank.")
-    if name in REFUSES_SENDS or name == TEMPLATE:
-        raise Refused(Answer.SYSTEM_ERROR, f"The topic[{name}] is conflict with system topic.")
+        raise Refused(invalid(broker.store.like), "The specified topic is blank.")
+    if broker.store.like == "4.9" and (wrong := wrong_name(name)) is not None:
+        raise Refused(Answer.SYSTEM_ERROR, wrong)
+    if broker.topics.is_own(name):
+        raise Refused(invalid(broker.store.like), f"The topic[{name}] is conflict with system topic.")
     groups = broker.store.tables.groups_of(name)
     again = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
     broker.store.delete_topics([name, *(one for one in again if broker.topics.get(one) is not None)])
@@ -125,7 +149,8 @@ def statistics(broker: Broker, request: Command, header: Header, _connection: Co
         last = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
         bounds = {"lastUpdateTimestamp": last, "maxOffset": end, "minOffset": first}
         rows.append((queue_key(broker, name, queue_id), bounds))
-    return answer_to(request, body=write_table("offsetTable", rows, {"topicPutTps": 0.0}))
+    more = {} if broker.store.like == "4.9" else {"topicPutTps": 0.0}
+    return answer_to(request, body=write_table("offsetTable", rows, more))
 
 
 def queue_key(broker: Broker, topic: str, queue_id: int) -> dict[str, object]:

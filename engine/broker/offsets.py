@@ -22,6 +22,8 @@ def query_offset(broker: Broker, request: Command, header: Header, _connection: 
     stored = broker.store.tables.consumer_offset(group, topic, queue_id)
     if stored >= 0:
         return answer_to(request, fields={"offset": str(stored)})
+    if broker.store.like == "4.9" and broker.store.max_offset_in_queue(topic, queue_id) <= 0:
+        return answer_to(request, fields={"offset": "0"})
     if header["setZeroIfNotFound"] is False:
         raise Refused(Answer.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
     if _has_its_first(broker, group, topic, queue_id):
@@ -41,10 +43,10 @@ def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> boo
 
 def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """15: a group reads that offset next. Raises :class:`Refused` for what is not declared."""
-    group, topic = str(header["consumerGroup"]), str(header["topic"])
-    if broker.topics.group(group) is None:
+    group, topic, since_5 = str(header["consumerGroup"]), str(header["topic"]), broker.store.like != "4.9"
+    if since_5 and not broker.topics.is_group(group):
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
-    if broker.topics.get(topic) is None:
+    if since_5 and broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
     queue_id = int(header["queueId"])
     if broker.resets.offset(group, topic, queue_id) is not None:

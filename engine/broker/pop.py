@@ -132,7 +132,7 @@ def wrong_queue(topic: str, queue_id: int, queues: int, connection: Connection) 
     """What a client is told that names a queue which is none."""
     return (
         f"queueId[{queue_id}] is illegal, topic:[{topic}] topicConfig.readQueueNums:[{queues}] "
-        f"consumer:[{connection.peer}]"
+        f"consumer:[/{connection.peer}]"
     )
 
 

@@ -5,12 +5,16 @@ Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullReque
 
 from __future__ import annotations
 
+from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
 from engine.broker.topics import DEAD_LETTERS, READ, RETRY
+from engine.broker.transactions import text_as_stored
+from engine.codec import properties
+from engine.codec.encode import Message
 from engine.errors import BadFilter
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
@@ -20,6 +24,9 @@ from engine.store.message_filter import BloomData, MessageFilter, SqlFilter, Tag
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""
 LITE_PULL = 361
+MOVED = "OFFSET_MOVED_EVENT"
+OF_TOPIC = 3
+"""What may not be read is the topic (Java: ``ForbiddenType``)."""
 _Status = GetMessageStatus
 CODES = {
     _Status.FOUND: Answer.SUCCESS,
@@ -64,29 +71,30 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
 
 def _check(broker: Broker, request: Command, header: Header, connection: Connection) -> None:
     """Whether the group may read the queue. Raises :class:`Refused` in RocketMQ's order."""
-    config, name = broker.config, str(header["topic"])
+    config, name, like = broker.config, str(header["topic"]), broker.store.like
     if not config.permission & READ:
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
     if request.code == LITE_PULL and not config.lite_pull:
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] for lite pull consumer is forbidden")
     group = broker.topics.group(str(header["consumerGroup"]))
     if group is None:
-        raise Refused(
-            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{header['consumerGroup']}] does not exist"
-        )
+        words = f"subscription group [{header['consumerGroup']}] does not exist, {see(like)}"
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not group.consume_enable:
         raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group.name}")
     topic = broker.topics.get(name)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please! {see(like)}")
     if not topic.perm & READ:
-        raise Refused(Answer.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden")
+        raise Refused(
+            Answer.NO_PERMISSION, f"the topic[{name}] pulling message is forbidden", _forbidden(broker, OF_TOPIC)
+        )
     queue_id = int(header["queueId"])
     if not 0 <= queue_id < topic.read_queue_nums:
         raise Refused(
-            Answer.INVALID_PARAMETER,
+            invalid(like),
             f"queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{topic.read_queue_nums}] "
-            f"consumer:[{connection.peer}]",
+            f"consumer:[/{connection.peer}]",
         )
 
 
@@ -97,13 +105,13 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
         return Subscription.of(topic, header["subscription"], int(header["subVersion"] or 0), header["expressionType"])
     known = broker.clients.consumers.get(group)
     if known is None:
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.like)}")
     declared = broker.topics.group(group)
     if known.model == BROADCASTING and declared is not None and not declared.consume_broadcast_enable:
         raise Refused(Answer.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
     found = known.subscriptions.get(topic)
     if found is None:
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{see(broker.store.like)}")
     if found.version < int(header["subVersion"] or 0):
         raise Refused(Answer.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     return found
@@ -114,7 +122,8 @@ def _filter(broker: Broker, header: Header, subscription: Subscription) -> Messa
     if subscription.kind == TAG:
         return None if subscription.is_all else TagFilter(subscription.expression, subscription.codes)
     if subscription.kind != SQL92:
-        return None
+        words = f"The broker does not support consumer to filter message by {subscription.kind}"
+        raise Refused(Answer.SYSTEM_ERROR, words)
     bits = None
     if not int(header["sysFlag"]) & SUBSCRIPTION:
         bits = _registered(broker, header, subscription)
@@ -165,15 +174,46 @@ def _answer(
         suggested, body = _suggested(broker, where[0], slowly=found.suggest_pulling_from_slave), b""
         if code == Answer.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
             code = Answer.PULL_RETRY_IMMEDIATELY
+        if code == Answer.PULL_OFFSET_MOVED and broker.store.like == "4.9":
+            _tell_of_move(broker, where, offset, found.next_begin_offset)
         if code == Answer.SUCCESS:
             body = b"".join(found.messages)
             if not where[1].startswith((RETRY, DEAD_LETTERS)):
                 broker.stats.got[where[0], where[1], None].add(len(found.messages), len(body))
         fields = {
             "suggestWhichBrokerId": str(suggested), "nextBeginOffset": str(found.next_begin_offset),
-            "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset),
+            "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset), **_flags(broker, where),
         }  # fmt: skip
         return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
+
+
+def _tell_of_move(broker: Broker, where: tuple[str, str, int], asked: int, following: int) -> None:
+    """Before 5.x: a message of the broker's own tells of a group that asked for an offset which a queue does not have.
+    Java: ``PullMessageProcessor.generateOffsetMovedEvent``.
+    """
+    group, topic, queue_id = where
+    if broker.is_slave:
+        return  # it puts no message
+    queue = {"brokerName": broker.config.broker_name, "queueId": queue_id, "topic": topic}
+    body = write({"consumerGroup": group, "messageQueue": queue, "offsetNew": following, "offsetRequest": asked})
+    found = {properties.KEYS: group, properties.DELAY: "0", properties.TAGS: group}
+    address = broker.address or broker.store.parts.commit_log.store_host
+    text = text_as_stored(found, broker.store.like)
+    event = Message(MOVED, body, 0, found, text, born_timestamp=broker.now(), born_host=address)
+    broker.store.put_message(event)
+
+
+def _flags(broker: Broker, where: tuple[str, str, int]) -> dict[str, str]:
+    """Since 5.x: the flags of the group and of the topic."""
+    if broker.store.like == "4.9":
+        return {}
+    topic, row = broker.topics.get(where[1]), broker.store.tables.group_row(where[0]) or {}
+    return {"groupSysFlag": str(row.get("groupSysFlag", 0)), "topicSysFlag": str(topic.topic_sys_flag if topic else 0)}
+
+
+def _forbidden(broker: Broker, what: int) -> dict[str, str]:
+    """Since 5.x: what it is that may not be read."""
+    return {} if broker.store.like == "4.9" else {"forbiddenType": str(what)}
 
 
 def _suggested(broker: Broker, group: str, *, slowly: bool) -> int:

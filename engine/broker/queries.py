@@ -9,7 +9,7 @@ from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import NOT_SET, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.queue_entry import entries_of_file
@@ -27,7 +27,7 @@ def max_offset(broker: Broker, request: Command, header: Header, _connection: Co
 def min_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """31: the queue offset of the first message."""
     found = broker.store.min_offset_in_queue(str(header["topic"]), int(header["queueId"]))
-    return answer_to(request, fields={"offset": str(found)})
+    return answer_to(request, fields={"offset": str(found)}, remark=None if broker.store.like == "4.9" else "")
 
 
 def search_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
@@ -89,19 +89,25 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
 
 
 def consume_queue(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """321: entries of a queue, as they are stored."""
-    topic, queue_id = str(header["topic"]), int(header["queueId"])
+    """321: entries of a queue, as they are stored, and what a group wants of the topic."""
+    topic, queue_id, first = str(header["topic"]), int(header["queueId"]), int(header["index"])
     queue = broker.store.parts.queues.queue(topic, queue_id)
-    if queue is None:
+    if queue is None and broker.topics.get(topic) is None:
         raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
-    first = int(header["index"])
-    found = entries_of_file(queue, first, max(int(header["count"]), 0)) if first >= 0 else None
+    if queue is None or not 0 <= first < queue.max_offset:
+        return answer_to(request, remark=f"Index {first} of {queue_id}@{topic} is not exist!")
     rows = [
-        {"physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}
-        for entry in found or ()
+        {"eval": False, "physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}
+        for entry in entries_of_file(queue, first, max(int(header["count"]), 0)) or ()
     ]
-    body = {"maxQueueIndex": queue.max_offset, "minQueueIndex": queue.min_offset, "queueData": rows}
-    return answer_to(request, body=write(body))
+    body: dict[str, object] = {
+        "maxQueueIndex": queue.max_offset, "minQueueIndex": queue.min_offset, "queueData": rows,
+    }  # fmt: skip
+    if header["consumerGroup"]:
+        wanted = broker.clients.subscription(str(header["consumerGroup"]), topic)
+        body["filterData"] = f"{header['consumerGroup']}@{topic} is not online!" if wanted is None else "null"
+        body |= {} if wanted is None else {"subscriptionData": wanted.record()}
+    return answer_to(request, body=write(body), remark=NOT_SET)
 
 
 ANSWERS: dict[int, Processor] = {

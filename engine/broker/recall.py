@@ -45,7 +45,8 @@ def recall(broker: Broker, request: Command, header: Header, connection: Connect
     """370: take a timer message back. Raises :class:`Refused` in RocketMQ's order."""
     config, topic = broker.config, str(header["topic"])
     if not config.recall_message:
-        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden")
+        fields = {"MSG_REGION": config.region_id}
+        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden", fields)
     if broker.now() < config.accept_sends_from or not config.permission & WRITE:
         raise Refused(Answer.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
     if broker.topics.get(topic) is None:

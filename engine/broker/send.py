@@ -16,12 +16,12 @@ from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
 from engine.broker.stats import TIMERS, TRANSACTION, kind_of
-from engine.broker.topics import DEAD_LETTERS, HALF, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
+from engine.broker.topics import DEAD_LETTERS, HALF, INHERIT, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
-from engine.remoting.codes import SHORT_NAMES, Answer, Refused
+from engine.remoting.codes import SHORT_NAMES, Answer, Refused, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
@@ -64,7 +64,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     found = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
     if properties.UNIQUE_KEY not in found and broker.store.like != "4.9":
         found[properties.UNIQUE_KEY] = unique_id(broker.now())
-    if not request.body:
+    if not request.body and broker.store.like != "4.9":
         raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(fields["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
@@ -90,38 +90,52 @@ def _long(header: Header) -> Header:
 
 def check(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
     """The topic and the queue that a send names, made where it may be. Raises :class:`Refused` in RocketMQ's order."""
-    config, name = broker.config, str(fields["topic"])
+    try:
+        return _checked(broker, fields, connection)
+    except Refused as error:
+        error.fields = _region(broker)
+        raise
+
+
+def _region(broker: Broker) -> dict[str, str]:
+    return {MSG_REGION: broker.config.region_id, TRACE_ON: "true" if broker.config.trace_on else "false"}
+
+
+def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
+    config, name, like = broker.config, str(fields["topic"]), broker.store.like
     if broker.now() < config.accept_sends_from:
         raise Refused(Answer.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from))
     if (wrong := wrong_name(name)) is not None:
-        raise Refused(Answer.INVALID_PARAMETER, wrong)
+        raise Refused(invalid(like), wrong)
     if name in REFUSES_SENDS:
         raise Refused(Answer.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
     topic = broker.topics.get(name)
-    if topic is None and name.startswith(RETRY):
-        topic = broker.topics.create_plain(name, 1)
     if topic is None:
         topic = broker.topics.create_by_send(
             name, str(fields["defaultTopic"]), int(fields["defaultTopicQueueNums"]), 1 if fields["unitMode"] else 0
         )
+    if topic is None and name.startswith(RETRY):
+        topic = broker.topics.create_plain(name, 1)
     if topic is None:
-        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!")
+        raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please!{see(like)}")
     queue_id = int(fields["queueId"])
     most = max(topic.read_queue_nums, topic.write_queue_nums)
     if queue_id >= most:
-        raise Refused(
-            Answer.INVALID_PARAMETER,
-            f"request queueId[{queue_id}] is illegal, {_spelled(topic)} Producer: {connection.peer}",
-        )
+        words = f"request queueId[{queue_id}] is illegal, {_spelled(topic, like)} Producer: {connection.peer}"
+        raise Refused(invalid(like), words)
     if queue_id < 0:
         queue_id = random.randrange(max(topic.write_queue_nums, 1))
     return topic, queue_id
 
 
-def _spelled(topic: TopicConfig) -> str:
+def _spelled(topic: TopicConfig, like: str) -> str:
+    perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", READ), ("W", WRITE), ("X", INHERIT)))
+    attributes = ", ".join(f"{key}={value}" for key, value in topic.attributes.items())
+    more = "" if like == "4.9" else f", attributes={{{attributes}}}"
     return (
         f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_nums}, "
-        f"writeQueueNums={topic.write_queue_nums}, perm={topic.perm}, order={str(topic.order).lower()}]"
+        f"writeQueueNums={topic.write_queue_nums}, perm={perm}, topicFilterType={topic.topic_filter_type}, "
+        f"topicSysFlag={topic.topic_sys_flag}, order={str(topic.order).lower()}{more}]"
     )
 
 
@@ -161,11 +175,7 @@ def _stored_text(broker: Broker, found: dict[str, str]) -> bytes:
 def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
     unique = None if broker.store.like == "4.9" else found.get(properties.UNIQUE_KEY)
     key = {} if unique is None else {"transactionId": unique}
-    return {
-        **key,
-        MSG_REGION: broker.config.region_id,
-        TRACE_ON: "true" if broker.config.trace_on else "false",
-    }
+    return {**key, **_region(broker)}
 
 
 def send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
@@ -173,7 +183,8 @@ def send_batch(broker: Broker, request: Command, header: Header, connection: Con
     fields = _long(header)
     topic, queue_id = check(broker, fields, connection)
     if topic.name.startswith(RETRY):
-        raise Refused(Answer.MESSAGE_ILLEGAL, f"batch request does not support retry group {topic.name}")
+        words = f"batch request does not support retry group {topic.name}"
+        raise Refused(Answer.MESSAGE_ILLEGAL, words, _region(broker))
     shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
     batch = Message(
         topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),

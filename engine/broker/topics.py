@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
+from engine.rules.system_names import TIMER_TOPIC, is_system_topic
 from engine.rules.unit_check import Release
 from engine.store.config_tables import ConfigTables
 
@@ -26,6 +27,13 @@ TOO_OFTEN_CHECKED = "TRANS_CHECK_MAX_TIME_TOPIC"
 RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
 REFUSES_SENDS = frozenset({SCHEDULE, HALF, OP_HALF, TOO_OFTEN_CHECKED, "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT"})
 """Topics of the broker's own that no client sends to."""
+MEMBERS = "rmq_sys_SYNC_BROKER_MEMBER_"
+"""What the topic by which brokers of one name tell each other of themselves begins with (5.x)."""
+OWN_GROUPS = (
+    "CID_RMQ_SYS_TRANS", "TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER",
+)  # fmt: skip
+"""Groups that are there from the start; the first since 5.x."""
 LONGEST_NAME = 127
 LONGEST_GROUP = 255
 _log = logging.getLogger(__name__)
@@ -45,7 +53,7 @@ def _wrong_name(topic: str) -> str | None:
         return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
     longest = LONGEST_GROUP if topic.startswith((RETRY, DEAD_LETTERS)) else LONGEST_NAME
     if len(topic) > longest:
-        return f"The specified topic is longer than topic max length {longest}."
+        return "The specified topic is longer than topic max length."
     return None
 
 
@@ -86,6 +94,10 @@ class Topics:
             return self._tables.groups().get(name)
         return found
 
+    def is_group(self, name: str) -> bool:
+        """Whether a group is declared, or a light queue's."""
+        return (self._light and name.startswith(LMQ_PREFIX)) or name in self._tables.groups()
+
     def declare(self, *topics: TopicConfig) -> None:
         """Declare topics anew, and tell; light queues are left out."""
         if self._light:
@@ -96,8 +108,10 @@ class Topics:
     def own_names(self) -> set[str]:
         """The names of the broker's own topics (Java: ``TopicValidator``)."""
         config = self._config()
-        pops = {revive_topic(config.cluster)} if self._pops else set()
-        return pops | {
+        since_5: set[str] = set()
+        if self._pops:
+            since_5 = {revive_topic(config.cluster), TIMER_TOPIC, MEMBERS + config.broker_name, "CHECKPOINT_TOPIC"}
+        return since_5 | {
             *REFUSES_SENDS, TEMPLATE, "BenchmarkTest", config.trace_topic, config.cluster, config.broker_name,
             f"{config.cluster}_REPLY_TOPIC",
         }  # fmt: skip
@@ -114,16 +128,27 @@ class Topics:
             SCHEDULE: (18, READ | WRITE),
             f"{config.cluster}_REPLY_TOPIC": (1, READ | WRITE),
             HALF: (1, READ | WRITE),
-            OP_HALF: (1, READ | WRITE),
         }
         if config.auto_create_topic:
             wanted[TEMPLATE] = (config.default_topic_queues, READ | WRITE | INHERIT)
         if self._pops:
             wanted[revive_topic(config.cluster)] = (config.revive_queues, READ | WRITE)
+            wanted |= {
+                TIMER_TOPIC: (1, READ | WRITE),
+                OP_HALF: (1, READ | WRITE),
+                MEMBERS + config.broker_name: (1, INHERIT),
+            }
         if config.trace_topic_enable:
             wanted[config.trace_topic] = (1, READ | WRITE)
         new = [plain_topic(name, queues, perm) for name, (queues, perm) in wanted.items() if name not in known]
         _kept_soon(lambda: self._tables.declare_topics(new))
+        groups = OWN_GROUPS if self._pops else OWN_GROUPS[1:]
+        for name in (one for one in groups if one not in self._tables.groups()):
+            _kept_soon(partial(self._tables.create_group, name))
+
+    def is_own(self, name: str) -> bool:
+        """Whether no administrator declares or deletes a topic of that name: it is the broker's own."""
+        return is_system_topic(name) or name in self.own_names()
 
     def create_by_send(self, name: str, template: str, queues: int, sys_flag: int = 0) -> TopicConfig | None:
         """The topic that a send to an unknown one makes out of ``template``; None where that gives nothing away."""

@@ -50,6 +50,22 @@ class Answer(IntEnum):
     ILLEGAL_OPERATION = 604
 
 
+_FAQ = {
+    "4.9": "http://rocketmq.apache.org/docs/faq/",
+    "5.3": "https://rocketmq.apache.org/docs/bestPractice/06FAQ",
+}
+
+
+def see(like: str) -> str:
+    """What RocketMQ's brokers add to some refusals: where to read more."""
+    return f"\nSee {_FAQ[like]} for further details."
+
+
+def invalid(like: str) -> Answer:
+    """The code of what is wrong with a request: a release before 5.x has none of its own."""
+    return Answer.SYSTEM_ERROR if like == "4.9" else Answer.INVALID_PARAMETER
+
+
 NOT_SET = "not set any response code"
 """The remark of answers for which RocketMQ sets none."""
 
@@ -221,6 +237,12 @@ POP_FAMILY = (
 
 SINCE_5 = (
     *POP_FAMILY,
+    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
+    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "pop 9"),
+    _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),
+    _row(345, "QUERY_SUBSCRIPTION_BY_CONSUMER", "3.9", "group topic"),
+    _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
+    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
     _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "pop 9", "topic? checkStoreTime:int?"),
     _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
     _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
@@ -253,8 +275,6 @@ UNTIL_4_9 = (
 """Requests that no broker of 5.x knows."""
 
 MORE_ADMIN = (
-    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
-    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "pop 9"),
     _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "pop 9"),
     _row(315, "VIEW_BROKER_STATS_DATA", "pop 9", "statsName statsKey"),
     _row(316, "CLEAN_UNUSED_TOPIC", "pop 9"),
@@ -321,9 +341,7 @@ BROKER = (
     _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
     _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _SHORT_SEND),
     _row(328, "GET_ALL_PRODUCER_INFO", "3.9"),
-    _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),
-    _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
-    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
+    _row(314, "CLONE_GROUP_OFFSET", "3.9", "srcGroup destGroup topic? offline:bool?"),
     _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
     _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
     *_PASSED_ON,

@@ -51,6 +51,7 @@ def test_who_reads_what(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
+            client.server.broker.store.tables.create_group("gone")
             await client.ask(15, consumerGroup="gone", topic="Orders", queueId=0, commitOffset=1)
             await client.ask(34, json.dumps(HELLO).encode())
             assert (await body(client, 300, topic="Orders"))["groupList"] == ["readers", "gone"]

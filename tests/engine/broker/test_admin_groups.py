@@ -21,7 +21,8 @@ def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
             assert one["consumeEnable"] is True
             every = json.loads(bytes((await client.ask(201)).body))
             assert "readers" in every["subscriptionGroupTable"]
-            assert (await client.ask(352, group="nobody")).code == 26
+            assert (await client.ask(352, group="made now")).code == 26
+            assert json.loads(bytes((await client.ask(352, group="made-now")).body))["groupName"] == "made-now"
 
     run(told)
     with MessageStore(tmp_path) as store:
@@ -43,6 +44,7 @@ def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path)
             await client.send("Orders", b"one")
             offset = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0}
             for clean, code in ((False, 0), (True, 22)):
+                client.server.broker.store.tables.create_group("readers")
                 await client.ask(15, **offset, commitOffset=1)
                 assert (await client.ask(207, groupName="readers", cleanOffset=clean)).code == 0
                 assert (await client.ask(14, **offset, setZeroIfNotFound=False)).code == code
@@ -55,6 +57,7 @@ def test_progress_is_told_for_each_queue_that_is_read(tmp_path: Path) -> None:
         async with asking(tmp_path) as client:
             for body in (b"one", b"two"):
                 await client.send("Orders", body)
+            client.server.broker.store.tables.create_group("readers")
             await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
             client.server.broker.store.wait_dispatched()
             text = bytes((await client.ask(208, consumerGroup="readers")).body).decode()

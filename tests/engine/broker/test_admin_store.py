@@ -62,17 +62,17 @@ def test_progress_of_every_group(tmp_path: Path) -> None:
             found = parse((await client.ask(317, isOrder=False)).body).value
             assert (found["totalDiff"], found["totalInflightDiff"]) == (1, -2)
             assert found["brokerAddr"] == client.server.address
-            (by_group,) = found["consumeStatsList"]
+            by_group = {name: rows for one in found["consumeStatsList"] for name, rows in one.items()}
             offsets = by_group["readers"][0]["offsetTable"]
             row = next(value for key, value in offsets.items() if '"queueId":1' in str(key))
             assert (row["brokerOffset"], row["consumerOffset"], row["pullOffset"]) == (3, 2, 0)
             ordered = parse((await client.ask(317, isOrder=True)).body).value
-            assert ordered["consumeStatsList"] == [{"readers": []}]
+            assert {"readers": []} in ordered["consumeStatsList"]
             group = {"groupName": "readers", "subscriptionDataSet": [{"topic": "Others", "subString": "*"}]}
             beat = {"clientID": "me", "consumerDataSet": [group], "producerDataSet": []}
             await client.ask(34, json.dumps(beat).encode())
             left = parse((await client.ask(317, isOrder=False)).body).value
-            assert left["consumeStatsList"] == [{"readers": []}]
+            assert {"readers": []} in left["consumeStatsList"]
 
     run(told)
 

@@ -43,13 +43,14 @@ def test_a_deleted_topic_has_no_queues_and_no_offsets(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
+            client.server.broker.store.tables.create_group("readers")
             await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
             client.server.broker.store.wait_dispatched()
             assert (await client.ask(215, topic="Orders")).code == 0
             assert (await client.ask(351, topic="Orders")).code == 17
             assert (await client.ask(30, topic="Orders", queueId=0)).fields["offset"] == "0"
             assert b"Orders" not in bytes((await client.ask(43)).body)
-            assert (await client.ask(215, topic="TBW102")).code == 1
+            assert (await client.ask(215, topic="TBW102")).code == 29
 
     run(told)
 

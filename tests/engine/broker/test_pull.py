@@ -6,10 +6,14 @@ import asyncio
 import json
 from pathlib import Path
 
-from brokers import asking, run
+from brokers import Asking, asking, run, units
 
+from engine.broker.server import ListeningBroker
 from engine.codec.java import jhash
 from engine.codec.message import decode
+from engine.message_store import MessageStore
+from engine.remoting.codes import see
+from engine.remoting.connection import bind
 
 
 def bodies(answer_body: bytes) -> list[bytes]:
@@ -138,5 +142,44 @@ def test_beyond_the_end_the_offset_has_moved(tmp_path: Path) -> None:
             client.server.broker.store.wait_dispatched()
             answer = await client.pull("Orders", 7)
             assert (answer.code, answer.fields["nextBeginOffset"]) == (21, "1")
+
+    run(told)
+
+
+def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> None:
+    async def told() -> None:
+        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
+            async with ListeningBroker(store, at=at) as server:
+                client = Asking(server)
+                await client.open()
+                await client.send("Orders", b"one")
+                store.wait_dispatched()
+                assert (await client.pull("Orders", 7)).code == 21
+                (event,) = units(client, "OFFSET_MOVED_EVENT")
+                queue = {"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}
+                assert json.loads(event.body) == {
+                    "consumerGroup": "readers", "messageQueue": queue, "offsetNew": 1, "offsetRequest": 7,
+                }  # fmt: skip
+                assert event.properties_raw == b"KEYS\x01readers\x02DELAY\x010\x02TAGS\x01readers"
+                client.close()
+
+    run(told)
+
+
+def test_what_may_not_be_read_is_told_as_5_does(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            client.server.broker.store.wait_dispatched()
+            fields = (await client.pull("Orders", 0)).fields
+            assert (fields["groupSysFlag"], fields["topicSysFlag"]) == ("0", "0")
+            closed = {"topic": "Closed", "readQueueNums": 1, "writeQueueNums": 1, "perm": 2}
+            assert (await client.ask(17, **closed)).code == 0
+            refused = await client.pull("Closed", 0)
+            assert (refused.code, refused.fields) == (16, {"forbiddenType": "3"})
+            odd = await client.pull("Orders", 0, expressionType="ODD")
+            assert (odd.code, odd.remark) == (1, "The broker does not support consumer to filter message by ODD")
+            absent = await client.pull("Orders", 0, sysFlag=0)
+            assert (absent.code, absent.remark) == (24, "the consumer's group info not exist" + see("5.3"))
 
     run(told)

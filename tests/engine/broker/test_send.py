@@ -9,6 +9,7 @@ from brokers import asking, run, units
 
 from engine.broker.config import BrokerConfig
 from engine.codec.encode import Message, encode_batch
+from engine.remoting.codes import see
 
 
 def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_what_no_broker_takes_is_refused_in_its_words(tmp_path: Path) -> None:
             assert (await client.send("SCHEDULE_TOPIC_XXXX", b"one")).code == 16
             assert (await client.send("a topic", b"one")).code == 29
             missing = await client.send("Nowhere", b"one")
-            assert (missing.code, missing.remark) == (17, "topic[Nowhere] not exist, apply first please!")
+            assert (missing.code, missing.remark) == (17, "topic[Nowhere] not exist, apply first please!" + see("5.3"))
 
     run(told)
 

@@ -10,7 +10,7 @@ from simulated_disk import SimulatedDisk
 
 from engine.broker import topics as names
 from engine.broker.config import BrokerConfig
-from engine.broker.topics import Topics, plain_topic, wrong_name
+from engine.broker.topics import OWN_GROUPS, Topics, plain_topic, wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
@@ -29,7 +29,7 @@ def topics(root: Path, *, like: str = "5.3", light: bool = False, config: Broker
         ("Orders", None),
         (" ", "The specified topic is blank."),
         ("a+b", "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
-        ("a" * 128, "The specified topic is longer than topic max length 127."),
+        ("a" * 128, "The specified topic is longer than topic max length."),
         ("%RETRY%" + "a" * 200, None),
     ],
 )
@@ -94,4 +94,4 @@ def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) ->
     again = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
     again.load()
     assert {"Orders", "Batches"} <= again.topics().keys()
-    assert again.groups().keys() == {"readers"}
+    assert again.groups().keys() == {"readers", *OWN_GROUPS}

@@ -36,6 +36,9 @@ def test_brokers_keep_offsets(tmp_path: Path) -> None:
             await offsets.persist([nowhere])
             with pytest.raises(BrokerRefused):
                 await offsets.persist([nowhere], one_way=False)
+            with pytest.raises(BrokerRefused, match="Group readers not exist!"):
+                await offsets.persist([QUEUE], one_way=False)
+            beside.server.broker.store.tables.create_group("readers")
             ring.take()
             await offsets.persist([QUEUE, OTHER], one_way=False)
             assert [(event.queue, event.offset) for event in ring.take() if isinstance(event, Committed)] == [

@@ -60,10 +60,10 @@ def test_brokers_queues_groups_and_clients(tmp_path: Path) -> None:
         async with cluster(tmp_path) as (names, client), ClusterReader([names], asked.append) as reader:
             for number in range(3):
                 assert (await client.send("Orders", b"%d" % number)).code == 0
-            await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
             consumer = Consumer(client.server)
             await consumer.open()
             assert (await consumer.ask(34, json.dumps(BEAT).encode())).code == 0
+            await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=1)
             client.server.broker.store.wait_dispatched()
             state = await reader.read()
             assert state.refusals == ()
