@@ -92,9 +92,9 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
     """321: entries of a queue, as they are stored, and what a group wants of the topic."""
     topic, queue_id, first = str(header["topic"]), int(header["queueId"]), int(header["index"])
     queue = broker.store.parts.queues.queue(topic, queue_id)
-    if queue is None and broker.topics.get(topic) is None:
+    if queue is None:
         raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
-    if queue is None or not 0 <= first < queue.max_offset:
+    if not 0 <= first < queue.max_offset:
         return answer_to(request, remark=f"Index {first} of {queue_id}@{topic} is not exist!")
     rows = [
         {"eval": False, "physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}

@@ -27,7 +27,7 @@ def reset_offsets(broker: Broker, request: Command, header: Header, _connection:
         return _by_members(broker, request, header, topic)
     if topic is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {name} does not exist")
-    if broker.topics.group(group) is None:
+    if not broker.topics.is_group(group):
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
     queue_id = -1 if header["queueId"] is None else int(header["queueId"])
     queues = [queue_id] if queue_id >= 0 else range(topic.read_queue_nums)

@@ -72,7 +72,7 @@ def test_by_time_every_queue_is_set(tmp_path: Path) -> None:
     ("asked", "code", "words"),
     [
         ({"topic": "None"}, 17, "Topic None does not exist"),
-        ({"group": "no body"}, 26, "Group no body does not exist"),
+        ({"group": "nobody"}, 26, "Group nobody does not exist"),
         ({"queueId": 0, "offset": 9}, 1, "Target offset 9 not in consume queue range [0-5]"),
     ],
 )
