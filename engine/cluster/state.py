@@ -7,9 +7,9 @@ before stands with the time at which it told it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 
 class Queue(NamedTuple):
@@ -180,6 +180,21 @@ class ClusterState:
                 found.setdefault(group, {}).update(rates)
         return found
 
+    def sharing(self, before: ClusterState) -> ClusterState:
+        """The same reading; what is in it as it was ``before`` is that one's own. Readings that are kept side by side
+        so cost what changed between them.
+        """
+        old = {(one.name, one.broker_id): one for one in before.brokers}
+        parts = tuple(_sharing(one, old.get((one.name, one.broker_id))) for one in self.brokers)
+        return ClusterState(
+            self.at, _same(before.name_servers, self.name_servers), parts, _same(before.refusals, self.refusals)
+        )
+
+    def forget(self) -> None:
+        """Let what was joined from its brokers go; it is joined anew where somebody asks for it."""
+        for name in ("queues", "groups", "producers", "_master_of"):
+            self.__dict__.pop(name, None)
+
     def _read_anew(self, before: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
         """Masters as they were before and are now, and the seconds between, where they were read since."""
         parts = {(one.name, one.broker_id): one for one in before.brokers}
@@ -196,4 +211,35 @@ def _joined(one: Group, other: Group) -> Group:
     return Group(
         one.name, one.kind, one.model, one.start, tuple(clients.values()),
         {**one.subscriptions, **other.subscriptions}, owned,
+    )  # fmt: skip
+
+
+T = TypeVar("T")
+
+
+def _same(before: T, now: T) -> T:
+    return before if before == now else now
+
+
+def _sharing(part: BrokerPart, old: BrokerPart | None) -> BrokerPart:
+    if old is None:
+        return part
+    known = {queue: (queue, ends) for queue, ends in old.queues.items()}
+    queues = {}
+    for queue, ends in part.queues.items():
+        name, then = known.get(queue, (queue, ends))
+        queues[name] = _same(then, ends)
+    offsets = {}
+    for group, table in part.offsets.items():
+        then_at = old.offsets.get(group, {})
+        offsets[group] = then_at if then_at == table else {
+            known[queue][0] if queue in known else queue: at
+            for queue, at in table.items()
+        }  # fmt: skip
+    groups = {name: _same(old.groups.get(name, one), one) for name, one in part.groups.items()}
+    return replace(
+        part, name=old.name, cluster=_same(old.cluster, part.cluster), address=_same(old.address, part.address),
+        release=_same(old.release, part.release), words=_same(old.words, part.words),
+        queues=_same(old.queues, queues), offsets=_same(old.offsets, offsets), groups=_same(old.groups, groups),
+        producers=_same(old.producers, part.producers), held=_same(old.held, part.held),
     )  # fmt: skip

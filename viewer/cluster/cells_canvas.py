@@ -488,7 +488,7 @@ class QueueMap(ThingCanvas):
 class TopicQueues(ThingCanvas):
     """The chosen topic, opened: each of its queues as a small Line, with next offset, behind and owner."""
 
-    STEP, HEIGHT, ACROSS = 30, 138, 270
+    STEP, HEIGHT, ACROSS, HELD = 30, 138, 270, 26
 
     def __init__(self) -> None:
         super().__init__("cluster.topic", tr("Queues of the chosen topic"), self.HEIGHT)
@@ -499,8 +499,13 @@ class TopicQueues(ThingCanvas):
         self.model, self._rows = model, row.queues if row is not None else ()
         self.update()
 
+    @property
+    def _held_wide(self) -> int:
+        """Room for pulls that wait, where a broker tells of them."""
+        return self.HELD if any(row.held is not None for row in self._rows) else 0
+
     def _place(self, number: int) -> QRectF:
-        room = max(int((self.width() / scale() - 24) // self.ACROSS), 1)
+        room = max(int((self.width() / scale() - 24) // (self.ACROSS + self._held_wide)), 1)
         across = min(room, max(math.ceil(len(self._rows) / 4), 3))
         wide = (self.width() / scale() - 24) / across
         return QRectF(12 + (number // 4) * wide, 8 + (number % 4) * self.STEP, wide - 8, self.STEP - 4)
@@ -537,9 +542,13 @@ class TopicQueues(ThingCanvas):
             for box, _ in column:
                 self._queue(p, self._rows[shown], box)
                 shown += 1
-        if shown < len(self._rows):
-            p.setFont(words_font(11))
+        p.setFont(words_font(11))
+        p.setPen(C("text3"))
+        if any(row.held for row in self._rows):
+            mark(p, "held", QPointF(22, self.HEIGHT - 9), 4)
             p.setPen(C("text3"))
+            p.drawText(QRectF(32, self.HEIGHT - 16, 240, 14), LEFT, tr("pull held by the broker"))
+        if shown < len(self._rows):
             box = QRectF(12, self.HEIGHT - 16, self.width() / z - 24, 14)
             p.drawText(box, RIGHT, tr("{n:,} queues more: Tables has them", n=len(self._rows) - shown))
         self.paint_focus(p)
@@ -552,7 +561,7 @@ class TopicQueues(ThingCanvas):
         p.setPen(C("text"))
         p.drawText(QRectF(box.left() + 4, box.top(), 76, box.height()), LEFT,
                    elided(p, f"{row.queue.broker.removeprefix('broker-')} q{row.queue.queue_id}", 66))  # fmt: skip
-        line = QRectF(box.left() + 74, y - 4, max(box.width() - 74 - 186, 20), 8)
+        line = QRectF(box.left() + 74, y - 4, max(box.width() - 74 - 186 - self._held_wide, 20), 8)
         badge = model.badge(row.owners[0]) if row.owners else None
         p.fillRect(line, C("posLog", 0.42 if theme.dark else 0.30))
         behind, late = row.behind, (row.behind or 0) >= LATE
@@ -569,7 +578,14 @@ class TopicQueues(ThingCanvas):
         p.setPen(C("error" if row.orphan else "warn" if late else "text2"))
         p.drawText(QRectF(line.right() + 94, box.top(), 54, box.height()), RIGHT,
                    count(behind) if row.group else "")  # fmt: skip
-        at = QRectF(line.right() + 152, y - 8, 30, 16)
+        if row.held:
+            x = line.right() + 152 + self.HELD
+            if row.held > 1:
+                p.setFont(figures_font(11))
+                p.setPen(C("text2"))
+                p.drawText(QRectF(x - 30, y - 10, 16, 20), RIGHT, f"{row.held:,}")
+            mark(p, "held", QPointF(x - 8, y), 4.4)
+        at = QRectF(line.right() + 152 + self._held_wide, y - 8, 30, 16)
         if badge is not None:
             draw_badge(p, at, badge)
         elif row.orphan:

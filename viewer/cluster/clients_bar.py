@@ -15,13 +15,16 @@ from PySide6.QtWidgets import QVBoxLayout
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.lab_acts import LabActs
 from viewer.cluster.own_clients import OwnClients, OwnRow
-from viewer.look.assets import tr
+from viewer.look.assets import engine_words, tr, words
 from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
 
 SLOW = 0.025
 """Seconds a message that "slow" means."""
 USUAL = {"producer": ("senders", "100"), "consumer": ("readers", "0")}
 """Group, and messages a second of a producer or ms a message of a consumer."""
+
+KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker": words("broker")}
+"""What a client of one's own is, as it is said."""
 
 
 class ClientsBar(Paper):
@@ -136,7 +139,8 @@ class ClientsBar(Paper):
             return tr("only asked, by administrators' requests")
         failed = [one for one in (self.own.rows.values() if self.own is not None else ()) if one.words]
         if failed:
-            return f"{failed[-1].spec.kind} {failed[-1].spec.group}: {failed[-1].words}"
+            last = failed[-1]
+            return f"{tr(KINDS[last.spec.kind])} {last.spec.group}: {engine_words(last.words)}"
         if self.chosen is None and self.model.chosen.kind in {"client", "producer"}:
             return tr("this client is not one of yours")
         running = self.own.running if self.own is not None else 0

@@ -45,6 +45,10 @@ STAYS = 10_000
 MINUTE = 60_000
 KEPT, KEPT_QUEUES = 1_800, 60_000
 """Readings that can be gone back to, at most, and queues in all of them together: larger clusters keep fewer."""
+SHARED_QUEUES = 600
+"""Queues of a cluster, at most, of whose readings those parts are kept once that stay the same; of larger ones few
+readings are kept, and comparing them costs time.
+"""
 EVERY = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds between two readings that can be chosen."""
 ONLY = ("behind", "orphan", "idle", "two")
@@ -240,6 +244,8 @@ class ClusterModel:
         if self.fault and not state.brokers:
             self.standing = "failed"
             return new
+        if self.kept and len(state.queues) <= SHARED_QUEUES:
+            state = state.sharing(self.kept[-1])
         self._keep(state)
         self._name(state)
         if self.at is None:
@@ -251,6 +257,8 @@ class ClusterModel:
     def _keep(self, state: ClusterState) -> None:
         """For going back, and for the timeline of each group."""
         self._mark(state)
+        if self.kept:
+            self.kept[-1].forget()
         self.kept.append(state)
         most = max(KEPT_QUEUES // max(len(state.queues), 1), 2 * WINDOW // 1000)
         while len(self.kept) > min(KEPT, most):
@@ -286,6 +294,8 @@ class ClusterModel:
         if not self.kept:
             return
         self.at = None if at is None or at >= self.kept[-1].at else at
+        if self.state is not None:
+            self.state.forget()
         times = [state.at for state in self.kept]
         number = len(times) if self.at is None else bisect_right(times, self.at)
         self.state = self.kept[max(number - 1, 0)]

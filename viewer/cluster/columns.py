@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from engine.cluster.state import Refusal
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.words import UNTOLD, owner_words, queue_lines
-from viewer.look.assets import tr, words
+from viewer.look.assets import engine_words, tr, words
 from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_column, gutter, number_column, text_column
 
 
@@ -77,7 +77,7 @@ def request_rows(model: ClusterModel) -> list[RequestRow]:
     refused: list[Refusal] = list(model.state.refusals) if model.state is not None else []
     rows = [
         RequestRow(one.address, 0, one.request, tr("no answer") if one.code < 0 else f"{one.code}", "error", 1, 0,
-                   f"{one.about} {one.words}".strip())
+                   f"{one.about} {engine_words(one.words)}".strip())
         for one in refused
     ]  # fmt: skip
     for asking in model.requests.values():

@@ -10,7 +10,7 @@ import bisect
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.cluster.state import Queue
 from engine.rules.system_names import RETRY
@@ -64,25 +64,78 @@ class Twice:
     again: str
 
 
-class _QueueLog:
-    """The deliveries of one queue to one group."""
+class _Firsts:
+    """Who was handed each offset first, as a number above 0: some bytes an offset where a dictionary has a hundred."""
 
-    __slots__ = ("offsets", "seen", "times", "twice")
+    __slots__ = ("_pages",)
+    _BITS = 6
+
+    def __init__(self) -> None:
+        self._pages: dict[int, array[int]] = {}
+
+    def find(self, offset: int) -> int:
+        """0: nobody."""
+        page = self._pages.get(offset >> self._BITS)
+        return page[offset & (1 << self._BITS) - 1] if page is not None else 0
+
+    def put(self, offset: int, who: int) -> None:
+        """0 forgets it; a page of which nothing is left goes."""
+        number = offset >> self._BITS
+        page = self._pages.get(number)
+        if page is None:
+            if not who:
+                return
+            page = self._pages[number] = array("I", bytes(4 << self._BITS))
+        page[offset & (1 << self._BITS) - 1] = who
+        if not who and not any(page):
+            del self._pages[number]
+
+
+class _QueueLog:
+    """The deliveries of one queue to one group, in arrays: half an hour of a busy queue is some hundred thousand."""
+
+    __slots__ = ("again", "again_offsets", "again_times", "firsts", "offsets", "times")
 
     def __init__(self) -> None:
         self.times = array("q")
         self.offsets = array("q")
-        self.seen: dict[int, str] = {}
-        self.twice: deque[Twice] = deque(maxlen=MOST_TWICE)
+        self.firsts = _Firsts()
+        self.again_times = array("q")
+        self.again_offsets = array("q")
+        self.again = array("I")
+        """Of each message that was handed out again: the numbers of who had it first and who again, one after the
+        other.
+        """
+
+    def add(self, at: int, offset: int, who: int) -> None:
+        """One more."""
+        first = self.firsts.find(offset)
+        if first:
+            self.again_times.append(at)
+            self.again_offsets.append(offset)
+            self.again.extend((first, who))
+        else:
+            self.firsts.put(offset, who)
+        self.times.append(at)
+        self.offsets.append(offset)
 
     def forget(self) -> None:
         """Let the oldest go where there are too many, or where they are too old, a tenth of them at a time."""
-        old = bisect.bisect_left(self.times, self.times[-1] - KEPT_MS)
-        gone = MOST // 10 if len(self.times) > MOST else old if old * 10 > len(self.times) else 0
+        oldest = self.times[-1] - KEPT_MS
+        gone = _over(self.times, MOST, oldest)
         if gone:
             for offset in self.offsets[:gone]:
-                self.seen.pop(offset, None)
+                self.firsts.put(offset, 0)
             del self.times[:gone], self.offsets[:gone]
+        gone = _over(self.again_times, MOST_TWICE, oldest)
+        if gone:
+            del self.again_times[:gone], self.again_offsets[:gone], self.again[: 2 * gone]
+
+
+def _over(times: array[int], most: int, oldest: int) -> int:
+    """How many of the first are to go."""
+    old = bisect.bisect_left(times, oldest)
+    return most // 10 if len(times) > most else old if old * 10 > len(times) else 0
 
 
 class Deliveries:
@@ -90,6 +143,9 @@ class Deliveries:
 
     def __init__(self) -> None:
         self._logs: dict[tuple[str, Queue], _QueueLog] = {}
+        self._clients: list[str] = [""]
+        self._numbers: dict[str, int] = {}
+        """Of each client that was ever seen, its place among ``_clients``."""
         self.shared: deque[Shared] = deque(maxlen=MOST_SHARED)
         self.dropped = 0
         """Events that were too many to be told: counts are at least so much."""
@@ -97,21 +153,42 @@ class Deliveries:
     def add(self, handed: Iterable[Handed], shared: Iterable[Shared] = (), dropped: int = 0) -> None:
         """What was seen since the last time, in order."""
         self.dropped += dropped
-        self.shared.extend(shared)
-        handed = tuple(handed)
+        self.shared.extend(self._slim(one) for one in shared)
+        busy = {}
         for one in handed:
             log = self._logs.get((one.group, one.queue))
             if log is None:
                 log = self._logs[one.group, one.queue] = _QueueLog()
-            first = log.seen.get(one.offset)
-            if first is None:
-                log.seen[one.offset] = one.client_id
-            else:
-                log.twice.append(Twice(one.at, one.queue, one.offset, first, one.client_id))
-            log.times.append(one.at)
-            log.offsets.append(one.offset)
-        for queue in {(one.group, one.queue) for one in handed}:
-            self._logs[queue].forget()
+            log.add(one.at, one.offset, self._number(one.client_id))
+            busy[id(log)] = log
+        for log in busy.values():
+            log.forget()
+
+    def _number(self, client_id: str) -> int:
+        found = self._numbers.get(client_id)
+        if found is None:
+            found = self._numbers[client_id] = len(self._clients)
+            self._clients.append(client_id)
+        return found
+
+    def _slim(self, one: Shared) -> Shared:
+        """Lists that are as in the one before are that one's: each came over a pipe as a copy of its own."""
+        before = self.shared[-1] if self.shared else None
+        client_id = self._clients[self._number(one.client_id)]
+        if before is None:
+            return replace(one, client_id=client_id)
+        known = {queue: queue for queue in (*before.owned, *before.taken, *(key[1] for key in self._logs))}
+
+        def slim(queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+            return tuple(known.get(queue, queue) for queue in queues)
+
+        ids = tuple(self._clients[self._number(name)] for name in one.client_ids)
+        return replace(
+            one, client_id=client_id, client_ids=before.client_ids if before.client_ids == ids else ids,
+            group=before.group if before.group == one.group else one.group,
+            topic=before.topic if before.topic == one.topic else one.topic,
+            owned=slim(one.owned), taken=slim(one.taken), given_up=slim(one.given_up),
+        )  # fmt: skip
 
     def knows(self, group: str) -> bool:
         """Whether anything was handed out to a client of ours in that group."""
@@ -122,7 +199,12 @@ class Deliveries:
 
     def twice(self, group: str, begin: int, end: int) -> list[Twice]:
         """What was handed out again from ``begin`` on, before ``end`` (ms)."""
-        return [one for _, log in self._of(group) for one in log.twice if begin <= one.at < end]
+        found = []
+        for queue, log in self._of(group):
+            for number in range(bisect.bisect_left(log.again_times, begin), bisect.bisect_left(log.again_times, end)):
+                first, again = (self._clients[who] for who in log.again[2 * number : 2 * number + 2])
+                found.append(Twice(log.again_times[number], queue, log.again_offsets[number], first, again))
+        return found
 
     def handed(self, group: str, begin: int, end: int) -> int:
         """Messages handed out in that time."""

@@ -41,7 +41,7 @@ from viewer.cluster.plan import (
 )
 from viewer.cluster.rows import LAST, LATE, BrokerRow, ClientRow, GroupRow, ProducerRow, QueueRow
 from viewer.cluster.words import UNTOLD, count, how_it_consumes, owner_words, rate, release, software, whose
-from viewer.look.assets import icon_pixmap, tr
+from viewer.look.assets import engine_words, icon_pixmap, tr
 from viewer.look.formats import clock
 from viewer.look.theme import C, scale, theme
 from viewer.widgets.paint import mark
@@ -168,7 +168,13 @@ class LinesCanvas(ThingCanvas):
         for number in plan.queues_seen(top, bottom):
             self._queue(p, plan.queues[number], float(plan.queue_y[number]))
         for part, y in plan.slaves:
-            self._slave(p, f"{tr('slave {n}', n=part.broker_id)}", f"{part.address} · {release(part)}", part.words, y)
+            self._slave(
+                p,
+                f"{tr('slave {n}', n=part.broker_id)}",
+                f"{part.address} · {release(part)}",
+                engine_words(part.words),
+                y,
+            )
         for sender, y in plan.senders:
             if y + CARD_HIGH >= top and y <= bottom:
                 self._sender(p, sender, y)
@@ -225,7 +231,8 @@ class LinesCanvas(ThingCanvas):
         p.setPen(C("warn" if part is not None and part.words else "text3"))
         said = "" if part is None else f"{part.address} · {tr('in {rate}', rate=rate(row.came))}"
         if part is not None and part.words:
-            said = f"{tr('As of {time}', time=clock(part.at))} · {part.words}" if part.at else part.words
+            why = engine_words(part.words)
+            said = f"{tr('As of {time}', time=clock(part.at))} · {why}" if part.at else why
         room = MIDDLE + wide - 14 - at - 130
         p.drawText(QRectF(at + 130, y, room, BROKER_HIGH), RIGHT, elided(p, said, room, Qt.TextElideMode.ElideRight))
         p.fillRect(QRectF(MIDDLE + 1, y + BROKER_HIGH - 1, wide - 2, 1), C("hair"))

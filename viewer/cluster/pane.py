@@ -40,7 +40,7 @@ from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
 from viewer.cluster.words import fault_words, markdown, standing_words, thing_place_words
-from viewer.look.assets import tr, words
+from viewer.look.assets import engine_words, tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane
@@ -361,7 +361,7 @@ class ClusterPane(Pane):
             self.watch.begin(text)
         except NoAddress as error:
             self._fault_at_field(tr("“{text}” is no address. Expected HOST:PORT, as 127.0.0.1:9876; several apart by ;",
-                                    text=str(error)))  # fmt: skip
+                                    text=engine_words(str(error))))  # fmt: skip
             return
         self._fault_at_field("")
         self.address.setText(self.model.address)

@@ -19,6 +19,7 @@ from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
 from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
+from viewer.look.assets import engine_words
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.worker import Cancelled
 
@@ -198,7 +199,7 @@ class ClusterWatch(QObject):
 
     def _write(self, recorder: Recorder) -> None:
         def failed(error: Exception) -> None:
-            self.said.emit(f"{recorder.path}: {error}")
+            self.said.emit(f"{recorder.path}: {engine_words(str(error))}")
             if self.recorder is recorder:
                 self.recorder = None
             self.changed.emit()
@@ -215,4 +216,4 @@ class ClusterWatch(QObject):
             self.model.load(address, states, path.name)
             self.changed.emit()
 
-        self.run(lambda: read_recording(path), done, lambda error: self.said.emit(str(error)))
+        self.run(lambda: read_recording(path), done, lambda error: self.said.emit(engine_words(str(error))))

@@ -119,9 +119,11 @@ def refusal_words(one: Refusal) -> str:
     """``GET_CONSUMER_RUNNING_INFO billing c@1: code 3, request type 307 not supported``."""
     what = f"{one.request} {one.about}".strip()
     if one.code < 0:
-        return tr("{what}: no answer from {address}, {words}", what=what, address=one.address, words=one.words)
+        return tr(
+            "{what}: no answer from {address}, {words}", what=what, address=one.address, words=engine_words(one.words)
+        )
     return tr("{what}: {address} answered code {code}, {words}", what=what, address=one.address, code=one.code,
-              words=one.words)  # fmt: skip
+              words=engine_words(one.words))  # fmt: skip
 
 
 def owner_words(model: ClusterModel, row: QueueRow) -> str:
@@ -225,7 +227,9 @@ def _whole(model: ClusterModel) -> Iterator[Told]:
     yield Told(tr("Read"), clock(model.state.at), tr("took {n:,} ms, {m:,} requests", n=round(model.took),
                                                      m=model.in_last))  # fmt: skip
     for one in model.state.refusals:
-        yield Told(tr("Not told"), f"{one.request} {one.about}".strip(), f"{one.code} {one.words}", "warn")
+        yield Told(
+            tr("Not told"), f"{one.request} {one.about}".strip(), f"{one.code} {engine_words(one.words)}", "warn"
+        )
 
 
 def _names(model: ClusterModel) -> Iterator[Told]:
@@ -236,7 +240,7 @@ def _names(model: ClusterModel) -> Iterator[Told]:
     for broker in model.whole.brokers:
         for part in (broker.master, *broker.slaves):
             if part is not None:
-                yield Told(broker.name, part.address, part.words, goes=Chosen("broker", broker.name))
+                yield Told(broker.name, part.address, engine_words(part.words), goes=Chosen("broker", broker.name))
 
 
 def _broker(model: ClusterModel, name: str) -> Iterator[Told]:
@@ -249,7 +253,7 @@ def _broker(model: ClusterModel, name: str) -> Iterator[Told]:
         kind = tr("master") if part.is_master else tr("slave {n}", n=part.broker_id)
         yield Told(kind, part.address, whose(part), "warn" if part.words else "text")
         if part.words:
-            yield Told("", tr("As of {time}", time=clock(part.at)), part.words, "warn")
+            yield Told("", tr("As of {time}", time=clock(part.at)), engine_words(part.words), "warn")
     yield Told(tr("Cluster"), row.master.cluster if row.master is not None else UNTOLD)
     yield Told(tr("In"), rate(row.came))
     for topic, queues in row.topics:
@@ -379,7 +383,7 @@ def markdown(model: ClusterModel) -> str:
     lines += markdown_table(
         (tr("Broker"), tr("Role"), tr("Address"), tr("Release"), tr("In /s"), ""),
         ((row.name, tr("master") if part.is_master else tr("slave {n}", n=part.broker_id), part.address, release(part),
-          rate(row.came) if part.is_master else "", part.words)
+          rate(row.came) if part.is_master else "", engine_words(part.words))
          for row in picture.brokers for part in (row.master, *row.slaves) if part is not None),
     )  # fmt: skip
     lines += markdown_table(

@@ -284,7 +284,12 @@ def _parts(color: QColor) -> tuple[float, float, float]:
 
 def ink(band: QColor) -> QColor:
     """White or near-black, whichever stands out more on ``band``."""
-    return QColor(max(("#FFFFFF", "#14161C"), key=lambda color: contrast(color, band.name())))
+    return QColor(_ink(band.name()))
+
+
+@lru_cache(maxsize=256)
+def _ink(band: str) -> str:
+    return max(("#FFFFFF", "#14161C"), key=lambda color: contrast(color, band))
 
 
 def contrast(one: str, other: str) -> float:

@@ -72,3 +72,35 @@ def test_held_pulls_are_of_masters_that_tell_them():
     assert [state.held_at(A0), state.held_at(A0, "g"), state.held_at(A1), state.held_at(A0, "x")] == [3, 1, 0, 0]
     assert state.held_at(B0) is None
     assert state.held_at(Queue("T", "nobody", 0)) is None
+
+
+def test_readings_side_by_side_share_what_stayed_as_it_was():
+    """Each reading came over a pipe as a copy of its own: half an hour of them was some tens of MiB."""
+
+    def read(at: int, end: int) -> ClusterState:
+        queues = {Queue("T", "a", 0): 5, Queue("T", "a", 1): end}
+        held = group(Client("c1", "127.0.0.1:1", "JAVA", 479), c1=frozenset(queues))
+        return whole(part("a", at, queues, groups={"g": held}, offsets={"g": {Queue("T", "a", 0): 4},
+                                                                         "h": {Queue("T", "a", 1): end}}))  # fmt: skip
+
+    before, fresh = read(1_000, 7), read(2_000, 9)
+    made = fresh.sharing(before)
+    assert made == fresh
+    (old,), (new,) = before.brokers, made.brokers
+    assert new.groups["g"] is old.groups["g"]
+    assert new.offsets["g"] is old.offsets["g"]
+    assert new.queues[A0] is old.queues[A0]
+    keys = {id(queue) for queue in old.queues}
+    assert {id(queue) for queue in new.queues} == keys
+    assert {id(queue) for queue in new.offsets["h"]} <= keys
+    assert made.name_servers is before.name_servers
+    assert ClusterState(3, {}, ()).sharing(before).brokers == ()
+    assert made.sharing(ClusterState(1, {}, ())) == made
+
+
+def test_what_was_joined_is_forgotten_and_joined_anew():
+    state = whole(part("a", 5, {A0: 2}))
+    assert list(state.queues) == [A0]
+    state.forget()
+    assert not {"queues", "groups"} & set(vars(state))
+    assert list(state.queues) == [A0]

@@ -5,6 +5,7 @@ The engine's sentences, with their values, in Chinese; what nobody has translate
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import string
@@ -245,3 +246,42 @@ def said_in_chinese(texts: Sequence[str]) -> None:
     for one in map(engine_words, texts):
         bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", one)
         assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), one
+
+
+ROOT = Path(__file__).resolve().parents[3]
+RAISED = ("engine/lab", "engine/cluster", "viewer/cluster", "viewer/lab")
+FAULTS = {"UsageError", "NotALab", "CannotRead", "NoRecording", "NotUnderstood"}
+
+
+def raised(folder: str) -> list[str]:
+    """What the modules of a folder raise, each gap filled with a number."""
+    found = []
+    for path in sorted((ROOT / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FAULTS and node.args:
+                said = [one for one in ast.walk(node.args[0]) if isinstance(one, ast.JoinedStr)] or [node.args[0]]
+                for part in getattr(said[0], "values", said[:1]):
+                    if not isinstance(part, ast.Constant | ast.FormattedValue):
+                        break
+                else:
+                    parts = getattr(said[0], "values", said[:1])
+                    told = "".join(str(one.value) if isinstance(one, ast.Constant) else "77" for one in parts)
+                    found.append(f"broker.conf: {told}" if any(one.arg == "file" for one in node.keywords) else told)
+    return found
+
+
+@pytest.mark.parametrize("folder", RAISED)
+def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(dressed: QApplication, folder: str) -> None:
+    """Queues, brokers and cuts of the lab were refused in English in a Chinese window."""
+    assets.set_language("zh_CN")
+    said = raised(folder)
+    left = [one for one in said if not re.search("[\u4e00-\u9fff]", engine_words(one))]
+    assert left == []
+    if folder == "engine/lab":
+        assert len(said) > 20
+
+
+@pytest.mark.parametrize("said", ["no longer registered", "no name server answers", "no answer", "their process ended"])
+def test_why_a_broker_or_a_client_is_gone_is_said_in_chinese(dressed: QApplication, said: str) -> None:
+    assets.set_language("zh_CN")
+    assert re.search("[\u4e00-\u9fff]", engine_words(said)), said
