@@ -52,8 +52,8 @@ def test_the_fixture_for_a_test_suite_works(place: Path) -> None:
     asked = "\n\ndef test_it(rocketmq):\n    assert rocketmq.startswith('127.0.0.1:')\n"
     (place / "test_it.py").write_text(block + asked, "utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-    assert "1 passed" in done.stdout, done.stdout
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # the limit is that of any test
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_what_the_sentences_name_of_the_engine_is_there(place: Path) -> None:

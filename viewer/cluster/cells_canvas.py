@@ -488,7 +488,7 @@ class QueueMap(ThingCanvas):
 class TopicQueues(ThingCanvas):
     """The chosen topic, opened: each of its queues as a small Line, with next offset, behind and owner."""
 
-    STEP, HEIGHT, ACROSS, HELD = 30, 138, 270, 26
+    STEP, HEIGHT, ACROSS, HELD = 30, 138, 270, 38
 
     def __init__(self) -> None:
         super().__init__("cluster.topic", tr("Queues of the chosen topic"), self.HEIGHT)
@@ -579,12 +579,12 @@ class TopicQueues(ThingCanvas):
         p.drawText(QRectF(line.right() + 94, box.top(), 54, box.height()), RIGHT,
                    count(behind) if row.group else "")  # fmt: skip
         if row.held:
-            x = line.right() + 152 + self.HELD
+            x = line.right() + 180
             if row.held > 1:
                 p.setFont(figures_font(11))
                 p.setPen(C("text2"))
-                p.drawText(QRectF(x - 30, y - 10, 16, 20), RIGHT, f"{row.held:,}")
-            mark(p, "held", QPointF(x - 8, y), 4.4)
+                p.drawText(QRectF(x - 30, y - 10, 22, 20), RIGHT, f"{row.held:,}")
+            mark(p, "held", QPointF(x, y), 4.4)
         at = QRectF(line.right() + 152 + self._held_wide, y - 8, 30, 16)
         if badge is not None:
             draw_badge(p, at, badge)

@@ -45,6 +45,8 @@ STAYS = 10_000
 MINUTE = 60_000
 KEPT, KEPT_QUEUES = 1_800, 60_000
 """Readings that can be gone back to, at most, and queues in all of them together: larger clusters keep fewer."""
+MOMENT_QUEUES, FEWEST_MOMENTS = 1_000_000, 120
+"""Queues in all moments of the timelines together, at most: from some hundred queues on they reach less far back."""
 SHARED_QUEUES = 600
 """Queues of a cluster, at most, of whose readings those parts are kept once that stay the same; of larger ones few
 readings are kept, and comparing them costs time.
@@ -270,6 +272,8 @@ class ClusterModel:
             if group.model == "BROADCASTING":
                 continue
             held = self.moments.setdefault(name, deque(maxlen=MOST_MOMENTS))
+            while len(held) > FEWEST_MOMENTS and len(held) * len(state.queues) >= MOMENT_QUEUES:
+                held.popleft()
             queues = [queue for topic in sorted(group.subscriptions) for queue in by_topic.get(topic, ())]
             made = moment_of(state, name, queues, held[-1] if held else None)
             if made is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import made_clusters as made
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -103,3 +105,26 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
     opened.show_topic(model, None)
     assert list(opened.columns()) == []
     assert opened.grab().width() == 1500
+
+
+def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
+    """The small picture had their marks, the large one none."""
+
+    def told(second: int):
+        state = made.large(second)
+        return replace(state, brokers=tuple(
+            replace(part, held={queue: {"group-00": 2} for queue in part.queues}) for part in state.brokers
+        ))  # fmt: skip
+
+    def picture(*states):
+        model = made.looked_at(*states)
+        canvas = TopicQueues()
+        shown(canvas, width=1500)
+        canvas.show_topic(model, model.find_topic("Topic000"))
+        return canvas, canvas.grab().toImage()
+
+    without, plain = picture(made.large(0), made.large(5))
+    canvas, marked = picture(told(0), told(5))
+    assert plain != marked
+    assert sum(map(len, canvas.columns())) == sum(map(len, without.columns())), "there is room for them"
+    assert all(row.held == 2 for row in canvas._rows)

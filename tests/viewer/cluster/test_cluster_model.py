@@ -158,3 +158,14 @@ def test_a_recording_is_shown_from_its_beginning():
 def test_a_large_cluster_keeps_fewer_readings():
     model = made.looked_at(*(made.large(second, 20, 100, 4) for second in range(40)))
     assert len(model.kept) == 30
+
+
+def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
+    """An hour of a hundred topics was a hundred MiB and more of moments."""
+    monkeypatch.setattr("viewer.cluster.cluster_model.MOMENT_QUEUES", 16 * 10)
+    monkeypatch.setattr("viewer.cluster.cluster_model.FEWEST_MOMENTS", 3)
+    model = made.looked_at(*(made.large(second, 2, 8, 4) for second in range(15)))
+    assert {len(one) for one in model.moments.values()} == {10}
+    monkeypatch.setattr("viewer.cluster.cluster_model.MOMENT_QUEUES", 1)
+    model.take(Look(made.large(20, 2, 8, 4)))
+    assert {len(one) for one in model.moments.values()} == {4}
