@@ -225,7 +225,7 @@ class ClusterPane(Pane):
         self.recent = column(gap=6)
         inner = column(row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words,
                        self.recent, gap=12)  # fmt: skip
-        inner.setMaximumWidth(px(560))
+        inner.setFixedWidth(px(480))
         ground = Paper("window")
         box = QVBoxLayout(ground)
         box.setContentsMargins(px(24), px(48), px(24), px(24))

@@ -454,6 +454,7 @@ class TimeBar(Paper):
         self.track = TimeTrack(f"{view}.track")
         self.live = Button(tr("Live"), "pill", "follow")
         self.live.setObjectName(f"{view}.live")
+        self.live.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.held = Label("", 12, "text3", code=True)
         words = QVBoxLayout()
         words.setSpacing(0)
