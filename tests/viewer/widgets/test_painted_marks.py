@@ -26,14 +26,14 @@ from viewer.widgets.row_commands import MARKS, Mark, entry_mark, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {
-    **dict.fromkeys(("basics", "shapes", "word_tabs", "status_bar", "top_bar", "rail", "view_stack", "focus_ring",
+    **dict.fromkeys(("basics", "status_bar", "top_bar", "rail", "_Hair", "FocusRing",
                      "SeverityChip", "row_table"), "frames, buttons, icons and words"),
     **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
     "record_state": "a sentence in the place of rows",
     **dict.fromkeys(("live_items", "rates", "stages"), "curves and figures of a moment"),
-    "time_slider": "the time that is shown",
+    "TimeTrack": "the time that is shown",
     "welcome": "the way into a store: none is open",
-    **dict.fromkeys(("tour", "jump_highlight"), "a hint over the window"),
+    **dict.fromkeys(("Frame", "jump_highlight"), "a hint over the window"),
     "incident_card": "the edge of a card of words",
     "plug": "the colours of the legend",
     "rate_strip": "requests a second; a click goes to their rows, which have the menus",
