@@ -156,7 +156,7 @@ def stepped_back(now: Mapping[str | int, Any], before: Mapping[str | int, Any]) 
     for row in config_tables.consumer_offsets(now).rows:
         was = older[row.key].offsets if row.key in older else {}
         for queue_id, offset in sorted(row.offsets.items()):
-            if offset < was.get(queue_id, 0):
+            if queue_id in was and offset < was[queue_id]:
                 found.append(Step(row.group, f"{row.topic}/{queue_id}@{row.group}", was[queue_id], offset))
     return found
 

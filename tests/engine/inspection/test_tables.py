@@ -73,6 +73,13 @@ def test_offsets_that_went_back_are_told_by_queue():
     assert (step.group, step.before, step.now, step.words) == ("g", 9, 4, "T/0@g 9 → 4")
 
 
+def test_an_offset_below_0_is_no_step_back_where_none_was_before():
+    """ali-ons writes -1 for a queue that it has consumed nothing of: ``check`` ended with a KeyError there."""
+    before = {"offsetTable": {"T@g": {1: 9}}}
+    now = {"offsetTable": {"T@g": {0: -1, 1: 9}, "T@new": {0: -1}}}
+    assert tables.stepped_back(now, before) == []
+
+
 def test_differences_name_the_place_and_leave_versions_out():
     main = {"dataVersion": {"counter": 1}, "t": {"A": {"perm": 6}, "B": 1}}
     other = {"dataVersion": {"counter": 2}, "t": {"A": {"perm": 4}}}
