@@ -78,6 +78,7 @@ REFUSED: dict[str, Call] = {
     "parts": lambda store: store.parts,
     "tables": lambda store: store.tables,
     "flush": lambda store: store.flush(),
+    "advise_log": lambda store: store.advise_log(0),
     "commit": lambda store: store.commit(),
     "wait_dispatched": lambda store: store.wait_dispatched(),
     "when_dispatched": lambda store: store.when_dispatched(None),
@@ -204,6 +205,7 @@ def test_a_disk_that_is_shut_waits_for_what_is_under_way(tmp_path: Path) -> None
 APPENDS: dict[str, Call] = {
     "put_message": lambda log: log.put_message(Message("Orders", b"late")),
     "put_message, ruled": lambda log: log.put_message(Message("Orders", b"late", properties={"DELAY": "1"})),
+    "put_otherwise": lambda log: log.put_otherwise(Message("Orders", b"late")),
     "put_messages": lambda log: log.put_messages(MANY)[0],
     "put_messages, few": lambda log: log.put_messages(MANY[:2])[0],
     "append_columns": lambda log: log.append_columns(columns())[0],
@@ -217,7 +219,7 @@ APPENDS: dict[str, Call] = {
 }
 PASSIVE = {
     "ask", "close", "failed", "forget_topic", "refusal", "refuse", "set_max_message_size",
-    "ask_copy", "follow", "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
+    "ask_copy", "follow", "begin_append", "compiled_put", "place", "room_for", "topic",  # parts of the above, under the lock
 }  # fmt: skip
 
 

@@ -19,7 +19,6 @@ was read, how many rows and what was cut.
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 from collections import Counter
@@ -30,7 +29,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
-from engine.inspection import records
 from engine.rules.masking import Masking
 from engine.whole_file import whole_file, whole_text
 from viewer.runtime.control import Control
@@ -352,6 +350,8 @@ Item = Unit | Blank | Damage | Stop
 
 
 def _text(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, end: int, out: IO[str]) -> Exported:
+    from engine.inspection import records  # not before somebody exports
+
     writer = _Writer(out, plan)
     rows = odd = 0
     last: Stop | None = None
@@ -441,6 +441,8 @@ class _Writer:
         if form == "jsonl":
             return lambda record: print(json.dumps(record, ensure_ascii=False), file=out)
         if form == "csv":
+            import csv
+
             table = csv.writer(out)
             table.writerow(columns)
             return lambda record: table.writerow([_cell(record.get(name)) for name in columns])

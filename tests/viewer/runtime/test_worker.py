@@ -130,8 +130,8 @@ def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pyte
     """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
     given = threading.Semaphore(0)
     monkeypatch.setattr(worker, "RESTS_AFTER", 0.2)
-    monkeypatch.setattr(worker.memory, "give_back", given.release)
-    monkeypatch.setattr(worker.memory, "give_back_code", lambda: 0)
+    monkeypatch.setattr(worker.own_process, "give_back", given.release)
+    monkeypatch.setattr(worker.own_process, "give_back_code", lambda: 0)
     rest = worker._Rest()
     for _ in range(20):
         rest.put_off()
