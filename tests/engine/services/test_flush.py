@@ -396,13 +396,17 @@ class Interrupted(BaseException):
     """What a signal's handler raises."""
 
 
+OWN = "GroupCommit.", "_Waiting."
+
+
 def interrupted_at(number: int, work: Callable[[], object]) -> bool:
     """Do ``work`` and interrupt it before the ``number``-th line of group commit's own; False where it has fewer."""
     left = number
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal left
-        if frame.f_code.co_filename != group_commit.__file__:
+        code = frame.f_code
+        if code.co_filename != group_commit.__file__ or not code.co_qualname.startswith(OWN):
             return None
         # Python takes an interrupt where a call returns, never between the end of a with-block and its __exit__
         if event == "line" and not linecache.getline(group_commit.__file__, frame.f_lineno).lstrip().startswith(
