@@ -219,7 +219,8 @@ APPENDS: dict[str, Call] = {
 }
 PASSIVE = {
     "ask", "close", "failed", "forget_topic", "refusal", "refuse", "set_max_message_size",
-    "ask_copy", "follow", "begin_append", "compiled_put", "place", "room_for", "topic",  # parts of the above, under the lock
+    "compiled_put",  # what puts, not a put
+    "ask_copy", "follow", "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
 }  # fmt: skip
 
 
