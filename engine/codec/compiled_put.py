@@ -31,13 +31,14 @@ _next_pair = types.ExternalFunction("PyDict_Next", types.int32(types.intp, types
 _number = types.ExternalFunction("PyLong_AsLongLongAndOverflow", types.int64(types.intp, types.intp))
 _object_of = types.ExternalFunction("PyLong_FromLongLong", types.intp(types.int64))
 _compare = types.ExternalFunction("PyUnicode_Compare", types.int32(types.intp, types.intp))
+_contains = types.ExternalFunction("PySet_Contains", types.int32(types.intp, types.intp))
 _forget_error = types.ExternalFunction("PyErr_Clear", types.void())
 
 _AT = {name: 8 * number for number, name in enumerate(NAMES)}
 _MESSAGE_TYPE, _BYTES, _STR, _DICT, _INT = (
     _AT["message_type"], _AT["bytes_type"], _AT["str_type"], _AT["dict_type"], _AT["int_type"],
 )  # fmt: skip
-_NONE, _ZERO = _AT["none"], _AT["zero"]
+_NONE, _ZERO, _RULED = _AT["none"], _AT["zero"], _AT["ruled"]
 _BODY, _BORN_HOST, _BORN, _FLAG = _AT["body"], _AT["born_host"], _AT["born_timestamp"], _AT["flag"]
 _PREPARED, _PROPERTIES, _RAW = _AT["prepared_transaction_offset"], _AT["properties"], _AT["properties_raw"]
 _QUEUE_ID, _RECONSUME, _STORE_HOST = _AT["queue_id"], _AT["reconsume_times"], _AT["store_host"]
@@ -115,6 +116,19 @@ def _map_size(sheet, found):
     if number == 0:
         return int64(0)
     return size + int64(le64(_get(sheet, _NAME_ENDS) + 8 * count - 8)) if number == count else OTHER_MAP
+
+
+@njit(cache=True)
+def _unruled(sheet, found):
+    """Whether ``found`` is a map without any of the names that put has rules for: its text is given."""
+    if found == 0 or not _is(sheet, found, _DICT):
+        return False
+    put64(sheet + _AT_PAIR, 0)
+    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+        name = _get(sheet, _KEY)
+        if not _is(sheet, name, _STR) or _contains(_get(sheet, _RULED), name) != 0:
+            return False
+    return True
 
 
 @njit(cache=True)
@@ -200,7 +214,7 @@ def _put_unit(sheet, message):
             if long < 0:
                 return long
     else:
-        if found != none or raw == 0 or not _is(sheet, raw, _BYTES):
+        if raw == 0 or not _is(sheet, raw, _BYTES) or (found != none and not _unruled(sheet, found)):
             return REFUSED
         long = int64(_bytes_size(raw))
     size = int64(_bytes_size(body))

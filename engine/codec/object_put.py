@@ -31,8 +31,8 @@ FIELDS = (
 )  # fmt: skip
 """The fields of a message, as their slots are called."""
 NAMES = (
-    # addresses of objects that never go away: types, None, and the number 0
-    "message_type", "bytes_type", "str_type", "dict_type", "int_type", "none", "zero",
+    # addresses of objects that never go away: types, None, the number 0, and the set of names that put has rules for
+    "message_type", "bytes_type", "str_type", "dict_type", "int_type", "none", "zero", "ruled",
     # where in a message object the references to its fields stand
     *FIELDS,
     # names that a map must have, in order: their objects, their text with 0x01 behind each, where each ends
@@ -88,11 +88,11 @@ class ObjectPut:
 
     def __init__(self, code: Twins, slots: Sequence[int], store_host: bytes, ruled: frozenset[str], blank: int) -> None:
         self.sheet = array("q", bytes(8 * len(NAMES)))
-        self.sheet[: len(_KINDS) + len(slots)] = array("q", (*map(id, _KINDS), *slots))
+        self._ruled = ruled
+        self.sheet[: len(_KINDS) + 1 + len(slots)] = array("q", (*map(id, _KINDS), id(ruled), *slots))
         self.one: Callable[[Message], int] = code.bound("put_one", self.sheet)
         """Puts a message at ``position``, which moves on; gives the bytes of its unit, or why there is none."""
         self._many: Callable[[list[Message]], int] = code.bound("put_many", self.sheet)
-        self._ruled = ruled
         self._blank = blank
         self._store = array("B", store_host)
         self.sheet[_STORE : _STORE + 2] = array("q", (self._store.buffer_info()[0], len(store_host)))

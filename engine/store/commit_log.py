@@ -284,8 +284,7 @@ class CommitLog:
             self._release()
         result = self.put_otherwise(message)
         if result.status is _PUT_OK and why != REFUSED:
-            with self.lock:
-                objects.learn(self, put, message, why)
+            objects.learn_after(self, put, message, why)
         return result
 
     def compiled_put(self) -> ObjectPut | None:

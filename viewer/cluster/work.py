@@ -24,13 +24,13 @@ async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: floa
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
         async with ClusterReader(addresses, asked.append) as reader:
-            while not stopped.done():
+            while not control.stop.is_set():
                 begun = time.monotonic()
                 reading = asyncio.ensure_future(reader.read())
                 await asyncio.wait({reading, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                if not reading.done():
+                if control.stop.is_set():
                     reading.cancel()
-                    await asyncio.wait({reading})
+                    await asyncio.gather(reading, return_exceptions=True)
                     return
                 took = time.monotonic() - begun
                 control.emit(Look(reading.result(), _counted(asked), took * 1000))

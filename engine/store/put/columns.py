@@ -12,7 +12,6 @@ And a master's log as its HA port gives it, appended as it is (spec 15).
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -26,8 +25,6 @@ from engine.codec.message_columns import Encoder, MessageColumns, Run, TopicRow
 from engine.errors import NotWriteable, StoreError, UsageError
 from engine.store.put.message import (
     BLANK_SIZE,
-    AppendMessageResult,
-    AppendMessageStatus,
     PutMessageResult,
     PutMessageResults,
     PutMessageStatus,
@@ -109,8 +106,7 @@ MOST_QUEUES = 1 << 16
 def append_columns(log: PutLog, what: MessageColumns) -> PutMessageResults:
     """Append every row of ``what``, in order."""
     if log.refuses is not None:
-        refused = PutMessageResult(log.refuses)
-        return PutMessageResults(len(what), lambda _row: refused, ok=False, end_offset=0, waits=False)
+        return PutMessageResults.refused(len(what), log.refuses)
     run = Run(what, [log.topic(name).row for name in what.topics], log.store_host_raw)
     answers: dict[int, PutMessageResult] = {}
     times: list[tuple[int, int]] = []
@@ -119,7 +115,7 @@ def append_columns(log: PutLog, what: MessageColumns) -> PutMessageResults:
         if why == write_job.RULED:
             answers[run.row] = _put_one(log, run)
             run.skip()
-    return _results(run, answers, times)
+    return PutMessageResults.of_rows(run.out, answers, times, lambda row: run.row_hosts(row)[1])
 
 
 def _put_one(log: PutLog, run: Run) -> PutMessageResult:
@@ -187,29 +183,6 @@ def _enter_queue(log: PutLog, run: Run) -> bool:
         return False
     run.set_place(log.place(topic, run.queue_id))
     return True
-
-
-def _results(run: Run, answers: dict[int, PutMessageResult], times: list[tuple[int, int]]) -> PutMessageResults:
-    out, rows = run.out, run.rows
-
-    def make(row: int) -> PutMessageResult:
-        known = answers.get(row)
-        if known is not None:
-            return known
-        now = times[bisect_right(times, (row, 1 << 63)) - 1][1]
-        stored = run.row_hosts(row)[1]
-        offset, queue_offset, size = out[row], out[rows + row], out[2 * rows + row]
-        return PutMessageResult(
-            PutMessageStatus.PUT_OK,
-            AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored),
-        )
-
-    if rows and not answers:
-        return PutMessageResults(rows, make, ok=True, end_offset=out[rows - 1] + out[-1])
-    ends = [result.append.end_offset for result in answers.values() if result.ok and result.append is not None]
-    ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
-    ok = all(result.ok for result in answers.values())
-    return PutMessageResults(rows, make, ok=ok, end_offset=max(ends, default=0))
 
 
 PHYSICAL_OFFSET = np.arange(28, 36)

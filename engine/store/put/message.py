@@ -6,6 +6,8 @@ rewrites (a delay level, a delivery time) is never changed itself: the rewritten
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Literal, NamedTuple, cast, overload
@@ -155,6 +157,45 @@ class PutMessageResults(Sequence[PutMessageResult]):
             len(results), results.__getitem__, ok=all(result.ok for result in results), end_offset=max(ends, default=0),
             waits=waits,
         )  # fmt: skip
+
+    @classmethod
+    def refused(cls, rows: int, status: PutMessageStatus) -> PutMessageResults:
+        """The same refusal for all of them."""
+        refused = PutMessageResult(status)
+        return cls(rows, lambda _row: refused, ok=False, end_offset=0, waits=False)
+
+    @classmethod
+    def of_rows(
+        cls,
+        out: array[int],
+        told: dict[int, PutMessageResult],
+        times: Sequence[tuple[int, int]],
+        stored_host: Callable[[int], bytes],
+        *,
+        waits: bool = True,
+    ) -> PutMessageResults:
+        """Those of ``told`` by their rows; of all other rows ``out`` has the offsets, then the queue offsets, then the
+        sizes in bytes, ``times`` the first row of each store time (ms), and ``stored_host`` gives the raw host.
+        """
+        rows = len(out) // 3
+
+        def make(row: int) -> PutMessageResult:
+            known = told.get(row)
+            if known is not None:
+                return known
+            now = times[bisect_right(times, (row, 1 << 63)) - 1][1]
+            offset, queue_offset, size = out[row], out[rows + row], out[2 * rows + row]
+            return PutMessageResult(
+                PutMessageStatus.PUT_OK,
+                AppendMessageResult(AppendMessageStatus.PUT_OK, offset, size, now, queue_offset, 1, stored_host(row)),
+            )
+
+        if rows and not told:
+            return cls(rows, make, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
+        ends = [result.append.end_offset for result in told.values() if result.ok and result.append is not None]
+        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in told)
+        ok = all(result.ok for result in told.values())
+        return cls(rows, make, ok=ok, end_offset=max(ends, default=0), waits=waits)
 
     def __len__(self) -> int:
         return self._rows

@@ -7,7 +7,6 @@ All of it happens under the append lock.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,7 @@ from engine.codec import object_put
 from engine.codec.encode import Message
 from engine.codec.object_put import ObjectPut
 from engine.errors import NotWriteable
-from engine.store.put.message import (
-    AppendMessageResult,
-    AppendMessageStatus,
-    PutMessageResult,
-    PutMessageResults,
-    PutMessageStatus,
-)
+from engine.store.put.message import PutMessageResult, PutMessageResults
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
@@ -50,6 +43,18 @@ def learn(log: PutLog, put: ObjectPut, message: Message, why: int) -> bool:
     if why == object_put.ANOTHER:
         return _learn_names(log, put, message)
     return why == object_put.NO_PLACE and _learn_queue(log, put, message)
+
+
+def learn_after(log: PutLog, put: ObjectPut, message: Message, why: int) -> None:
+    """:func:`learn` for the next one, when ``message`` is in the log: nothing that goes wrong here is its sender's. A
+    log that takes nothing any more may be closed, and opens no file again.
+    """
+    with log.lock:
+        if log.refuses is None:
+            try:
+                learn(log, put, message, why)
+            except OSError:
+                put.let_go()
 
 
 def _learn_names(log: PutLog, put: ObjectPut, message: Message) -> bool:
@@ -102,19 +107,12 @@ class _Many:
         """Put all of them; the answers, each made when somebody looks."""
         log, answers = self._log, self._answers
         if log.refuses is not None:
-            refused = PutMessageResult(log.refuses)
-            return PutMessageResults(self._rows, lambda _row: refused, ok=False, end_offset=0, waits=False)
+            return PutMessageResults.refused(self._rows, log.refuses)
         while self._row < self._rows:
             if log.is_busy or not self._put_some():
                 answers[self._row] = log.put_otherwise(self._messages[self._row])
                 self._row += 1
-        rows, out = self._rows, self._out
-        if rows and not answers:
-            return PutMessageResults(rows, self._made, ok=True, end_offset=out[rows - 1] + out[-1], waits=waits)
-        ends = [answer.append.end_offset for answer in answers.values() if answer.ok and answer.append is not None]
-        ends += (out[row] + out[2 * rows + row] for row in range(rows) if row not in answers)
-        ok = all(answer.ok for answer in answers.values())
-        return PutMessageResults(rows, self._made, ok=ok, end_offset=max(ends, default=0), waits=waits)
+        return PutMessageResults.of_rows(self._out, answers, self._times, lambda _row: log.store_host_raw, waits=waits)
 
     def _put_some(self) -> bool:
         """Append messages under one hold of the lock; False where the next one has to go the longer way."""
@@ -154,17 +152,3 @@ class _Many:
         for row in range(self._row, self._rows):
             self._answers[row] = answer
         self._row = self._rows
-
-    def _made(self, row: int) -> PutMessageResult:
-        known = self._answers.get(row)
-        if known is not None:
-            return known
-        now = self._times[bisect_right(self._times, (row, 1 << 63)) - 1][1]
-        rows, out = self._rows, self._out
-        return PutMessageResult(
-            PutMessageStatus.PUT_OK,
-            AppendMessageResult(
-                AppendMessageStatus.PUT_OK, out[row], out[2 * rows + row], now, out[rows + row], 1,
-                self._log.store_host_raw,
-            ),
-        )  # fmt: skip

@@ -99,7 +99,9 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
         ({"body": None}, REFUSED), ({"body": bytes(1001)}, REFUSED), ({"properties_raw": bytes(32_768)}, REFUSED),
         ({"properties": {"TAGS": "a"}}, OTHER_MAP), ({"properties": {"KEYS": "a", "TAGS": "b"}}, OTHER_MAP),
         ({"properties": {"KEYS": 7}}, REFUSED), ({"properties": {"KEYS": "a\x02"}}, REFUSED),
-        ({"properties": {"KEYS": "\ud800"}}, REFUSED), ({"properties": {"KEYS": "a"}, "properties_raw": b""}, REFUSED),
+        ({"properties": {"KEYS": "\ud800"}}, REFUSED), ({"properties": [1], "properties_raw": b""}, REFUSED),
+        ({"properties": {"TAGS": "a", "DELAY": "1"}, "properties_raw": b""}, REFUSED),
+        ({"properties": {7: "a"}, "properties_raw": b""}, REFUSED),
         ({"properties": [1]}, REFUSED), ({"properties_raw": "text"}, REFUSED), ({"store_host": STORE}, REFUSED),
         ({"flag": 1 << 31}, REFUSED), ({"flag": 1.5}, REFUSED), ({"sys_flag": 0x10}, REFUSED),
         ({"sys_flag": 0x80}, REFUSED), ({"sys_flag": -1}, REFUSED), ({"reconsume_times": 1 << 64}, REFUSED),
@@ -114,6 +116,14 @@ def test_what_it_refuses_is_not_written(given, why) -> None:
     assert not any(log.target)
     assert (list(log.numbers), log.put.sheet[POSITION]) == ([5, 70], 16)
     assert log.one(message()) > 0
+
+
+def test_a_text_is_stored_as_it_is_beside_a_map_without_rules() -> None:
+    log = Log()
+    one = message(properties={"ORIGIN": "x", "another": "\ud800"}, properties_raw=b"TAGS\x01a\x02")
+    unit = encode_unit(one, queue_offset=70, physical_offset=BASE + 16, store_timestamp=NOW, store_host=STORE)
+    assert log.one(one) == len(unit)
+    assert log.target[16 : 16 + len(unit)] == unit
 
 
 def test_what_is_no_message_or_half_of_one_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 
 import pytest
@@ -12,7 +13,9 @@ from put_logs import NOW, PutLog
 
 from engine.codec import message as codec
 from engine.codec.encode import Message
+from engine.mapped.mapped_file import MappedFile
 from engine.store import commit_log
+from engine.store.put import objects
 from engine.store.put.message import PutMessageStatus
 
 Status = PutMessageStatus
@@ -151,7 +154,21 @@ def test_a_limit_that_changes_and_a_log_that_closes_are_heeded(tmp_path) -> None
     assert {r.status for r in put.log.put_messages([Message("T", b"x" * 50)] * 9)} == {Status.MESSAGE_ILLEGAL}
     put.log.close()
     assert put.log.put_message(Message("T", b"x")).status is Status.SERVICE_NOT_AVAILABLE
-    assert put.log.compiled_put().target is None
+    compiled = put.log.compiled_put()
+    objects.learn_after(put.log, compiled, Message("T", b"x"), 0)  # of a put that was there before the end
+    assert (compiled.file, compiled.target) == (None, None)
+
+
+def test_what_cannot_be_learnt_is_not_the_senders_trouble(tmp_path, monkeypatch) -> None:
+    put = PutLog(tmp_path, 1 << 16)
+    compiled = put.log.compiled_put()
+
+    def full(*_arguments: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(MappedFile, "target", full)
+    assert put.log.put_message(Message("T", b"x")).ok
+    assert (compiled.file, put.log.lock_time) == (None, 0)
 
 
 def test_queues_that_columns_have_entered_meanwhile(tmp_path) -> None:
