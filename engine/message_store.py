@@ -45,8 +45,8 @@ from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message, offset_by_time, offset_by_time_49
 from engine.store.message_filter import MessageFilter
 from engine.store.positions import Latencies, Positions
-from engine.store.put.columns import Int64, append_replicated, append_units
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
+from engine.store.put.raw_units import Int64, append_replicated, append_units
 from engine.store.query_message import (
     LAST_TIME,
     QueryMessageResult,
@@ -272,7 +272,7 @@ class MessageStore:
         return self._log.append_raw(unit)
 
     def append_units(self, data: npt.NDArray[np.uint8], sizes: Int64, stored: Int64) -> int:
-        """Store many whole units again (see :func:`engine.store.put.columns.append_units`); gives the log's end."""
+        """Store many whole units again (see :func:`engine.store.put.raw_units.append_units`); gives the log's end."""
         return append_units(self._log, data, sizes, stored)
 
     def append_replicated(self, offset: int, data: bytes | memoryview, stored: int) -> int:

@@ -29,7 +29,7 @@ from engine.message_store import MessageStore
 from engine.query import Filter
 from engine.rules.unit_check import Request
 from engine.scratch import staged
-from engine.store.put.columns import with_property_crc
+from engine.store.put.raw_units import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0

@@ -37,7 +37,7 @@ from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.store.put import columns as put_columns
 from engine.store.put import objects
 from engine.store.put import ruled as put_ruled
-from engine.store.put.columns import Topic
+from engine.store.put.log import Topic
 from engine.store.put.message import (
     BLANK_SIZE,
     RULED,
@@ -330,48 +330,40 @@ class CommitLog:
             size += len(born) + len(stored) - 16
             sys_flag |= host_bits(born, stored)
         crc = crc32(body) & MASK
-        self._acquire()  # a with-statement costs twice as much
         try:
-            if self.refuses is not None:
-                return PutMessageResult(self.refuses)
-            now = self.locked_since = self.clock()
-            if now > self.last_time:
-                self.last_time = now
-            else:
-                now = self.last_time
-            files = self.files.files
-            file = files[-1] if files else None
-            if file is None or size + BLANK_SIZE > file.size - file.wrote:
-                found = self.room_for(size, now)
-                if isinstance(found, PutMessageResult):
-                    return found
-                file = found
-            place = topic.places.get(queue_id)
-            if place is None:
-                place = self.place(topic, queue_id)
-            numbers = self.queue_offsets.numbers
-            queue_offset = numbers[place]
-            offset = file.start_offset + file.wrote
-            born_at = message.born_timestamp
-            head = HEADS[sys_flag & HOST_BITS].pack(
-                size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
-                now if born_at is None else born_at, born, now, stored, message.reconsume_times,
-                message.prepared_transaction_offset, length,
-            )  # fmt: skip
-            numbers[place] = queue_offset + 1
-            try:
-                file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
-            except BaseException:  # interrupted in between, the unit is there with its number, or neither of them
-                if offset == file.start_offset + file.wrote:
-                    numbers[place] = queue_offset
-                raise
+            with self.appending as now:
+                files = self.files.files
+                file = files[-1] if files else None
+                if file is None or size + BLANK_SIZE > file.size - file.wrote:
+                    found = self.room_for(size, now)
+                    if isinstance(found, PutMessageResult):
+                        return found
+                    file = found
+                place = topic.places.get(queue_id)
+                if place is None:
+                    place = self.place(topic, queue_id)
+                numbers = self.queue_offsets.numbers
+                queue_offset = numbers[place]
+                offset = file.start_offset + file.wrote
+                born_at = message.born_timestamp
+                head = HEADS[sys_flag & HOST_BITS].pack(
+                    size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
+                    now if born_at is None else born_at, born, now, stored, message.reconsume_times,
+                    message.prepared_transaction_offset, length,
+                )  # fmt: skip
+                numbers[place] = queue_offset + 1
+                try:
+                    file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)
+                except BaseException:  # interrupted in between, the unit is there with its number, or neither of them
+                    if offset == file.start_offset + file.wrote:
+                        numbers[place] = queue_offset
+                    raise
+        except NotWriteable:
+            return PutMessageResult(self.refused)
         except OSError as error:
             return self.failed(error)
         except struct.error:
             return PutMessageResult(_ILLEGAL)
-        finally:
-            self.locked_since = 0
-            self._release()
         result = _new(PutMessageResult)
         result.status = _PUT_OK
         result.fields = (_APPENDED, offset, size, now, queue_offset, 1, stored)

@@ -14,16 +14,15 @@ from engine.codec import object_put
 from engine.codec.encode import Message
 from engine.codec.object_put import ObjectPut
 from engine.errors import NotWriteable
+from engine.store.put.log import MOST_QUEUES
 from engine.store.put.message import PutMessageResult, PutMessageResults
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.put.columns import PutLog
+    from engine.store.put.log import PutLog
 
 FEWEST = 8
 """Messages of one call from which on compiled code is worth loading."""
-MOST_QUEUES = 1 << 16
-"""Queue ids from here on go the long way: no table is made for them."""
 _ZERO = array("q", [0])
 
 

@@ -51,7 +51,7 @@ from engine.store.put.message import (
 
 if TYPE_CHECKING:
     from engine.mapped.mapped_file import MappedFile
-    from engine.store.put.columns import PutLog
+    from engine.store.put.log import PutLog
 
 
 _OUTSIDE_QUEUES = (codec.PREPARED, codec.ROLLBACK)
