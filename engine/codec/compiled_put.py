@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from numba import int16, int32, int64, njit, types, uint8, uint32
 
-from engine.codec.intrinsics import be32, be64, copy_bytes, crc32, le64, put8, put64, put_be16, put_be32, put_be64, u8
+from engine.codec.compiled_write import put_body, put_head, put_hosts_and_time
+from engine.codec.intrinsics import copy_bytes, le64, put8, put64, put_be16, u8
 from engine.codec.object_put import (
     ANOTHER,
     HOST_WIDTH,
@@ -161,15 +162,6 @@ def _find(table, count, width, text):
     return int64(0)
 
 
-@njit(cache=True, forceinline=True)
-def _put_host(target, source, size):
-    """A raw host of 8 or 20 bytes."""
-    put_be64(target, int64(be64(source)))
-    if size == 20:
-        put_be64(target + 8, int64(be64(source + 8)))
-        put_be32(target + 16, int32(be32(source + 16)))
-
-
 @njit(cache=True)
 def _put_unit(sheet, message):
     """The unit of ``message`` at ``position``, which moves on; gives its bytes, or why there is none."""
@@ -235,30 +227,14 @@ def _put_unit(sheet, message):
         number = _get(sheet, _NUMBERS) + 8 * place
         queue_offset = int64(le64(number))
     p = _get(sheet, _TARGET) + position
-    put_be32(p, int32(total))
-    put_be32(p + 4, int32(le64(topic + 24)))
-    put_be32(p + 12, int32(queue))
-    put_be32(p + 16, int32(flag))
-    put_be64(p + 20, queue_offset)
-    put_be64(p + 28, _get(sheet, _BASE) + position)
-    put_be32(p + 36, int32(sys_flag | int64(le64(host + 24))))
-    put_be64(p + 40, born_at)
-    s = p + 48
-    _put_host(s, int64(le64(host + 8)), born_size)
-    put_be64(s + born_size, now)
-    s += born_size + 8
-    _put_host(s, _get(sheet, _STORE_RAW), store_size)
-    s += store_size
-    put_be32(s, int32(reconsume))
-    put_be64(s + 4, prepared_at)
-    put_be32(s + 12, int32(size))
-    s += 16
-    start = _bytes_at(body)
-    copy_bytes(s, start, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
-    put_be32(p + 8, int32(crc32(start if size >= 16 else s, size) & _MASK) if size else int32(0))
-    s += size
-    copy_bytes(s, int64(le64(topic + 8)), wide)
-    s += wide
+    put_head(
+        p, total, int64(le64(topic + 24)), queue, flag, queue_offset, _get(sheet, _BASE) + position,
+        sys_flag | int64(le64(host + 24)), born_at,
+    )  # fmt: skip
+    s = put_hosts_and_time(
+        p + 48, int64(le64(host + 8)), born_size, now, _get(sheet, _STORE_RAW), _get(sheet, _STORE_SIZE)
+    )
+    s = put_body(p, s, reconsume, prepared_at, int64(_bytes_at(body)), size, int64(le64(topic + 8)), wide)
     put_be16(s, int16(long))
     if raw != none:
         copy_bytes(s + 2, _bytes_at(raw), long)

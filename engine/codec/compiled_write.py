@@ -56,12 +56,39 @@ def _put_host(target, source, size):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _hosts_and_time(s, born_raw, born_size, now, store_raw, store_size):
+def put_hosts_and_time(s, born_raw, born_size, now, store_raw, store_size):
     """BORNHOST, STORETIMESTAMP and STOREHOST at ``s``; gives the address behind them."""
     _put_host(s, born_raw, born_size)
     put_be64(s + born_size, now)
     _put_host(s + born_size + 8, store_raw, store_size)
     return s + born_size + 8 + store_size
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def put_head(p, total, magic, queue, flag, queue_offset, offset, flags, born_at):
+    """A unit's fields up to BORNTIMESTAMP at ``p``, but its CRC."""
+    put_be32(p, int32(total))
+    put_be32(p + 4, int32(magic))
+    put_be32(p + 12, int32(queue))
+    put_be32(p + 16, int32(flag))
+    put_be64(p + 20, queue_offset)
+    put_be64(p + 28, offset)
+    put_be32(p + 36, int32(flags))
+    put_be64(p + 40, born_at)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def put_body(p, s, reconsume, prepared, body, size, field, wide):
+    """RECONSUMETIMES to the topic at ``s``, and the body's CRC into the unit at ``p``; gives the address behind."""
+    put_be32(s, int32(reconsume))
+    put_be64(s + 4, prepared)
+    put_be32(s + 12, int32(size))
+    s += 16
+    copy_bytes(s, body, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
+    put_be32(p + 8, int32(crc32(body if size >= 16 else s, size) & _MASK) if size else int32(0))
+    s += size
+    copy_bytes(s, field, wide)
+    return s + wide
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -126,24 +153,19 @@ def encode_rows(sheet):
             why = NO_PLACE
             break
         p = target + position
-        put_be32(p, int32(total))
-        put_be32(p + 4, magic)
-        put_be32(p + 12, int32(queue))
-        put_be32(p + 16, _i32(flag, row))
-        put_be64(p + 20, queue_offset)
-        put_be64(p + 28, base + position)
-        put_be32(p + 36, int32(flags | host_bits))
-        put_be64(p + 40, int64(le64(born + 8 * row)) if born else now)
-        s = _hosts_and_time(p + 48, born_raw, born_size, now, store_raw, store_size)
-        put_be32(s, _i32(reconsume, row))
-        put_be64(s + 4, _i64(prepared, row))
-        put_be32(s + 12, int32(size))
-        s += 16
-        copy_bytes(s, body, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
-        put_be32(p + 8, int32(crc32(body if size >= 16 else s, size) & _MASK) if size else int32(0))
-        s += size
-        copy_bytes(s, field, wide)
-        s += wide
+        put_head(
+            p,
+            total,
+            magic,
+            queue,
+            int64(_i32(flag, row)),
+            queue_offset,
+            base + position,
+            int64(flags | host_bits),
+            int64(le64(born + 8 * row)) if born else now,
+        )
+        s = put_hosts_and_time(p + 48, born_raw, born_size, now, store_raw, store_size)
+        s = put_body(p, s, int64(_i32(reconsume, row)), _i64(prepared, row), body, size, field, wide)
         put_be16(s, int16(long))
         copy_bytes(s + 2, text, long)
         put64(out_offset + 8 * row, base + position)
