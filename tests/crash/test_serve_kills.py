@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from real_cluster import free_port
 
 from engine.codec.message import Unit, decode
 from engine.inspection.snapshot import open_store
@@ -55,10 +56,12 @@ class Life:
 
     async def begin(self) -> None:
         self.process = await asyncio.create_subprocess_exec(
-            *self._words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env=os.environ
+            *self._words, stdout=asyncio.subprocess.PIPE, env=os.environ
         )
         assert self.process.stdout is not None
-        self.address = json.loads(await self.process.stdout.readline())["broker"]
+        line = await self.process.stdout.readline()
+        assert line, "it ended before it accepted; why stands on standard error"
+        self.address = json.loads(line)["broker"]
 
     async def end(self, how: signal.Signals) -> int:
         assert self.process is not None
@@ -166,10 +169,11 @@ async def popping_rounds(store: Path, kills: int, seed: int) -> tuple[Popped, se
     account, popped, chance = Account(), Popped(), random.Random(seed)
     sent: set[bytes] = set()
     enough, ended = asyncio.Event(), asyncio.Event()
-    life = Life(store, 0)
+    # not one of those that the system gives to connections: while it is dead somebody's would have its port
+    port = free_port()
+    life = Life(store, port)
     await life.begin()
     account.address = life.address
-    port = int(life.address.rpartition(":")[2])
     sender = asyncio.create_task(send_some(account, sent, enough))
     poppers = [asyncio.create_task(pop(account, popped, ended)) for _ in range(2)]
     for _ in range(kills):
