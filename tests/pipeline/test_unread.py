@@ -39,9 +39,9 @@ def disks(monkeypatch):
 
 
 def _users():
-    from engine.pipeline import index_source, pruning, queue_files
+    from engine.pipeline import index_source, queue_files, tiling
 
-    return index_source, queue_files, pruning
+    return index_source, queue_files, tiling
 
 
 def rows_of(source, path, filters=(), **options):
