@@ -20,7 +20,7 @@ from engine.broker.registration import Registration
 from engine.broker.services import Service, services_of
 from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
-from engine.remoting.connection import Connection, Limits, Server, Tap, port_of
+from engine.remoting.connection import BusyPolling, Connection, Limits, Server, Tap, port_of
 from engine.remoting.frame import Command
 from engine.remoting.tls import Tls
 
@@ -34,7 +34,8 @@ class ListeningBroker:
     ``vip`` is another socket where it answers the same: of the port that slaves and old clients ask, two below its own.
     ``tap`` sees each frame.
     ``access`` says who may ask what; None: everybody everything. ``ha`` says where slaves follow the log (``ip:port``),
-    if anywhere. ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
+    if anywhere. ``polls``: while requests come one upon the other it does not sleep between them, which suits a process
+    of its own. ``at`` is a socket of :func:`engine.remoting.connection.bind`: the store was opened with its port.
     """
 
     def __init__(
@@ -49,11 +50,13 @@ class ListeningBroker:
         tls: Tls | None = None,
         access: Access | None = None,
         tap: Tap | None = None,
+        polls: bool = False,
     ) -> None:
         self.broker = Broker(store, config)
         self.broker.access = access
         self.broker.ha_address = ha
-        self._server = Server(self._answer, Limits(idle=float(self.broker.config.client_idle_s), tap=tap), tls)
+        limits = Limits(idle=float(self.broker.config.client_idle_s), tap=tap, polling=BusyPolling() if polls else None)
+        self._server = Server(self._answer, limits, tls)
         self._server.on_close = self.broker.disconnected
         self._bound = [at] if vip is None else [at, vip]
         self._registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)

@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import itertools
 import logging
+import os
 import socket
 import ssl
 import time
@@ -33,6 +34,8 @@ GATHERED = 32 << 10
 """Bytes that are written before the end of a turn: the other side begins with them while more is made."""
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""
+_SOON = 16
+"""Reads that have to come one soon behind the other before they are looked for all the time."""
 _TURNS = 3
 """Of the loop, from a connection that is accepted to one that stands: its task begins, it is made, it is told."""
 
@@ -60,14 +63,45 @@ class Tap(Protocol):
         """It has ended."""
 
 
+class BusyPolling:
+    """Looks for bytes all the time, for ``moment`` seconds behind the last, where they keep coming that soon.
+
+    A client that sends one by one comes again within 0.3 ms, and to wake a processor that has gone to sleep takes a
+    third of that: while nothing sleeps it is answered half again as soon. Where clients come later than that, or more
+    than one in five of them does, the loop sleeps as ever. On one processor it would only keep the client from it.
+    """
+
+    def __init__(self, moment: float = 400e-6, processors: int | None = None) -> None:
+        self.moment = moment
+        self._alone = (processors or os.cpu_count() or 1) < 2
+        self._soon = 0
+        self._last = 0.0
+        self.looking = False
+
+    def came(self, now: float) -> None:
+        """Bytes did, at ``now`` (seconds, ``time.monotonic``)."""
+        self._soon = min(self._soon + 1, _SOON) if now - self._last < self.moment else max(self._soon - 4, 0)
+        self._last = now
+        if self._soon == _SOON and not self.looking and not self._alone:
+            self.looking = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        if time.monotonic() - self._last < self.moment:
+            asyncio.get_running_loop().call_soon(self._look)
+        else:
+            self.looking = False
+
+
 @dataclass(slots=True)
 class Limits:
-    """What a side takes from the other."""
+    """What a side takes from the other; ``polling`` is of all connections of a server, None where it sleeps."""
 
     largest_frame: int = LARGEST
     idle: float = IDLE
     connections: int = MOST_CONNECTIONS
     tap: Tap | None = None
+    polling: BusyPolling | None = None
 
 
 class _Awaited(asyncio.Future[Command]):
@@ -109,6 +143,7 @@ class Connection(asyncio.Protocol):
         self._limits = limits or Limits()
         self._opened = opened
         self._tap = self._limits.tap
+        self._polling = self._limits.polling
         self._reader = FrameReader(self._limits.largest_frame)
         self._waiting: dict[int, _Awaited] = {}
         self._late: asyncio.TimerHandle | None = None
@@ -151,6 +186,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes came."""
         self._heard = time.monotonic()
+        if self._polling is not None:
+            self._polling.came(self._heard)
         self._reader.feed(data)
         self._gathered = []
         fault: Fault | None = None

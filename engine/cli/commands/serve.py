@@ -181,6 +181,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
                     tls=tls,
                     access=access,
                     tap=tap,
+                    polls=True,
                 )
             )
             served.broker.followers = lambda: source.slaves

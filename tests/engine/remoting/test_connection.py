@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import CannotRead
 from engine.remoting.codes import Answer, Refused
-from engine.remoting.connection import Limits, Server, bind, connect, port_of
+from engine.remoting.connection import BusyPolling, Limits, Server, bind, connect, port_of
 from engine.remoting.frame import ONE_WAY, Command, answer_to
 
 
@@ -219,3 +219,51 @@ def test_what_was_said_before_the_connection_is_closed_goes_out():
         return await link.ask(Command(1))
 
     assert asked(handler, talk).remark == "the last word"
+
+
+def polling(gaps, processors=2, moment=400e-6):
+    """What looks for bytes after reads that came with ``gaps`` (s) between them."""
+    found, now = BusyPolling(moment, processors), 1.0
+    for gap in gaps:
+        now += gap
+        found.came(now)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("gaps", "processors", "looks"),
+    [
+        ([3e-4] * 20, 2, True),
+        ([3e-4] * 10, 2, False),  # too few yet
+        ([3e-4] * 20, 1, False),  # the client needs the one processor
+        ([1e-3] * 100, 2, False),
+        ([3e-4, 3e-4, 1e-3] * 50, 2, False),  # one in three comes late
+        ([1e-3] + [3e-4] * 20, 2, True),
+    ],
+)
+def test_bytes_are_looked_for_all_the_time_only_where_they_keep_coming_soon(gaps, processors, looks):
+    async def main():
+        return polling(gaps, processors).looking
+
+    assert asyncio.run(main()) is looks
+
+
+def test_it_sleeps_again_when_nothing_came_for_a_moment():
+    async def main():
+        found = polling([3e-4] * 20, moment=1e9)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert found.looking
+        found.moment = 0.0
+        await asyncio.sleep(0)
+        assert not found.looking
+
+    asyncio.run(main())
+
+
+def test_a_server_that_polls_answers_the_same():
+    async def talk(link, server):
+        answers = [await link.ask(Command(7, {"n": str(number)})) for number in range(100)]
+        return [one.fields["n"] for one in answers]
+
+    assert asked(echo, talk, Limits(polling=BusyPolling())) == [str(number) for number in range(100)]
