@@ -10,6 +10,7 @@ import base64
 import binascii
 
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.stats import TIMERS
 from engine.broker.topics import RETRY, WRITE
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
@@ -20,7 +21,6 @@ from engine.store.put.message import PutMessageResult
 
 _VERSION = "v1"
 _RECALL_TAG = "_RECALL_TAG_"
-_TIMES = (properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_MS, properties.TIMER_DELAY_SEC)
 _FIELDS = 5
 
 
@@ -28,7 +28,7 @@ def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -
     """What the sender of a stored message may recall it with; None where it is no timer message. ``found`` are the
     properties that it sent.
     """
-    if broker.store.like == "4.9" or result.append is None or not any(name in found for name in _TIMES):
+    if broker.store.like == "4.9" or result.append is None or TIMERS.isdisjoint(found):
         return None
     unit = broker.store.look_message_by_offset(result.append.physical_offset)
     if unit is None:

@@ -25,15 +25,14 @@ _OWN = frozenset({"properties", "maxReconsumeTimes", "batch"})
 
 def send_reply(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """324, 325: the reply goes to the client that its properties name, and into the store."""
-    fields = header if request.code == 324 else {name: header[letter] for letter, name in SHORT_NAMES.items()}
-    topic, queue_id = check(broker, fields, connection)
-    text = (fields["properties"] or "").encode()
+    topic, queue_id = check(broker, header, connection)
+    text = (header["properties"] or "").encode()
     message = Message(
-        topic.name, bytes(request.body), queue_id, properties.decode(text), text, flag=int(fields["flag"]),
-        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
-        reconsume_times=int(fields["reconsumeTimes"] or 0),
+        topic.name, bytes(request.body), queue_id, properties.decode(text), text, flag=int(header["flag"]),
+        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
+        reconsume_times=int(header["reconsumeTimes"] or 0),
     )  # fmt: skip
-    task = asyncio.ensure_future(_reply(broker, request, fields, message, connection))
+    task = asyncio.ensure_future(_reply(broker, request, header, message, connection))
     broker.tasks.add(task)
     task.add_done_callback(broker.tasks.discard)
     return None

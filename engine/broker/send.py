@@ -21,7 +21,7 @@ from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
-from engine.remoting.codes import SHORT_NAMES, Answer, Refused, invalid, see
+from engine.remoting.codes import Answer, Refused, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
@@ -59,19 +59,18 @@ KEPT = {
 
 def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """10, 310: one message."""
-    fields = header if request.code == 10 else _long(header)
-    topic, queue_id = check(broker, fields, connection)
-    found = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
+    topic, queue_id = check(broker, header, connection)
+    found = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     if properties.UNIQUE_KEY not in found and broker.store.like != "4.9":
         found[properties.UNIQUE_KEY] = unique_id(broker.now())
     if not request.body and broker.store.like != "4.9":
         raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
-    name, reconsumed = topic.name, int(fields["reconsumeTimes"] or 0)
+    name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
-        name, queue_id = retried(broker, request, fields, name, queue_id, reconsumed)
+        name, queue_id = retried(broker, request, header, name, queue_id, reconsumed)
     message = Message(
-        name, bytes(request.body), queue_id, found, _stored_text(broker, found), flag=int(fields["flag"]),
-        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
+        name, bytes(request.body), queue_id, found, _stored_text(broker, found), flag=int(header["flag"]),
+        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
         reconsume_times=reconsumed,
     )  # fmt: skip
     if is_half(found, reconsumed):
@@ -82,10 +81,6 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
         message = as_half(message, broker.store.like)
     put_later(broker, Pending(request, connection, message, queue_id, _told(broker, found)))
     return None
-
-
-def _long(header: Header) -> Header:
-    return {name: header[letter] for letter, name in SHORT_NAMES.items()}
 
 
 def check(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
@@ -180,16 +175,15 @@ def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
 
 def send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
     """320: messages of one topic and queue, one behind the other in the body."""
-    fields = _long(header)
-    topic, queue_id = check(broker, fields, connection)
+    topic, queue_id = check(broker, header, connection)
     if topic.name.startswith(RETRY):
         words = f"batch request does not support retry group {topic.name}"
         raise Refused(Answer.MESSAGE_ILLEGAL, words, _region(broker))
-    shared = with_broker_properties(broker, properties.decode((fields["properties"] or "").encode()))
+    shared = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     batch = Message(
         topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),
-        sys_flag=int(fields["sysFlag"]), born_timestamp=int(fields["bornTimestamp"]), born_host=connection.peer,
-        reconsume_times=int(fields["reconsumeTimes"] or 0),
+        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
+        reconsume_times=int(header["reconsumeTimes"] or 0),
     )  # fmt: skip
     result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
@@ -334,7 +328,7 @@ def _count(broker: Broker, sent_to: str, found: dict[str, str], append: AppendMe
     if kind == TRANSACTION:
         broker.stats.half[sent_to] += 1
         topic = HALF
-    elif broker.timers is not None and any(name in found for name in TIMERS):
+    elif broker.timers is not None and not TIMERS.isdisjoint(found):
         topic = TIMER_TOPIC
     elif found.get(properties.DELAY, "0") not in {"", "0"}:
         topic = SCHEDULE

@@ -15,7 +15,7 @@ from engine.codec import properties
 from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, Seen, answer_name, request_name
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
-TIMERS = (properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS)
+TIMERS = frozenset({properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS})
 """Properties that ask for a time of delivery."""
 _SHARDING_KEY = "__SHARDINGKEY"
 
@@ -162,4 +162,4 @@ def kind_of(found: dict[str, str]) -> str:
         return TRANSACTION
     if _SHARDING_KEY in found:
         return FIFO
-    return DELAY if any(name in found for name in (properties.DELAY, *TIMERS)) else NORMAL
+    return DELAY if properties.DELAY in found or not TIMERS.isdisjoint(found) else NORMAL

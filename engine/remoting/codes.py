@@ -88,11 +88,14 @@ class WrongRequest(Refused):
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """A field of a request's header: ``kind`` is what its text must parse as (``str``, ``int`` or ``bool``)."""
+    """A field of a request's header: ``kind`` is what its text must parse as (``str``, ``int`` or ``bool``); it is sent
+    under its name, or under a letter.
+    """
 
     name: str
     kind: str
     mandatory: bool
+    sent_as: str
 
 
 @dataclass(frozen=True)
@@ -111,17 +114,17 @@ class Request:
         """
         found: dict[str, str | int | bool | None] = {}
         given = command.fields
-        for name, parsed, mandatory in self._plan:
-            text = given.get(name)
+        for sent_as, name, parsed, mandatory in self._plan:
+            text = given.get(sent_as)
             value = text if parsed is None or text is None else parsed(text)
             if value is None and mandatory:
-                raise WrongRequest(f"the request {self.name} needs the field {name}")
+                raise WrongRequest(f"the request {self.name} needs the field {sent_as}")
             found[name] = value
         return found
 
     @cached_property
-    def _plan(self) -> list[tuple[str, Callable[[str], int | bool | None] | None, bool]]:
-        return [(one.name, _PARSED[one.kind], one.mandatory) for one in self.fields]
+    def _plan(self) -> list[tuple[str, str, Callable[[str], int | bool | None] | None, bool]]:
+        return [(one.sent_as, one.name, _PARSED[one.kind], one.mandatory) for one in self.fields]
 
 
 def _whole(text: str) -> int | None:
@@ -138,13 +141,16 @@ def _truth(text: str) -> bool:
 _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {"str": None, "int": _whole, "bool": _truth}
 
 
-def _row(code: int, name: str, section: str, fields: str = "") -> Request:
-    """``fields``: names with ``:int`` or ``:bool`` behind what is no text, and ``?`` behind what may be absent."""
+def _row(code: int, name: str, section: str, fields: str = "", letters: str = "") -> Request:
+    """``fields``: names with ``:int`` or ``:bool`` behind what is no text, and ``?`` behind what may be absent; with
+    ``letters`` each is sent under the letter in its place.
+    """
     read = []
-    for word in fields.split():
+    for number, word in enumerate(fields.split()):
         bare = word.removesuffix("?")
         field, _, kind = bare.partition(":")
-        read.append(HeaderField(field, kind or "str", not word.endswith("?")))
+        sent_as = letters[number] if letters else field
+        read.append(HeaderField(field, kind or "str", not word.endswith("?"), sent_as))
     return Request(code, name, section, tuple(read))
 
 
@@ -190,18 +196,11 @@ _LONG_SEND = (
     "producerGroup? topic defaultTopic defaultTopicQueueNums:int queueId:int sysFlag:int bornTimestamp:int flag:int "
     "properties? reconsumeTimes:int? unitMode:bool? maxReconsumeTimes:int? batch:bool?"
 )
-SHORT_NAMES = dict(
-    zip(
-        "abcdefghijklm",
-        (word.partition(":")[0].removesuffix("?") for word in _LONG_SEND.split()),
-        strict=True,
-    )
-)
+_LETTERS = "abcdefghijklm"
+SHORT_NAMES = {
+    letter: word.removesuffix("?").partition(":")[0] for letter, word in zip(_LETTERS, _LONG_SEND.split(), strict=True)
+}
 """The letters of SEND_MESSAGE_V2's header, and the fields that they stand for (protocol 3.1)."""
-_SHORT_SEND = " ".join(
-    f"{letter}{word[word.find(':') :] if ':' in word else '?' if word.endswith('?') else ''}"
-    for letter, word in zip("abcdefghijklm", _LONG_SEND.split(), strict=True)
-)
 _PULL = (
     "consumerGroup topic queueId:int queueOffset:int maxMsgNums:int sysFlag:int commitOffset:int "
     "suspendTimeoutMillis:int? subscription? subVersion:int? expressionType? maxMsgBytes:int?"
@@ -335,11 +334,11 @@ BROKER = (
     _row(223, "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", "3.8", "topic group clientAddr?"),
     _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
     _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
-    _row(310, "SEND_MESSAGE_V2", "3.1", _SHORT_SEND),
-    _row(320, "SEND_BATCH_MESSAGE", "3.1", _SHORT_SEND),
+    _row(310, "SEND_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS),
+    _row(320, "SEND_BATCH_MESSAGE", "3.1", _LONG_SEND, _LETTERS),
     _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int index:int count:int consumerGroup?"),
     _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
-    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _SHORT_SEND),
+    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS),
     _row(328, "GET_ALL_PRODUCER_INFO", "3.9"),
     _row(314, "CLONE_GROUP_OFFSET", "3.9", "srcGroup destGroup topic? offline:bool?"),
     _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),

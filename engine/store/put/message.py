@@ -216,8 +216,12 @@ class PutMessageResults(Sequence[PutMessageResult]):
         return made
 
     def __iter__(self) -> Iterator[PutMessageResult]:
+        made, make = self._made, self._make
         for at in range(self._rows):
-            yield self[at]
+            found = made.get(at)
+            if found is None:
+                found = made[at] = make(at)
+            yield found
 
     def set_status(self, status: PutMessageStatus) -> None:
         """Give every message that is in the log this status: what a late flush says of all of them."""
