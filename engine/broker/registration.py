@@ -17,7 +17,7 @@ from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
-from engine.remoting.codes import Answer
+from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
@@ -44,6 +44,8 @@ class Registration:
         self._name_servers = tuple(name_servers)
         self._tls = tls
         self._connections: dict[str, Connection] = {}
+        self._connecting = {address: asyncio.Lock() for address in self._name_servers}
+        """Whoever asks while another connects waits for that connection: a second one would never be closed."""
         self._version = 0
         self._asked = asyncio.Event()
         self.refused: dict[str, str] = {}
@@ -88,10 +90,9 @@ class Registration:
         for address in self._name_servers:
             try:
                 answer = await (await self._connection(address)).ask(Command(GET_ROUTE, {"topic": topic}), PATIENCE)
-            except (OSError, TimeoutError, ValueError) as error:
+                return _queues(answer.body) if answer.code == Answer.SUCCESS else None
+            except (OSError, TimeoutError, ValueError, TypeError, Refused) as error:  # or it tells what is no route
                 self._cannot(address, str(error) or type(error).__name__)
-                continue
-            return _queues(answer.body) if answer.code == Answer.SUCCESS else None
         return None
 
     async def end(self) -> None:
@@ -137,11 +138,12 @@ class Registration:
             self._broker.master_ha_address = answer.fields.get("haServerAddr") or self._broker.master_ha_address
 
     async def _connection(self, address: str) -> Connection:
-        connection = self._connections.get(address)
-        if connection is None or connection.closed.is_set():
-            host, _, port = address.rpartition(":")
-            connection = self._connections[address] = await connect(host, int(port), tls=self._tls)
-        return connection
+        async with self._connecting[address]:
+            connection = self._connections.get(address)
+            if connection is None or connection.closed.is_set():
+                host, _, port = address.rpartition(":")
+                connection = self._connections[address] = await connect(host, int(port), tls=self._tls)
+            return connection
 
     def _cannot(self, address: str, why: str) -> None:
         if self.refused.get(address) != why:

@@ -1,0 +1,285 @@
+"""What a broker tells its name servers, what it learns from them, and what it makes of one that does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Self
+
+import pytest
+from brokers import run
+
+from engine.broker import registration as module
+from engine.broker.broker import Broker
+from engine.broker.config import BrokerConfig
+from engine.broker.registration import GET_ROUTE, REGISTER_BROKER, UNREGISTER_BROKER, Registration
+from engine.broker.topics import plain_topic
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.remoting.codes import Answer
+from engine.remoting.connection import Connection, Server, bind, port_of
+from engine.remoting.frame import Command, answer_to
+
+ADDRESS = "127.0.0.1:10911"
+
+
+class Names:
+    """A name server that notes what it is told, and answers as a test wants."""
+
+    def __init__(self) -> None:
+        self.told: list[Command] = []
+        self.code, self.remark = 0, ""
+        self.fields: dict[str, str] = {}
+        self.body = b""
+        self.mute = False
+        self._bound = bind("127.0.0.1", 0)
+        self._server = Server(self._answer)
+        self.address = f"127.0.0.1:{port_of(self._bound)}"
+
+    async def __aenter__(self) -> Self:
+        await self._server.listen(self._bound)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._server.close()
+        self._bound.close()
+
+    @property
+    def connections(self) -> int:
+        return len(self._server.connections)
+
+    def cut(self) -> None:
+        for connection in list(self._server.connections):
+            connection.close()
+
+    def codes(self) -> list[int]:
+        return [one.code for one in self.told]
+
+    def _answer(self, request: Command, _connection: Connection) -> Command | None:
+        self.told.append(Command(request.code, dict(request.fields), bytes(request.body)))
+        if self.mute:
+            return None
+        return answer_to(request, self.code, fields=dict(self.fields), body=self.body, remark=self.remark)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with MessageStore(tmp_path, services=False) as store:
+        yield standing(store)
+
+
+def standing(store: MessageStore, **more: object) -> Broker:
+    """A broker that has an address."""
+    made = Broker(store, BrokerConfig(broker_name="north", cluster="C", **more))  # type: ignore[arg-type]
+    made.address = ADDRESS
+    return made
+
+
+@contextlib.asynccontextmanager
+async def registering(broker: Broker, *names: Names) -> AsyncIterator[Registration]:
+    """A registration that is ended behind the block."""
+    made = Registration(broker, [one.address for one in names])
+    try:
+        yield made
+    finally:
+        await made.end()
+
+
+def test_every_name_server_is_told_of_broker_and_topics_with_a_sum_over_them(broker: Broker) -> None:
+    broker.topics.declare(plain_topic("Orders", 3))
+
+    async def told() -> None:
+        async with Names() as one, Names() as other, registering(broker, one, other) as made:
+            await made.step()
+            await made.step()
+            assert made.refused == {}
+            for names in (one, other):
+                assert names.codes() == [REGISTER_BROKER] * 2
+                first, second = names.told
+                assert first.fields["brokerName"] == "north"
+                assert (first.fields["brokerAddr"], first.fields["clusterName"]) == (ADDRESS, "C")
+                assert first.fields["haServerAddr"] == "127.0.0.1:10912", "its own port and one, as Java's"
+                assert first.fields["bodyCrc32"] == str(zlib.crc32(first.body) & 0x7FFFFFFF)
+                wrappers = [json.loads(bytes(one.body))["topicConfigSerializeWrapper"] for one in (first, second)]
+                assert wrappers[0]["topicConfigTable"]["Orders"]["readQueueNums"] == 3
+                counters = [one["dataVersion"]["counter"] for one in wrappers]
+                assert counters[0] < counters[1], "a name server takes what is newer only"
+
+    run(told)
+
+
+def test_a_topic_is_offered_as_far_as_the_whole_broker_is(tmp_path: Path) -> None:
+    """``brokerPermission=4``: nobody sends here, whatever its topics say."""
+    with MessageStore(tmp_path, services=False) as store:
+        broker = standing(store, permission=4)
+        broker.topics.declare(plain_topic("Orders", 3))
+
+        async def told() -> None:
+            async with Names() as names, registering(broker, names) as made:
+                await made.step()
+                wrapper = json.loads(bytes(names.told[0].body))["topicConfigSerializeWrapper"]
+                assert wrapper["topicConfigTable"]["Orders"]["perm"] == 4
+
+        run(told)
+
+
+def test_what_has_changed_is_due_until_it_is_told(broker: Broker) -> None:
+    async def told() -> None:
+        alone = Registration(broker, [])
+        alone.ask()
+        assert (alone.names_servers, alone.is_due) == (False, False), "nobody is to be told"
+        async with Names() as names, registering(broker, names) as made:
+            assert not made.is_due
+            made.ask()
+            assert made.is_due
+            await made.step()
+            assert not made.is_due
+
+    run(told)
+
+
+def test_it_registers_again_where_it_is_asked_to_and_by_itself(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, services=False) as store:
+
+        async def count(broker: Broker, *, asks: bool) -> None:
+            async with Names() as names, registering(broker, names) as made:
+                running = asyncio.create_task(made.run())
+                for number in (1, 2, 3):
+                    while len(names.told) < number:
+                        await asyncio.sleep(0.005)
+                    if asks:
+                        made.ask()
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+        run(lambda: count(standing(store, registration_ms=3_600_000), asks=True))
+        run(lambda: count(standing(store, registration_ms=10), asks=False))
+
+
+def test_who_does_not_answer_is_named_once_and_the_others_are_told(
+    broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+
+    async def told() -> None:
+        nobody = Names()  # bound, and never listening
+        async with Names() as well, Names() as refuses, Names() as mute:
+            refuses.code, refuses.remark, mute.mute = 1, "not here", True
+            async with registering(broker, nobody, refuses, mute, well) as made:
+                await made.step()
+                await made.step()
+                assert made.refused.keys() == {nobody.address, refuses.address, mute.address}
+                assert made.refused[refuses.address] == "not here"
+                assert made.refused[mute.address] == "TimeoutError"
+                assert well.codes() == [REGISTER_BROKER] * 2
+                refuses.code = 0
+                await made.step()
+                assert refuses.address not in made.refused, "it knows the broker now"
+        nobody._bound.close()
+
+    with caplog.at_level(logging.WARNING, logger=module.__name__):
+        run(told)
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("not here" in line for line in said) == 1, "each reason once, not every half minute"
+
+
+def test_an_address_that_is_none_is_a_reason_too(broker: Broker) -> None:
+    async def told() -> None:
+        made = Registration(broker, ["localhost"])
+        await made.step()
+        assert "localhost" in made.refused
+        await made.end()
+
+    run(told)
+
+
+def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker: Broker) -> None:
+    """A registration and a route that were asked for in the same turn connected twice; the first connection was
+    forgotten and stood, at both sides, as long as the broker ran.
+    """
+
+    async def told() -> None:
+        async with Names() as names:
+            async with registering(broker, names) as made:
+                await asyncio.gather(made.step(), made.route_of("Orders"), made.step())
+                assert names.connections == 1
+                names.cut()
+                while names.connections:
+                    await asyncio.sleep(0.005)
+                await asyncio.gather(made.step(), made.step())
+                assert names.connections == 1
+                assert made.refused == {}
+            while names.connections:
+                await asyncio.sleep(0.005)
+            assert names.codes()[-1] == UNREGISTER_BROKER
+            assert names.told[-1].fields["brokerAddr"] == ADDRESS
+
+    run(told)
+
+
+ROUTE = {
+    "brokerDatas": [],
+    "queueDatas": [
+        {"brokerName": "north", "readQueueNums": 4, "perm": 6}, {"brokerName": "south", "readQueueNums": 2, "perm": 4},
+        {"brokerName": "shut", "readQueueNums": 8, "perm": 2}, {"readQueueNums": 8, "perm": 6}, "no row",
+    ],
+}  # fmt: skip
+
+
+def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
+    async def told() -> None:
+        async with Names() as names, registering(broker, names) as made:
+            names.body = json.dumps(ROUTE).encode()
+            assert await made.route_of("Orders") == {"north": 4, "south": 2}
+            assert (names.told[-1].code, names.told[-1].fields) == (GET_ROUTE, {"topic": "Orders"})
+            names.code, names.body = int(Answer.TOPIC_NOT_EXIST), b""
+            assert await made.route_of("Orders") is None
+
+    run(told)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"no JSON", b"[]", b'{"queueDatas":7}', b'{"queueDatas":[{"brokerName":"n","readQueueNums":"many","perm":6}]}'],
+)
+def test_the_next_name_server_is_asked_where_one_tells_no_route(broker: Broker, body: bytes) -> None:
+    """What could not be read escaped: who had asked for his queues was never answered."""
+
+    async def told() -> None:
+        async with Names() as odd, Names() as well, registering(broker, odd, well) as made:
+            odd.body, well.body = body, json.dumps(ROUTE).encode()
+            assert await made.route_of("Orders") == {"north": 4, "south": 2}
+            assert made.refused.keys() == {odd.address}
+
+    run(told)
+
+
+def test_a_slave_learns_its_master_and_keeps_it_while_nobody_knows_better(tmp_path: Path) -> None:
+    with MessageStore(tmp_path, MessageStoreConfig(broker_role="SLAVE"), services=False) as store:
+        broker = standing(store, broker_id=1)
+
+        async def told() -> None:
+            async with Names() as names, registering(broker, names) as made:
+                names.fields = {"masterAddr": "10.0.0.1:10911", "haServerAddr": "10.0.0.1:10912"}
+                await made.step()
+                names.fields = {}
+                await made.step()
+                assert names.told[0].fields["brokerId"] == "1"
+                assert (broker.master_address, broker.master_ha_address) == ("10.0.0.1:10911", "10.0.0.1:10912")
+
+        run(told)
+
+
+def test_a_master_takes_no_master_from_anybody(broker: Broker) -> None:
+    async def told() -> None:
+        async with Names() as names, registering(broker, names) as made:
+            names.fields = {"masterAddr": "10.0.0.1:10911"}
+            await made.step()
+            assert broker.master_address == ""
+
+    run(told)
