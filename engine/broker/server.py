@@ -72,7 +72,16 @@ class ListeningBroker:
         return self.broker.address
 
     async def __aenter__(self) -> Self:
-        """Accept."""
+        """Accept. Where that is given up on its way, as by who does not wait for a name server, nothing stays."""
+        self._loading.__enter__()
+        try:
+            await self._begin()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def _begin(self) -> None:
         broker = self.broker
         self._loop = asyncio.get_running_loop()
         broker.address = f"{broker.config.broker_ip}:{port_of(self._bound[0])}"
@@ -91,8 +100,6 @@ class ListeningBroker:
         for service in services_of(broker):
             self._services.append(asyncio.create_task(self._rounds(service)))
         self._services.append(asyncio.create_task(self._registration.run()))
-        self._loading.__enter__()
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         """Accept no more; what was asked is answered, connections end."""
@@ -110,12 +117,19 @@ class ListeningBroker:
         self.broker.store.when_dispatched(None)
         self.broker.store.tables.complete()
         await self._server.close()
-        for ending in services_of(self.broker):
-            if ending.end is not None:
-                ending.end(self.broker)
-        if self.broker.sends.putter is not None:
-            self.broker.sends.putter.shutdown()
-        await asyncio.to_thread(self._loading.__exit__, None, None, None)
+        try:
+            self._end_services()
+        finally:
+            await asyncio.to_thread(self._loading.__exit__, None, None, None)
+
+    def _end_services(self) -> None:
+        """Each has its turn, whatever another one raises: what one cannot keep is no reason to lose the rest."""
+        with contextlib.ExitStack() as turns:
+            if self.broker.sends.putter is not None:
+                turns.callback(self.broker.sends.putter.shutdown)
+            for service in reversed(services_of(self.broker)):
+                if service.end is not None:
+                    turns.callback(service.end, self.broker)
 
     @property
     def connections(self) -> int:

@@ -1,0 +1,232 @@
+"""A broker that listens: what it does at its beginning, behind a put, and at its end; who is kept waiting by whom."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from brokers import Asking, asking, run
+
+from engine.broker import server as module
+from engine.broker.config import BrokerConfig
+from engine.broker.server import LOOPBACK, ListeningBroker
+from engine.broker.services import SERVICES, Service
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
+from engine.remoting.connection import bind, port_of
+
+
+@contextlib.asynccontextmanager
+async def listening(store: MessageStore, config: BrokerConfig | None = None, **more: Any) -> AsyncIterator[Asking]:
+    """A broker over ``store``, and a client of it."""
+    with bind(LOOPBACK, 0) as at:
+        async with ListeningBroker(store, config, at=at, **more) as server:
+            client = Asking(server)
+            await client.open()
+            try:
+                yield client
+            finally:
+                client.close()
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> list[Service]:
+    """What the broker does by itself, as a test fills it."""
+    made: list[Service] = []
+    monkeypatch.setattr(module, "services_of", lambda _broker: made)
+    return made
+
+
+def test_it_names_the_address_that_routes_are_to_name(tmp_path: Path) -> None:
+    async def told() -> None:
+        with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as at:
+            server = ListeningBroker(store, BrokerConfig(broker_ip="10.1.2.3"), at=at)
+            assert server.address == "", "it does not accept yet"
+            async with server:
+                assert server.address == f"10.1.2.3:{port_of(at)}"
+
+    run(told)
+
+
+def test_the_port_of_slaves_and_old_clients_answers_the_same(tmp_path: Path) -> None:
+    async def told() -> None:
+        with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as vip:
+            async with listening(store, vip=vip) as client:
+                await client.send("Orders", b"one")
+                store.wait_dispatched()
+                other = Asking(client.server)
+                client.server.broker.address = f"{LOOPBACK}:{port_of(vip)}"
+                await other.open()
+                assert (await other.ask(30, topic="Orders", queueId=0)).fields["offset"] == "1"
+                assert client.server.connections == 2
+                other.close()
+
+    run(told)
+
+
+def test_connections_are_cut_and_new_ones_accepted(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            assert client.server.connections == 1
+            client.server.cut()
+            while client.server.connections:
+                await asyncio.sleep(0.005)
+            with pytest.raises(ConnectionError):
+                await client.ask(30, topic="Orders", queueId=0)
+            again = Asking(client.server)
+            await again.open()
+            assert (await again.send("Orders", b"one")).code == 0
+            again.close()
+
+    run(told)
+
+
+def test_a_round_that_fails_is_told_and_followed_by_the_next(
+    tmp_path: Path, services: list[Service], caplog: pytest.LogCaptureFixture
+) -> None:
+    rounds: list[int] = []
+
+    def fails(_broker: object) -> None:
+        rounds.append(len(rounds))
+        raise ValueError("the third of May")
+
+    services.append(Service("a service of the test", lambda _broker: 0.001, fails))
+
+    async def told() -> None:
+        async with asking(tmp_path):
+            while len(rounds) < 3:
+                await asyncio.sleep(0.001)
+
+    with caplog.at_level(logging.ERROR, logger=module.__name__):
+        run(told)
+    assert "a round of the broker: a service of the test" in [record.getMessage() for record in caplog.records]
+
+
+def test_what_cannot_be_kept_at_the_end_takes_nothing_else_with_it(
+    tmp_path: Path, services: list[Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk on which one table could not be written cost the tables, timers and transactions behind it, and left the
+    thread that puts, and the loading of compiled code, as they were.
+    """
+    done: list[str] = []
+
+    def ends(name: str) -> Service:
+        return Service(name, lambda _broker: 3_600.0, lambda _broker: None, lambda _broker: done.append(name))
+
+    def fails(_broker: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    services += [ends("first"), dataclasses.replace(ends("second"), end=fails), ends("third")]
+    loading: list[bool] = []
+
+    @contextlib.contextmanager
+    def beside() -> Any:
+        yield loading.append(True)
+        loading.append(False)
+
+    monkeypatch.setattr(module, "loading_beside", beside)
+    with MessageStore(tmp_path, MessageStoreConfig(flush_disk_type="SYNC_FLUSH")) as store:
+        servers: list[ListeningBroker] = []
+
+        async def told() -> None:
+            async with listening(store) as client:
+                servers.append(client.server)
+                assert (await client.send("Orders", b"one")).code == 0
+
+        with pytest.raises(OSError, match="No space left"):
+            run(told)
+        assert done == ["first", "third"]
+        assert loading == [True, False]
+        putter = servers[0].broker.sends.putter
+        assert putter is not None
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            putter.submit(print)
+
+
+def test_who_gives_up_while_it_begins_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl+C while a name server said nothing left the port open, with nobody to close it: clients went on connecting
+    to a broker whose store was closed.
+    """
+
+    async def told() -> None:
+        begun = asyncio.Event()
+
+        async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            begun.set()
+            with contextlib.suppress(ConnectionError):
+                await _reader.read()
+            writer.close()
+
+        names = await asyncio.start_server(silent, LOOPBACK, 0)
+        at = names.sockets[0].getsockname()[1]
+        monkeypatch.setattr("engine.broker.registration.PATIENCE", 30.0)
+        with MessageStore(tmp_path) as store, bind(LOOPBACK, 0) as bound:
+            port = port_of(bound)
+            server = ListeningBroker(store, at=bound, name_servers=[f"{LOOPBACK}:{at}"])
+            entering = asyncio.create_task(server.__aenter__())
+            await begun.wait()
+            monkeypatch.setattr("engine.broker.registration.PATIENCE", 0.2)
+            entering.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await entering
+            with pytest.raises(ConnectionRefusedError), socket.create_connection((LOOPBACK, port)):
+                pass
+            assert server.connections == 0
+        names.close()
+        await names.wait_closed()
+
+    run(told)
+
+
+def test_a_message_reaches_who_waits_for_it_without_a_round_of_dispatch(tmp_path: Path) -> None:
+    """The store has no thread of its own here: what is put is dispatched on the broker's, because somebody waits."""
+
+    async def told() -> None:
+        with MessageStore(tmp_path, services=False) as store:
+            async with listening(store) as client:
+                await client.send("Orders", b"one")
+                store.dispatch_now()
+                waiting = asyncio.ensure_future(
+                    client.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=20_000, subscription="*")
+                )
+                while not client.server.broker.is_waited_for:
+                    await asyncio.sleep(0.005)
+                await client.send("Orders", b"two")
+                assert (await waiting).code == 0
+
+    run(told)
+
+
+def test_nobody_is_told_of_dispatch_behind_the_end(tmp_path: Path) -> None:
+    async def told() -> None:
+        with MessageStore(tmp_path) as store:
+            async with listening(store) as client:
+                await client.send("Orders", b"one")
+                server = client.server
+            assert server.connections == 0
+            server._dispatched_elsewhere()
+            assert not server._woken, "nothing is asked of a loop that has ended"
+
+    run(told)
+
+
+def test_each_service_of_a_broker_runs_at_its_own_pace(tmp_path: Path, services: list[Service]) -> None:
+    ran: list[str] = []
+    services.append(Service("often", lambda _broker: 0.001, lambda _broker: ran.append("often")))
+    services.append(Service("seldom", lambda _broker: 3_600.0, lambda _broker: ran.append("seldom")))
+
+    async def told() -> None:
+        async with asking(tmp_path):
+            while len(ran) < 5:
+                await asyncio.sleep(0.001)
+
+    run(told)
+    assert set(ran) == {"often"}
+    assert {one.name for one in SERVICES}.isdisjoint(ran)
