@@ -73,10 +73,10 @@ class Broker:
         self.held = HeldPulls()
         self.sends = PendingSends()
         self.slaves = SlaveWaits(store.config, store.like, lambda: store.parts.files.wrote_offset)
-        self.locks = QueueLocks(now)
         self.ops = OpMessages()
         self.resets = Resets()
         clock = lambda: self.now()  # noqa: E731, PLW0108  a clock that is set later holds too
+        self.locks = QueueLocks(clock)
         self.timers = timers_of(store, clock)
         self.timers_wait = False
         """More timer messages wait than one step takes."""
