@@ -63,9 +63,10 @@ def first_difference(control: Control, one: StoreSnapshot, other: StoreSnapshot,
         mine, theirs = one.log.read(at, size), other.log.read(at, size)
         if mine != theirs:
             return _named(one, at + first_apart(mine, theirs), mine, theirs, at)
-        if not mine:
-            return None
-        at += len(mine)
+        if mine:
+            at += len(mine)
+        else:  # no file of either holds these bytes: both go on behind them
+            at = max(at + 1, min(one.log.align(at), other.log.align(at)))
     return None
 
 
@@ -82,6 +83,14 @@ def _named(store: StoreSnapshot, offset: int, mine: bytes, theirs: bytes, start:
     fields = parts(store.log.read(unit.offset, unit.size))
     field = next((one.name for one in fields if one.position <= inside < one.position + one.length), "")
     return Difference(offset, here, there, unit.offset, f"{unit.topic}/{unit.queue_id}/{unit.queue_offset:,}", field)
+
+
+def _behind(store: StoreSnapshot, place: Place | None) -> int:
+    """Behind the unit at ``place``: what differs inside it was shown. Reads the disk."""
+    if place is None or place.kind != "log" or place.offset is None:
+        return 0
+    item = store.log.unit_at(place.offset, crc=False)
+    return item.end if isinstance(item, Unit) else place.offset + 1
 
 
 def sentence(found: Difference | None) -> str:
@@ -152,17 +161,32 @@ class Comparison:
         other = self._beside(store)
         if other is None:
             return None
+        self._let_go()
         self.other = other
         self._of(other).other = window
-        other.destroyed.connect(lambda: setattr(self, "other", None))
-        other.opened.connect(self._both)
+        other.destroyed.connect(lambda: self._gone(other))
+        other.opened.connect(lambda: self._both(other))
         self.tell()
         other.opened.connect(self._of(other).tell)
         return other
 
-    def _both(self) -> None:
-        self.tell()
-        self.next(0)
+    def _let_go(self) -> None:
+        """Another window takes the place of the one that was tied: that one stays, and goes its own ways."""
+        before = self.other
+        if before is not None and not before.closed:
+            self._of(before).other = None
+            before.tied.show_state(None)
+            before.tie(False)
+
+    def _gone(self, other: StoreWindow) -> None:
+        if self.other is other:  # not one that was tied since then
+            self.other = None
+
+    def _both(self, other: StoreWindow) -> None:
+        """A store was opened in ``other``; one that is not tied any more leads nowhere."""
+        if self.other is other:
+            self.tell()
+            self.next(0)
 
     def tell(self) -> None:
         """Say over the views which store this one is tied to, while it is."""
@@ -194,12 +218,13 @@ class Comparison:
         if window.session is None or other is None or other.session is None:
             window.say(tr("Nothing to compare with: open another store beside this one."))
             return None
-        mine, theirs = window.session.snapshot, other.session.snapshot
-        begin = self._behind() if start is None else start
+        mine, theirs, place = window.session.snapshot, other.session.snapshot, window.history.current
+
+        def work(control: Control) -> Difference | None:
+            return first_difference(control, mine, theirs, _behind(mine, place) if start is None else start)
+
         try:
-            found = await window.jobs.run(
-                tr("Comparing two logs"), lambda control: first_difference(control, mine, theirs, begin)
-            )
+            found = await window.jobs.run(tr("Comparing two logs"), work)
         except (Cancelled, StoreError, OSError) as error:
             window.say(str(error))
             return None
@@ -209,14 +234,6 @@ class Comparison:
         for one in (window, other):
             one.say(sentence(found))
         return found
-
-    def _behind(self) -> int:
-        """Behind the unit in front: what differs inside it was shown."""
-        place, session = self._window.history.current, self._window.session
-        if session is None or place is None or place.kind != "log" or place.offset is None:
-            return 0
-        item = session.snapshot.log.unit_at(place.offset, crc=False)
-        return item.end if isinstance(item, Unit) else place.offset + 1
 
     def _went(self, place: Place) -> None:
         """The window went somewhere: the other one goes there too."""
