@@ -127,7 +127,7 @@ class RebuildBox(QDialog):
         self.field.setPlaceholderText(tr("Directory for what is built, absent or empty"))
         self.table = RecordView("rebuild.table", KIND)
         self.table.setAccessibleName(tr("Queues and index files, here and rebuilt"))
-        self.table.set_state(State("empty", tr("Nothing was built yet.")))
+        self._show_rows()
         self.table.placeRequested.connect(self._go)
         self.note = Label("", 12, "text2", wrap=True)
         self.note.setObjectName("rebuild.note")
@@ -202,14 +202,14 @@ class RebuildBox(QDialog):
             return
         self._able()
         if answer is None:
-            self.table.set_state(State("empty", tr("Nothing was built yet.")))
+            self._show_rows()  # what was found before is there still
             self.note.setText(said)
             return
         self._show(answer, target, time.monotonic() - began)
 
     def _show(self, answer: Answer, target: Path, seconds: float) -> None:
         self.answer = answer
-        self.table.set_state(None if answer.rows else State("empty", tr("There are no queues and no index files.")))
+        self._show_rows()
         self.table.set_rows(sorted(answer.rows, key=lambda one: one.equal))
         self.table.first_row()
         differ = sum(not one.equal for one in answer.rows)
@@ -226,6 +226,15 @@ class RebuildBox(QDialog):
             "dispatch.rebuild", tr("Rebuild queues and index elsewhere"), {"to": str(target), "differ": differ},
             shlex.join(["storescope", "dispatch", store, "--to", str(target)]),
         )  # fmt: skip
+
+    def _show_rows(self) -> None:
+        """The table of what was found last, or why there is none."""
+        if self.answer is None:
+            self.table.set_state(State("empty", tr("Nothing was built yet.")))
+        elif self.answer.rows:
+            self.table.set_state(None)
+        else:
+            self.table.set_state(State("empty", tr("There are no queues and no index files.")))
 
     def cancel(self) -> None:
         """Stop what is being built; nothing is left of it."""

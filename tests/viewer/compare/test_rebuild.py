@@ -1,0 +1,268 @@
+"""The box that rebuilds elsewhere: what it says before, while and behind a run, and what stays of an earlier one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from engine.errors import StoreError
+from engine.rebuilding import Rebuilt
+from viewer.compare import rebuild as module
+from viewer.compare.rebuild import RebuildBox, amount_words, ask_rebuild, built_words, place_of
+from viewer.compare.rebuild_work import Amounts, Answer, Compared
+from viewer.runtime import places
+from viewer.runtime.jobs import Cancelled, Control
+from viewer.runtime.places import Place
+
+STORE = Path("/data/store")
+EQUAL = Compared("Orders", 0, "", 5, 5)
+DIFFERS = Compared("Orders", 1, "", 5, 6, 3, 640)
+ANSWER = Answer(Rebuilt(units=11, queues=2, entries=11), (EQUAL, DIFFERS))
+
+
+class Jobs:
+    """Runs what a box begins when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun: list[Coroutine[Any, Any, None]] = []
+        self.reads: list[tuple[Any, ...]] = []
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self.begun.append(work)
+
+    def read(self, *asked: Any) -> None:
+        self.reads.append(asked)
+
+    async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
+        return work(Control(lambda *_told: None))
+
+    def finish(self) -> None:
+        begun, self.begun = self.begun, []
+        for work in begun:
+            asyncio.run(work)
+
+
+class Window(QWidget):
+    """As much of a window as the box asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: Any = SimpleNamespace(jobs=Jobs(), path=STORE, config=None, snapshot=None)
+        self.said: list[str] = []
+        self.noted: list[tuple[Any, ...]] = []
+        self.went: list[Place] = []
+        self.say, self.go = self.said.append, self.went.append
+
+    def note(self, *told: Any) -> None:
+        self.noted.append(told)
+
+
+@pytest.fixture
+def window(dressed: object) -> Iterator[Window]:
+    made = Window()
+    yield made
+    made.deleteLater()
+
+
+@pytest.fixture
+def box(window: Window) -> RebuildBox:
+    return RebuildBox(window, window.session)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the next runs find: an answer, the words of a refusal, or an error."""
+    waiting: list[Any] = []
+
+    def refused(_store: Path, _target: Path) -> str:
+        return waiting.pop(0) if isinstance(waiting[0], str) else ""
+
+    def found(*_asked: object) -> Answer:
+        answer = waiting.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(module, "refusal", refused)
+    monkeypatch.setattr(module, "rebuild", found)
+    return waiting
+
+
+def built(box: RebuildBox, window: Window, target: str = "/data/built") -> None:
+    box.field.setText(target)
+    box.begin()
+    window.session.jobs.finish()
+
+
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        (EQUAL, None),
+        (DIFFERS, places.queue("Orders", 1, 3)),
+        (Compared("", None, "20240101", 9, 9, 4, 640), places.index("20240101", "entry", 4)),
+        (Compared("Orders", 2, "", 0, 6, 0, 640, there=False), places.log(640)),
+        (Compared("Orders", 2, "", 0, 6, 0, None, there=False), None),
+    ],
+    ids=["equal", "queue", "index", "only rebuilt", "and it points nowhere"],
+)
+def test_a_difference_is_seen_where_the_store_has_it(row: Compared, place: Place | None) -> None:
+    assert place_of(row) == place
+
+
+def test_amounts_are_said_in_numbers_and_a_broker_that_writes_is_named() -> None:
+    said = amount_words(Amounts(2 << 20, 12, 1 << 20, 3, 1 << 10))
+    assert said.startswith("Reads 2.00 MiB of log.")
+    assert "12 queues in 1.00 MiB, 3 index files in 1.00 KiB" in said
+    assert "broker" not in said
+    assert "A broker has it open" in amount_words(Amounts(held=True))
+
+
+def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
+    assert built_words(ANSWER.built).count(" · ") == 0
+    said = built_words(Rebuilt(damaged=2, damaged_bytes=4096, stale=3, deleted_topics=["Gone", "Old"])).split(" · ")
+    assert said[1:] == [
+        "2 damaged places of the log stepped over (4.00 KiB)", "3 units are left over from before a truncation",
+        "deleted topics without queues: Gone, Old",
+    ]  # fmt: skip
+
+
+def test_without_a_place_nothing_begins(box: RebuildBox, window: Window) -> None:
+    for text in ("", "  "):
+        box.field.setText(text)
+        box.begin()
+        assert not box.start.isEnabled()
+    assert window.session.jobs.begun == []
+
+
+def test_a_store_that_cannot_be_rebuilt_says_why_and_takes_no_place(box: RebuildBox, window: Window) -> None:
+    box.show_amounts(Amounts(why="This is a part of a store."))
+    assert box.told.text() == "This is a part of a store."
+    box.field.setText("/data/built")
+    box.begin()
+    assert window.session.jobs.begun == []
+    assert not box.choose.isEnabled()
+
+
+def test_one_run_at_a_time(box: RebuildBox, window: Window, answers: list[Any]) -> None:
+    answers.append(ANSWER)
+    box.field.setText("/data/built")
+    box.begin()
+    box.begin()
+    assert len(window.session.jobs.begun) == 1
+    assert (box.start.isEnabled(), box.stop.isEnabled(), box.copy.isEnabled()) == (False, True, False)
+    window.session.jobs.finish()
+    assert (box.start.isEnabled(), box.stop.isEnabled(), box.copy.isEnabled()) == (True, False, True)
+
+
+def test_what_differs_stands_first_and_is_noted_with_its_command(
+    box: RebuildBox, window: Window, answers: list[Any]
+) -> None:
+    answers.append(ANSWER)
+    built(box, window)
+    assert box.answer is ANSWER
+    assert box.table.source.rows == [DIFFERS, EQUAL]
+    assert window.said == ["1 of 2 queues and index files differ."]
+    assert box.note.text().startswith(f"{window.said[0]} Built in /data/built in ")
+    ((name, _words, told, line),) = window.noted
+    assert (name, told) == ("dispatch.rebuild", {"to": "/data/built", "differ": 1})
+    assert line == "storescope dispatch /data/store --to /data/built"
+    box.copy.click()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == 3
+    assert lines[1].startswith("Orders\t1\t")
+
+
+def test_equal_is_said_of_all(box: RebuildBox, window: Window, answers: list[Any]) -> None:
+    answers += [Answer(Rebuilt(), (EQUAL,)), Answer(Rebuilt(), ())]
+    built(box, window)
+    assert window.said[0].startswith("All 1 ")
+    built(box, window)
+    assert box.table.note.state is not None
+    assert box.table.note.state.text == "There are no queues and no index files."
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("Nothing is written into the store: choose another folder.",) * 2,
+        (StoreError("the log is gone"), "the log is gone"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (Cancelled(), "Stopped: nothing is left of what was built."),
+    ],
+    ids=["refused", "no store", "full", "stopped"],
+)
+def test_why_nothing_was_built_is_said_and_an_earlier_table_stays(
+    box: RebuildBox, window: Window, answers: list[Any], how: Any, words: str
+) -> None:
+    """Behind a second run that was stopped or refused the table said "Nothing was built yet.", over the rows of the
+    first one, which could still be copied.
+    """
+    answers += [how, ANSWER, how]
+    built(box, window)
+    assert box.note.text() == words
+    assert box.table.note.state is not None
+    assert box.table.note.state.text == "Nothing was built yet."
+    assert (box.answer, box.copy.isEnabled(), window.noted) == (None, False, [])
+    built(box, window)
+    assert box.table.note.state is None
+    built(box, window)
+    assert box.note.text() == words
+    assert box.table.note.state is None
+    assert box.table.source.rows == [DIFFERS, EQUAL]
+    assert box.copy.isEnabled()
+    assert box.start.isEnabled(), "it can be tried again"
+
+
+def test_a_run_that_was_stopped_before_its_turn_does_nothing(
+    box: RebuildBox, window: Window, answers: list[Any]
+) -> None:
+    answers.append(ANSWER)
+    box.field.setText("/data/built")
+    box.begin()
+    box.stop.click()
+    window.session.jobs.finish()
+    assert answers == [ANSWER], "nobody looked at the disk"
+    assert box.note.text() == "Stopped: nothing is left of what was built."
+
+
+def test_a_box_that_was_closed_stops_its_run_and_hears_of_nothing(
+    box: RebuildBox, window: Window, answers: list[Any]
+) -> None:
+    answers.append(ANSWER)
+    box.field.setText("/data/built")
+    box.begin()
+    box._leave()
+    box.show_amounts(Amounts(why="too late"))
+    window.session.jobs.finish()
+    assert (box.answer, window.said, window.noted) == (None, [], [])
+    assert box.told.text() != "too late"
+
+
+def test_a_link_leads_into_the_store_that_it_is_about_only(box: RebuildBox, window: Window) -> None:
+    place = places.queue("Orders", 1, 3)
+    box.table.placeRequested.emit(place)
+    assert window.went == [place]
+    window.session = SimpleNamespace()
+    box.table.placeRequested.emit(place)
+    assert window.went == [place]
+    assert box.note.text() == "The store of this table is not open any more."
+
+
+def test_the_numbers_are_asked_for_off_the_loop_and_an_error_stands_in_their_place(window: Window) -> None:
+    box = ask_rebuild(window)  # type: ignore[arg-type]
+    assert box is not None
+    ((_work, done, failed),) = window.session.jobs.reads
+    done(Amounts(log=1024))
+    assert box.told.text().startswith("Reads 1.00 KiB of log.")
+    failed(StoreError("the log is gone"))
+    assert box.told.text() == "the log is gone"
+    assert not box.field.isEnabled()
+    window.session = None
+    assert ask_rebuild(window) is None  # type: ignore[arg-type]
