@@ -38,7 +38,7 @@ from viewer.pane.plan_words import (
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
-from viewer.runtime.store_session import StoreSession
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import (
     Button,
     Chip,
@@ -402,7 +402,7 @@ class RecoveryCommands(QObject):
             return
         job = recovery_of(session)
         other, written = job.other, job.written
-        if target.resolve().is_relative_to(session.path.resolve()):
+        if in_store(session.path, target):
             self.told.emit(tr("Nothing is written into the store: choose another folder."))
             return
         session.jobs.read(

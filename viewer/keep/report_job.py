@@ -12,14 +12,13 @@ from engine.errors import StoreError
 from engine.rules.masking import Masking
 from engine.whole_file import put_whole
 from viewer.keep.report import Picture, Wanted, gather, render
-from viewer.keep.session_file import in_store
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings
 from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.recovery_plan import recovery_of
-from viewer.runtime.store_session import StoreSession
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.about_box import facts
 from viewer.widgets.basics import Button, Label, row
 

@@ -110,12 +110,6 @@ def write(file: Path, session: Session) -> None:
     put_whole(file, to_text(session))
 
 
-def in_store(store: Path, target: Path) -> bool:
-    """Whether ``target`` would lie in the directory of ``store``, or beside it where that is one file."""
-    folder = store.resolve()
-    return target.resolve().is_relative_to(folder if folder.is_dir() else folder.parent)
-
-
 def _word(value: object) -> str:
     return value if isinstance(value, str) else ""
 

@@ -29,7 +29,7 @@ from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.exporting import ask_target
 from viewer.runtime.jobs import Cancelled
-from viewer.runtime.store_session import StoreSession
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.record_view import RecordView
 
@@ -80,8 +80,7 @@ class LogExport(QObject):
         session = self.session
         if session is None or self._model.log is None:
             return
-        store = session.path.resolve()
-        if choice.target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+        if in_store(session.path, choice.target):
             self.told.emit(tr("Nothing is written into the store: choose another folder."))
             return
         session.jobs.start(self._work(choice, self.plan(choice)))

@@ -23,6 +23,7 @@ from viewer.pane import Pane
 from viewer.pane.frequency import table_frequency
 from viewer.pane.table_find import find_commands
 from viewer.runtime.jobs import Cancelled, Control
+from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Button, Field, Label, row
 from viewer.widgets.cell_filter import CELL_COMMANDS, cell_term
 from viewer.widgets.columns import Record, RecordKind
@@ -50,8 +51,7 @@ def export(pane: Pane, table: RecordView, target: Path, to_record: ToRecord | No
     session = pane.session
     if session is None:
         return
-    store = session.path.resolve()
-    if target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+    if in_store(session.path, target):
         pane.statusMessage.emit(tr("Nothing is written into the store: choose another folder."))
         return
     source, kind = table.source, table.kind

@@ -16,11 +16,11 @@ from engine.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place, Search
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.columns import elsewhere
 from viewer.widgets.row_commands import Facts, sought
 
 if TYPE_CHECKING:
-    from viewer.runtime.store_session import StoreSession
 
     class RowHost(Protocol):
         """What its menus ask of a view, or of the store's tree."""
@@ -141,8 +141,8 @@ class RowCommands:
         session, say = self._pane.session, self._pane.statusMessage.emit
         if session is None or facts.offset is None:
             return
-        store, offset, log = session.path.resolve(), facts.offset, session.snapshot.log
-        if target.resolve().is_relative_to(store if store.is_dir() else store.parent):
+        offset, log = facts.offset, session.snapshot.log
+        if in_store(session.path, target):
             say(tr("Nothing is written into the store: choose another folder."))
             return
 

@@ -11,9 +11,8 @@ import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
 
 from viewer.look.assets import tr
@@ -30,13 +29,11 @@ from viewer.pane.live_plots import (
 from viewer.positions.recording import Recorder, read_recording
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import splitter
 from viewer.widgets.live_frame import LiveFrame
 from viewer.widgets.live_plot import LivePlot, Tick, TimeBar
 from viewer.widgets.stepwise import Step, Turns
-
-if TYPE_CHECKING:
-    from viewer.runtime.store_session import StoreSession
 
 SPAN = 60.0
 SHORTEST, LONGEST = 2.0, 7 * 86_400.0
@@ -325,8 +322,8 @@ class LivePositions(QObject):
         """Ask for a file and record to it; again: stop."""
         if self._recorder is not None:
             path = self._recorder.path
-            self._end_recording()
-            self.said.emit(tr("Recorded to {path}", path=str(path)))
+            if self._end_recording():
+                self.said.emit(tr("Recorded to {path}", path=str(path)))
             self.show()
             return
         self.bar.record.setChecked(False)
@@ -334,6 +331,7 @@ class LivePositions(QObject):
         dialog = QFileDialog(self._pane, tr("Record to a file"), str(Path.home() / name))
         dialog.setObjectName("positions.recordDialog")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.selectFile(name)
         dialog.fileSelected.connect(lambda path: self.record_to(Path(path)))
         dialog.open()
@@ -341,11 +339,15 @@ class LivePositions(QObject):
     def record_to(self, path: Path) -> None:
         """Record looks to ``path`` from now on, with the looks that are held in front; inside a store it is refused."""
         session = self.session
-        if session is None or session.path in path.resolve().parents:
+        if session is None or in_store(session.path, path):
             self.said.emit(tr("A recording is not written into the store that is looked at."))
             return
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        self._end_recording()
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self.said.emit(f"{path}: {error.strerror or error}")
+            return
         self._recorder = Recorder(path, str(session.path))
         if self.history.last is not None:
             self._recorder.add(self.history.last)
@@ -364,22 +366,30 @@ class LivePositions(QObject):
 
         def failed(error: Exception) -> None:
             self._writing = False
-            self._recorder = None
+            if self._recorder is recorder:  # not one that has begun since then
+                self._recorder = None
             self.said.emit(tr("The recording ended: {error}", error=str(error)))
+            self.show()
 
         session.jobs.read(recorder.write, done, failed)
 
-    def _end_recording(self) -> None:
+    def _end_recording(self) -> bool:
+        """Write what is left of it; False where that could not be done, which is said."""
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
-            with contextlib.suppress(OSError):
+            try:
                 recorder.write()
+            except OSError as error:
+                self.said.emit(tr("The recording ended: {error}", error=str(error)))
+                return False
+        return True
 
     def ask_recording(self) -> None:
         """Ask for a recording and replay it."""
         dialog = QFileDialog(self._pane, tr("Open a recording…"), str(Path.home()))
         dialog.setObjectName("positions.loadDialog")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(lambda path: self.load(Path(path)))
         dialog.open()
 

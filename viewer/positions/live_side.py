@@ -22,6 +22,7 @@ from viewer.look.formats import clock, moment, size, span
 from viewer.look.theme import px
 from viewer.runtime.live_history import LiveHistory, Mark
 from viewer.runtime.position_look import KEYS, Look, gaps_of
+from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Hairline, Label, PaneHead, Paper, column
 from viewer.widgets.columns import Chip, Column, RecordKind
 from viewer.widgets.facts import Fact, Facts
@@ -213,6 +214,7 @@ def ask_samples(pane: Pane, live: LivePositions) -> None:
     """Ask for a file and write every sample that is held to it."""
     dialog = QFileDialog(pane, tr("Export the samples"), str(Path.home() / "positions.csv"))
     dialog.setObjectName("positions.exportDialog")
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters([tr("CSV (*.csv)"), tr("JSON lines (*.jsonl)")])
     dialog.fileSelected.connect(lambda path: export_samples(pane, live, Path(path)))
@@ -222,7 +224,7 @@ def ask_samples(pane: Pane, live: LivePositions) -> None:
 def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     """Write the samples as CSV, or as JSON lines where the name ends so; off the loop, never into the store."""
     session, history = pane.session, live.shown
-    if session is None or session.path in path.resolve().parents:
+    if session is None or in_store(session.path, path):
         pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
         return
     held = held_of(history)

@@ -306,6 +306,14 @@ class StoreSession(QObject):
         self.jobs.read(lambda: survey(self.snapshot), done)
 
 
+def in_store(store: Path, target: Path) -> bool:
+    """Whether ``target`` would lie in the directory of ``store``, or beside it where that is one file; asks the disk,
+    since a link may lead there under another name. Whatever is written for a person is held to it first.
+    """
+    folder = store.resolve()
+    return target.resolve().is_relative_to(folder if folder.is_dir() else folder.parent)
+
+
 def _straight(path: Path) -> Path:
     """``path`` in full and without steps back, where that is the same place; reads the disk."""
     whole = path.absolute()

@@ -23,7 +23,7 @@ from viewer.runtime import bookmarks, places
 from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
-from viewer.runtime.store_session import StoreSession
+from viewer.runtime.store_session import StoreSession, in_store
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.open_other import Taken, kind_of, take
 from viewer.shell.top_bar import crumbs_of
@@ -262,7 +262,7 @@ class Workspace:
         window, said = self._window, self.session()
         if said is None or window.session is None:
             return
-        if session_file.in_store(window.session.path, target):
+        if in_store(window.session.path, target):
             window.say(tr("Nothing is written into the store: choose another folder."))
             return
 

@@ -1,0 +1,167 @@
+"""The report as it is asked for: what may be left out, where it is refused, and what is said of how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from made_stores import healthy
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from engine.errors import StoreError
+from engine.rules.masking import Masking
+from viewer.keep import report_job as module
+from viewer.keep.report_job import MORE, ReportBox, ask_report, save_report
+from viewer.runtime.jobs import Cancelled, Control
+from viewer.runtime.unread import UnreadLedger
+
+
+class Window(QWidget):
+    """As much of a window as a report asks for; its jobs end at once."""
+
+    def __init__(self, store: Path) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self.say = self.said.append
+        self.place_in_words = "Log"
+        self.jobs = self
+        self.begun: list[Any] = []
+        self.error: Exception | None = None
+        self.session: Any = SimpleNamespace(
+            path=store, findings=(), findings_complete=True, survey=None, harmed=False, snapshot=None,
+            unread=UnreadLedger(store, self),
+        )  # fmt: skip
+
+    async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
+        if self.error is not None:
+            raise self.error
+        return work(Control(lambda *_told: None))
+
+    def start(self, work: Any) -> None:
+        self.begun.append(work)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return healthy(6).write(tmp_path / "store")
+
+
+@pytest.fixture
+def window(dressed: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
+    monkeypatch.setattr(module, "bookmarks_of", lambda _session: SimpleNamespace(list=(), notes=""))
+    monkeypatch.setattr(module, "recovery_of", lambda _session: SimpleNamespace(plan=None))
+    made = Window(store)
+    yield made
+    made.deleteLater()
+
+
+@pytest.fixture
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What each report was to hold; its text is ``the report``."""
+    found: list[Any] = []
+    monkeypatch.setattr(module, "gather", lambda _control, _store, asked: found.append(asked))
+    monkeypatch.setattr(module, "render", lambda _report: "the report")
+    return found
+
+
+def saved(window: Window, target: Path, *more: Any, **ways: Any) -> bool:
+    return asyncio.run(save_report(window, target, *more, **ways))  # type: ignore[arg-type]
+
+
+def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Window) -> None:
+    box = ReportBox(window, "/data/store", 3)
+    assert not box.masking.any
+    assert box.pictures.isEnabled()
+    for name, tick in box.more.items():
+        tick.click()
+        assert list(box.masking.parts) == [name]
+        assert not box.pictures.isEnabled(), "names can be read in a picture, too"
+        tick.click()
+    box.masked.click()
+    masking = box.masking
+    assert (masking.bodies, masking.keys, masking.hosts) == (True, True, True)
+    assert (masking.groups, masking.lmq, masking.properties) == (False, False, False)
+    assert set(MORE) == {"groups", "lmq", "properties"}
+
+
+def test_the_file_holds_what_was_asked_for_and_is_said(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    assert saved(window, target)
+    assert target.read_text() == "the report"
+    assert window.said == [f"Report saved: {target}"]
+    (asked,) = wanted
+    (picture,) = asked.pictures
+    assert picture.png.startswith(b"\x89PNG")
+    assert not asked.mask.any
+
+
+@pytest.mark.parametrize("how", [{"pictures": False}, {"mask": Masking(groups=True)}])
+def test_there_is_no_picture_of_what_is_left_out(
+    window: Window, wanted: list[Any], tmp_path: Path, how: dict[str, Any]
+) -> None:
+    assert saved(window, tmp_path / "report.html", **how)
+    assert wanted[0].pictures == ()
+
+
+def test_nothing_is_written_into_the_store_whatever_it_is_called(
+    window: Window, wanted: list[Any], store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(store)
+    for target in (store / "report.html", tmp_path / "way" / "report.html"):
+        assert not saved(window, target)
+        assert not target.exists()
+    assert window.said == ["Nothing is written into the store: choose another folder."] * 2
+    assert wanted == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Cancelled(), "The report was stopped; no file was written."),
+        (StoreError("the log is gone"), "{target}: the log is gone"),
+    ],
+)
+def test_a_report_that_fails_leaves_what_was_there(
+    window: Window, wanted: list[Any], tmp_path: Path, error: Exception, words: str
+) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("last week's")
+    window.error = error
+    assert not saved(window, target)
+    assert target.read_text() == "last week's"
+    assert window.said == [words.format(target=target)]
+
+
+def test_a_place_that_cannot_be_written_is_said(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    target = tmp_path / "a file" / "report.html"
+    assert not saved(window, target)
+    assert window.said[0].startswith(f"{target}: ")
+
+
+def test_without_a_store_nothing_is_asked_or_written(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+    window.session = None
+    ask_report(window)  # type: ignore[arg-type]
+    assert window.findChild(ReportBox) is None
+    assert not saved(window, tmp_path / "report.html")
+    assert list(tmp_path.glob("*.html")) == []
+
+
+def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+    ask_report(window)  # type: ignore[arg-type]
+    box = window.findChild(ReportBox)
+    assert box is not None
+    box.more["groups"].click()
+    box.accept()
+    (dialog,) = window.findChildren(QFileDialog, "report.dialog")
+    assert dialog.acceptMode() == QFileDialog.AcceptMode.AcceptSave
+    assert dialog.defaultSuffix() == "html"
+    dialog.fileSelected.emit(str(tmp_path / "report.html"))
+    (work,) = window.begun
+    assert asyncio.run(work)
+    assert list(wanted[0].mask.parts) == ["groups"]
+    dialog.reject()

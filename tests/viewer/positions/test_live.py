@@ -1,0 +1,335 @@
+"""Time in the live positions, and recordings: which moment is shown, what is written where, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from made_looks import START, look
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from viewer.positions.live import LONGEST, SHORTEST, SPAN, LivePositions
+from viewer.positions.live_side import export_samples
+from viewer.positions.recording import read_recording
+from viewer.runtime.live_history import LiveHistory, Mark, fill
+from viewer.widgets.live_plot import LivePlot
+
+FIRST = START / 1000
+LAST = FIRST + 9.9
+"""Of a hundred looks, ten a second."""
+
+
+class Tail(QObject):
+    """What watches a store's end."""
+
+    marked = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history = fill(LiveHistory(), [look(number) for number in range(100)])
+
+
+class Reads:
+    """Reads off the loop: done when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], Any], Callable[[Any], None], Callable[[Exception], None]]] = []
+
+    def read(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
+        self.waiting.append((work, done, failed))
+
+    def finish(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for work, done, failed in waiting:
+            try:
+                result = work()
+            except Exception as error:  # noqa: BLE001 (as a job hands it on)
+                failed(error)
+            else:
+                done(result)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    made = tmp_path / "store"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def session(store: Path) -> Any:
+    return SimpleNamespace(path=store, tail=Tail(), jobs=Reads())
+
+
+@pytest.fixture
+def live(dressed: object, session: Any) -> Iterator[LivePositions]:
+    parent = QWidget()
+    made = LivePositions(LivePlot("positions.plot", "Positions"), LivePlot("positions.gaps", "Gaps"), parent)
+    made.set_session(session)
+    yield made
+    made.set_session(None)
+    parent.deleteLater()
+
+
+@pytest.fixture
+def said(live: LivePositions) -> list[str]:
+    """What goes to the status bar."""
+    words: list[str] = []
+    live.said.connect(words.append)
+    return words
+
+
+# ---- the time that is shown ------------------------------------------------------------------------------------------
+
+
+def test_the_newest_look_is_shown_until_a_hand_stops_it(live: LivePositions, session: Any) -> None:
+    assert live.at_end
+    assert (live.range().end, live.range().span) == (LAST, SPAN)
+    live.pause()
+    assert not live.at_end
+    session.tail.history.add(look(120))
+    assert live.range().end == LAST, "looks come in, the picture stands"
+    live.pause()
+    assert live.at_end
+    assert live.range().end == FIRST + 12
+
+
+def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions) -> None:
+    told: list[int] = []
+    live.changed.connect(lambda one: told.append(one.at))
+    live.go_to(START + 5000)
+    live.go_live()
+    assert told == [START + 5000, START + 9900]
+    assert live.bar.live.isEnabled() is False
+
+
+def test_the_place_under_the_pointer_stays_where_it_is_as_one_zooms(live: LivePositions) -> None:
+    live.go_to(START + 9000)
+    place = live.range().end - 3.0
+    live.zoom(0.5, -3.0)
+    assert live.range().span == SPAN / 2
+    assert place == pytest.approx(live.range().end - 3.0 * 0.5)
+
+
+@pytest.mark.parametrize(("factor", "span"), [(1e-9, SHORTEST), (1e9, LONGEST)])
+def test_zooming_has_its_ends(live: LivePositions, factor: float, span: float) -> None:
+    live.zoom(factor, 0.0)
+    assert live.range().span == span
+    assert live.at_end, "the end of the log stays in sight"
+
+
+def test_dragging_ends_at_both_ends_of_what_is_held(live: LivePositions) -> None:
+    live._dragged(-4.0)
+    assert live.range().end == pytest.approx(LAST - 4.0)
+    live._dragged(-1000.0)
+    assert live.range().end == FIRST
+    live._dragged(1000.0)
+    assert live.at_end
+
+
+def test_all_that_is_held_fits(live: LivePositions) -> None:
+    live.go_to(START)
+    live.fit()
+    assert live.at_end
+    assert live.range().span == pytest.approx(LAST - FIRST)
+
+
+def test_a_click_keeps_the_cursor_and_another_one_lets_it_go(live: LivePositions) -> None:
+    live._pointed(-2.0)
+    assert live.cursor == pytest.approx(LAST - 2.0)
+    live._picked(-3.0)
+    live._pointed(-1.0)
+    assert live.cursor == pytest.approx(LAST - 3.0), "it is pinned"
+    live._picked(-1.0)
+    live._pointed(None)
+    assert live.cursor is None
+
+
+def test_time_runs_on_from_the_beginning_and_ends_live(live: LivePositions) -> None:
+    live.play()
+    assert live.bar.play.isChecked()
+    assert live.range().end == FIRST
+    live._play_on()
+    assert live.range().end == pytest.approx(FIRST + 0.1)
+    live.play()
+    assert not live.bar.play.isChecked()
+    live.go_to(START + 9_850)
+    live.play()
+    live._play_on()
+    assert live.at_end
+    assert not live._player.isActive()
+
+
+def test_another_store_begins_anew_and_its_marks_are_heard(live: LivePositions, session: Any, said: list[str]) -> None:
+    live.go_to(START)
+    other = SimpleNamespace(path=session.path, tail=Tail(), jobs=Reads())
+    live.set_session(other)  # type: ignore[arg-type]
+    assert live.at_end
+    assert live.shown is other.tail.history
+    mark = Mark(1, START, "warn", "the log was cut")
+    session.tail.marked.emit(mark)
+    assert said == [], "of the store before nothing is told any more"
+    other.tail.marked.emit(mark)
+    assert said == ["the log was cut"]
+    live.set_session(None)
+    assert len(live.shown) == 0
+
+
+# ---- recordings ------------------------------------------------------------------------------------------------------
+
+
+def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "seen.jsonl"
+    target.write_text("what stood here before\n")
+    live.record_to(target)
+    assert live.recording
+    session.jobs.finish()
+    for number in (100, 101, 102):
+        live.add(look(number))
+    assert len(session.jobs.waiting) == 1, "one write at a time"
+    session.jobs.finish()
+    live.add(look(103))
+    live.record()
+    assert not live.recording
+    store, looks = read_recording(target)
+    assert store == str(session.path)
+    assert [one.at for one in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
+    assert said == [f"Recording to {target}", f"Recorded to {target}"]
+    session.jobs.finish()
+    assert len(read_recording(target)[1]) == 5, "nothing twice"
+
+
+@pytest.mark.parametrize("way", ["straight", "link", "store by a link", "one file"])
+def test_nothing_is_recorded_or_exported_into_the_store_whatever_it_is_called(
+    live: LivePositions, session: Any, said: list[str], store: Path, tmp_path: Path, way: str
+) -> None:
+    """A store that was opened by a link, and a file of a log that was opened alone, had a recording written beside
+    their bytes: only the store's own spelling was held against the target's.
+    """
+    target = store / "seen.jsonl"
+    if way == "link":
+        (tmp_path / "way").symlink_to(store)
+        target = tmp_path / "way" / "seen.jsonl"
+    elif way == "store by a link":
+        (tmp_path / "way").symlink_to(store)
+        session.path = tmp_path / "way"
+    elif way == "one file":
+        session.path = store / "00000000000000000000"
+        session.path.touch()
+    live.record_to(target)
+    pane: Any = SimpleNamespace(session=session, statusMessage=SimpleNamespace(emit=said.append))
+    export_samples(pane, live, target)
+    session.jobs.finish()
+    assert said == ["A recording is not written into the store that is looked at."] * 2
+    assert not live.recording
+    assert not target.exists()
+
+
+def test_a_place_that_cannot_be_written_is_said_and_nothing_records(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    """Where something stood that could not be removed, the error went to nobody."""
+    live.record_to(tmp_path)
+    assert not live.recording
+    live.record_to(tmp_path / "no folder" / "seen.jsonl")
+    session.jobs.finish()
+    assert not live.recording
+    assert said[0].startswith(f"{tmp_path}: ")
+    assert said[-1].startswith("The recording ended: ")
+    assert not live.bar.record.isChecked()
+
+
+def test_a_write_that_fails_late_ends_its_own_recording_only(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    """The second recording was ended by the first one's error."""
+    first = tmp_path / "gone" / "first.jsonl"
+    first.parent.mkdir()
+    live.record_to(first)
+    late, session.jobs.waiting = session.jobs.waiting, []
+    live.record()
+    first.unlink()
+    first.parent.rmdir()
+    live.record_to(tmp_path / "second.jsonl")
+    live._recorder.add(look(100))  # type: ignore[union-attr]
+    late[0][2](OSError(5, "Input/output error"))
+    assert live.recording
+    live.record()
+    assert len(read_recording(tmp_path / "second.jsonl")[1]) == 2
+    assert "The recording ended: [Errno 5] Input/output error" in said
+
+
+def test_a_recording_whose_end_could_not_be_written_is_not_called_recorded(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    live.record_to(folder / "seen.jsonl")
+    session.jobs.finish()
+    (folder / "seen.jsonl").unlink()
+    folder.rmdir()
+    live.add(look(100))
+    live.record()
+    assert not live.recording
+    assert not any(words.startswith("Recorded to") for words in said)
+    assert any(words.startswith("The recording ended: ") for words in said)
+
+
+def test_a_recording_is_shown_in_the_place_of_the_store_until_one_goes_back(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    live.record_to(tmp_path / "seen.jsonl")
+    live.add(look(130))
+    live.record()
+    session.jobs.finish()
+    live.load(tmp_path / "seen.jsonl")
+    session.jobs.finish()
+    assert not live.at_end
+    assert live.shown is not session.tail.history
+    assert said[-1] == "Recording seen.jsonl: 2 looks"
+    assert live.range().end == FIRST + 13
+    live.pause()
+    assert live.range().end == FIRST + 13, "a recording has no end to follow"
+    live.go_live()
+    assert live.shown is session.tail.history
+
+
+def test_what_is_no_recording_is_said_and_the_store_stays_in_sight(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    for name in ("other.jsonl", "absent.jsonl"):
+        live.load(tmp_path / name)
+        session.jobs.finish()
+    assert "expected a recording of positions" in said[0]
+    assert "absent.jsonl" in said[1]
+    assert live.at_end
+
+
+def test_a_recording_that_comes_when_another_store_is_open_is_not_shown(
+    live: LivePositions, session: Any, said: list[str], tmp_path: Path
+) -> None:
+    live.record_to(tmp_path / "seen.jsonl")
+    live.record()
+    session.jobs.finish()
+    live.load(tmp_path / "seen.jsonl")
+    other: Any = SimpleNamespace(path=session.path, tail=Tail(), jobs=Reads())
+    live.set_session(other)
+    session.jobs.finish()
+    assert live.at_end
+    assert live.shown is other.tail.history
+
+
+@pytest.mark.parametrize("ask", ["record", "ask_recording"])
+def test_a_question_that_was_answered_is_gone(live: LivePositions, ask: str, qtbot: Any) -> None:
+    """Each of them stayed behind, hidden, with its list of files."""
+    getattr(live, ask)()
+    (dialog,) = live._pane.findChildren(QFileDialog)
+    dialog.reject()
+    qtbot.waitUntil(lambda: live._pane.findChildren(QFileDialog) == [])
