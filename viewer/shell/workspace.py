@@ -32,6 +32,7 @@ from viewer.shell.windows import show_beside
 from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
+    from engine.rules.findings import Finding
     from viewer.cluster.cluster_model import Question
     from viewer.cluster.watch import ClusterWatch
     from viewer.requests.watch import RequestWatch
@@ -52,6 +53,9 @@ class Workspace:
     def __init__(self, window: FramedWindow, layouts: Layout, comparison: Comparison) -> None:
         self._window, self._layouts = window, layouts
         self._taken: Taken | None = None
+        self._asked = 0
+        self._found: Finding | None = None
+        """The finding that was gone to last: several may be seen best at one place."""
         self.jumps = Jumps(window)
         self.edits = Edits(window)
         self.comparison = comparison
@@ -160,16 +164,15 @@ class Workspace:
 
     async def taken(self, path: Path) -> Taken:
         """What ``path`` means: a store, or what leads to one. Raises StoreError, OSError."""
-        window = self._window
+        self._asked += 1
+        number, found = self._asked, Taken(path)
         kind = kind_of(path)
-        if not kind:
-            self._taken = Taken(path)
-        elif kind == "archive":
-            said = tr("Unpacking a copy of {name}", name=path.name)
-            self._taken = await window.jobs.run(said, lambda control: take(control, path, default_cache()))
-        else:
-            self._taken = await window.jobs.run(path.name, lambda control: take(control, path, default_cache()))
-        return self._taken
+        if kind:
+            said = tr("Unpacking a copy of {name}", name=path.name) if kind == "archive" else path.name
+            found = await self._window.jobs.run(said, lambda control: take(control, path, default_cache()))
+        if number == self._asked:  # else another path was asked for meanwhile, and this is nothing of its
+            self._taken = found
+        return found
 
     def first_place(self) -> str:
         """Where the window begins in the store that was taken."""
@@ -401,15 +404,17 @@ class Workspace:
         if not session.findings:
             window.say(tr("No finding.") if session.findings_complete else tr("This store has not been checked."))
             return
-        goals = [(place, one) for one in session.findings if (place := place_of(one)) is not None]
+        goals = [(place_of(one) or Place("findings", name=one.id), one) for one in session.findings]
         goals.sort(key=lambda goal: _order(goal[0]))
         here = window.history.current
-        at = next((n for n, (place, _) in enumerate(goals) if place == here), None)
+        standing = [n for n, (place, _) in enumerate(goals) if place == here]
+        at = next((n for n in standing if goals[n][1] is self._found), standing[0] if standing else None)
         if at is None:
-            key = _order(here) if here is not None else (0, 0, "")
+            key = _order(here) if here is not None else (0, -1, "")
             behind = sum(_order(place) <= key for place, _ in goals)
             at = behind - 1 if step > 0 else behind
         place, one = goals[(at + step) % len(goals)]
+        self._found = one
         window.go(place)
         window.say(f"{one.id} {title(one)}")
 
@@ -432,7 +437,7 @@ def _place(text: str) -> Place | None:
 
 
 def _order(place: Place) -> tuple[int, int, str]:
-    """Places of the log first, by offset; then every other place by its words."""
+    """Places of the log first, by offset, the log as a whole before its first byte; then every other by its words."""
     if place.kind == "log":
-        return (0, place.offset or 0, "")
+        return (0, -1 if place.offset is None else place.offset, "")
     return (1, 0, places.text_of(place))

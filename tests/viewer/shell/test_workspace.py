@@ -1,0 +1,408 @@
+"""What a window keeps beside its store: the way to findings, the session and its file, what a path leads to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
+
+from engine.errors import StoreError
+from engine.rules.findings import Finding
+from viewer.keep import session_file
+from viewer.keep.session_file import Session
+from viewer.runtime import places
+from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.runtime.places import History, Place
+from viewer.shell import workspace as module
+from viewer.shell.open_other import Taken
+from viewer.shell.workspace import LAST, Workspace
+
+
+class Jobs:
+    """Work that is done at once, or when the test says so."""
+
+    def __init__(self) -> None:
+        self.gates: dict[str, asyncio.Event] = {}
+        self.kept: list[Path] = []
+
+    async def run(self, title: str, work: Callable[[Any], Any]) -> Any:
+        gate = self.gates.get(title)
+        if gate is not None:
+            await gate.wait()
+        return work(None)
+
+    def read(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None] | None = None
+    ) -> None:
+        try:
+            found = work()
+        except (OSError, StoreError) as error:
+            assert failed is not None
+            failed(error)
+        else:
+            done(found)
+
+    read_kept = read
+
+    def keep(self, file: Path, write: Callable[[], object], _failed: Callable[[Exception], None]) -> None:
+        write()
+        self.kept.append(file)
+
+
+class Opened(QObject):
+    """A store that is open."""
+
+    def __init__(self, path: Path, jobs: Jobs) -> None:
+        super().__init__()
+        self.path, self.jobs = path, jobs
+        self.findings: tuple[Finding, ...] = ()
+        self.findings_complete = True
+        self.survey = None
+        self.name = path.name
+
+
+class Window(QMainWindow):
+    """As much of a window as a workspace asks for."""
+
+    opened = Signal()
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.jobs = Jobs()
+        self.settings = SimpleNamespace(folder=folder, restore=False)
+        self.history = History()
+        self.session: Any = None
+        self.panes: dict[str, QWidget] = {}
+        self.remembers = True
+        self.ticked: list[bool] = []
+        self.actions_by_id = {"session.restore": SimpleNamespace(setChecked=self.ticked.append)}
+        self.said: list[str] = []
+        self.closes = 0
+        self.say = self.said.append
+
+    def go(self, place: Place) -> None:
+        self.history.visit(place)
+
+    def enable(self) -> None:
+        """What can be done now has changed."""
+
+    def close(self) -> bool:
+        self.closes += 1
+        return True
+
+
+@pytest.fixture
+def made(dressed: object, tmp_path: Path) -> Iterator[Window]:
+    window = Window(tmp_path / "settings")
+    window.settings.folder.mkdir()
+    yield window
+    window.deleteLater()
+    QApplication.sendPostedEvents(None, 52)  # DeferredDelete
+
+
+class Layouts:
+    """Where everything stands, as it is given and taken."""
+
+    def __init__(self) -> None:
+        self.taken: list[Any] = []
+        self.take = self.taken.append
+
+    def states(self) -> dict[str, bytes]:
+        return {"split.side": b"ab"}
+
+
+@pytest.fixture
+def layouts() -> Layouts:
+    return Layouts()
+
+
+@pytest.fixture
+def space(made: Window, layouts: Layouts) -> Workspace:
+    return Workspace(made, layouts, SimpleNamespace(begin=lambda store: None))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def session(made: Window, tmp_path: Path) -> Opened:
+    path = tmp_path / "store"
+    path.mkdir()
+    made.session = Opened(path, made.jobs)
+    return made.session  # type: ignore[no-any-return]
+
+
+# ---- from finding to finding -----------------------------------------------------------------------------------------
+
+
+def finding(rule: str, file: str | None = "/store/commitlog/00000000000000000000", offset: int | None = 0) -> Finding:
+    return Finding(rule, "error", "log", file, offset, rule, {}, (), "")
+
+
+def walked(space: Workspace, made: Window, *steps: int) -> list[str]:
+    """The rules that are said on the way."""
+    made.said.clear()
+    for step in steps:
+        space.next_finding(step)
+    return [words.split()[0] for words in made.said]
+
+
+def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
+    space: Workspace, made: Window, session: Opened
+) -> None:
+    session.findings = (finding("AB01", "/store/abort", None), finding("CL06", offset=900), finding("CL03", offset=640))
+    assert walked(space, made, 1, 1, 1, 1) == ["CL03", "CL06", "AB01", "CL03"]
+    assert walked(space, made, -1, -1) == ["AB01", "CL06"]
+    made.go(places.log(700))
+    assert walked(space, made, 1) == ["CL06"]
+    made.go(places.log(700))
+    assert walked(space, made, -1) == ["CL03"]
+
+
+def test_several_findings_at_one_place_are_all_gone_through(space: Workspace, made: Window, session: Opened) -> None:
+    """The second of three came again and again: where one stood was known by the place alone."""
+    session.findings = (
+        finding("CL01"), finding("CL02", offset=640), finding("CL03", offset=640), finding("CL04", offset=640),
+        finding("CL05", offset=900),
+    )  # fmt: skip
+    assert walked(space, made, 1, 1, 1, 1, 1) == ["CL01", "CL02", "CL03", "CL04", "CL05"]
+    assert walked(space, made, -1, -1, -1, -1) == ["CL04", "CL03", "CL02", "CL01"]
+
+
+def test_the_first_byte_of_a_log_is_not_passed_over(space: Workspace, made: Window, session: Opened) -> None:
+    session.findings = (finding("CL01"), finding("CL02", offset=640))
+    assert walked(space, made, 1) == ["CL01"]
+    made.go(places.log())
+    assert walked(space, made, 1) == ["CL01"]
+
+
+def test_a_finding_that_is_seen_nowhere_else_is_seen_among_the_findings(
+    space: Workspace, made: Window, session: Opened
+) -> None:
+    """Where all of them were about the store as a whole, the key ended in an error; else it passed them over."""
+    session.findings = (finding("ST01", None, None),)
+    assert walked(space, made, 1) == ["ST01"]
+    assert made.history.current == Place("findings", name="ST01")
+    session.findings = (finding("ST01", None, None), finding("CL03", offset=640))
+    assert walked(space, made, 1, 1) == ["CL03", "ST01"]
+
+
+def test_where_nothing_was_found_it_is_said_whether_anybody_has_looked(
+    space: Workspace, made: Window, session: Opened
+) -> None:
+    space.next_finding(1)
+    session.findings_complete = False
+    space.next_finding(1)
+    made.session = None
+    space.next_finding(1)
+    assert made.said == ["No finding.", "This store has not been checked."]
+
+
+# ---- the session -----------------------------------------------------------------------------------------------------
+
+
+def test_a_session_says_where_one_is_and_what_was_noted(space: Workspace, made: Window, session: Opened) -> None:
+    assert space.here() == ""
+    made.go(places.log(640))
+    made.go(places.queue("Orders", 0, 5))
+    marks = bookmarks_of(session)  # type: ignore[arg-type]
+    marks.put(Bookmark("log:640", "here"))
+    log = QWidget(made)
+    field = QLineEdit(' topic = "Orders" ', log)
+    field.setObjectName("filter.field")
+    made.panes["log"] = log
+    said = space.session()
+    assert said is not None
+    assert (said.store, said.place) == (str(session.path), "queue:Orders/0/5")
+    assert said.places == ("log:640", "queue:Orders/0/5")
+    assert [mark.name for mark in said.bookmarks] == ["here"]
+    assert said.filter == 'topic = "Orders"'
+    assert said.layout == {"split.side": b"ab"}
+    made.session = None
+    assert space.session() is None
+
+
+def test_a_session_is_saved_beside_the_store_only(
+    space: Workspace, made: Window, session: Opened, tmp_path: Path
+) -> None:
+    (tmp_path / "way").symlink_to(session.path)
+    for inside in (session.path / "a.storescope", tmp_path / "way" / "a.storescope"):
+        space.save(inside)
+        assert not inside.exists()
+    space.save(tmp_path / "a.storescope")
+    assert session_file.read(tmp_path / "a.storescope").store == str(session.path)
+    space.save(tmp_path / "no folder" / "a.storescope")
+    refused = "Nothing is written into the store: choose another folder."
+    assert made.said[:3] == [refused, refused, f"Session saved: {tmp_path / 'a.storescope'}"]
+    assert "no folder" in made.said[3]
+
+
+def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
+    space: Workspace, made: Window, session: Opened
+) -> None:
+    file = made.settings.folder / LAST
+    space.keep_last()
+    assert not file.exists()
+    space.choose_restore()
+    space.keep_last()
+    assert space.last() == file
+    assert session_file.read(file).store == str(session.path)
+    space.choose_restore()
+    assert space.last() is None, "though it is there still"
+    space.keep_last()
+    assert not file.exists()
+    assert made.ticked == [True, False]
+    assert made.said == [
+        "The next start opens what stands in the window at the end.", "The next start begins with the welcome page.",
+    ]  # fmt: skip
+
+
+def test_a_window_beside_the_first_leaves_the_last_session_alone(
+    space: Workspace, made: Window, session: Opened
+) -> None:
+    file = made.settings.folder / LAST
+    made.settings.restore = True
+    space.keep_last()
+    before = file.read_bytes()
+    made.remembers = False
+    made.session = None
+    space.keep_last()
+    assert file.read_bytes() == before
+
+
+def test_a_last_session_that_leads_nowhere_is_none(space: Workspace, made: Window, session: Opened) -> None:
+    made.settings.restore = True
+    file = made.settings.folder / LAST
+    file.write_text("{}")
+    assert space.last() is None
+    space.keep_last()
+    assert space.last() == file
+    session.path.rmdir()
+    assert space.last() is None
+
+
+def test_a_last_session_that_cannot_be_kept_is_said(space: Workspace, made: Window, session: Opened) -> None:
+    made.settings.restore = True
+    (made.settings.folder / LAST).mkdir()
+    (made.settings.folder / LAST / "in the way").touch()
+    space.keep_last()
+    assert len(made.said) == 1
+
+
+# ---- what a path leads to --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Taken]:
+    """What files lead to, by their names."""
+    found: dict[str, Taken] = {}
+    monkeypatch.setattr(module, "take", lambda _control, path, _cache: found[path.name])
+    monkeypatch.setattr(module, "default_cache", lambda: tmp_path / "cache")
+    return found
+
+
+def test_a_store_is_meant_itself_and_begins_with_its_log(space: Workspace, takes: dict[str, Taken]) -> None:
+    assert asyncio.run(space.taken(Path("/data/store"))) == Taken(Path("/data/store"))
+    assert space.first_place() == "log"
+
+
+def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
+    space: Workspace, made: Window, session: Opened, layouts: Layouts, takes: dict[str, Taken]
+) -> None:
+    told = Session(
+        str(session.path), "queue:Orders/0/5", ("log:640", "no place", "queue:Orders/0/5"), (Bookmark("log:640", "x"),),
+        "asked Lin", size=(900, 600), layout={"split.side": b"ab"},
+    )  # fmt: skip
+    takes["a.storescope"] = Taken(session.path, session=told)
+    asyncio.run(space.taken(Path("a.storescope")))
+    assert space.first_place() == "queue:Orders/0/5"
+    space.began(session)  # type: ignore[arg-type]
+    marks = bookmarks_of(session)  # type: ignore[arg-type]
+    assert (marks.list, marks.notes) == (told.bookmarks, "asked Lin")
+    assert [place.kind for place in made.history.places] == ["log", "queue"], "what is no place is passed over"
+    assert layouts.taken == [told.layout]
+    assert (made.width(), made.height()) == (900, 600)
+
+
+def test_an_older_answer_does_not_become_the_newer_store_s(
+    space: Workspace, made: Window, session: Opened, takes: dict[str, Taken]
+) -> None:
+    """A session file that took long to read came after another store had been asked for: that store got the file's
+    bookmarks and notes, and kept them.
+    """
+    other = Session("/data/other", "log:5", bookmarks=(Bookmark("log:5", "of another store"),), notes="of another")
+    takes["slow.storescope"] = Taken(Path("/data/other"), session=other)
+
+    async def opened() -> None:
+        gate = made.jobs.gates["slow.storescope"] = asyncio.Event()
+        slow = asyncio.create_task(space.taken(Path("slow.storescope")))
+        await asyncio.sleep(0)
+        assert await space.taken(session.path) == Taken(session.path)
+        gate.set()
+        assert (await slow).session is other, "whoever asked for it is told"
+
+    asyncio.run(opened())
+    assert space.first_place() == "log"
+    space.began(session)  # type: ignore[arg-type]
+    marks = bookmarks_of(session)  # type: ignore[arg-type]
+    assert (marks.list, marks.notes) == ((), "")
+
+
+def test_what_was_marked_is_kept_for_the_next_time(space: Workspace, made: Window, session: Opened) -> None:
+    space.began(session)  # type: ignore[arg-type]
+    bookmarks_of(session).put(Bookmark("log:640", "here"))  # type: ignore[arg-type]
+    assert len(set(made.jobs.kept)) == 1
+    again = Opened(session.path, made.jobs)
+    space.began(again)  # type: ignore[arg-type]
+    assert [mark.name for mark in bookmarks_of(again).list] == ["here"]  # type: ignore[arg-type]
+
+
+# ---- windows and views -----------------------------------------------------------------------------------------------
+
+
+def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
+    space: Workspace, made: Window, session: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Place] = []
+    room = [True, False]
+
+    def beside(_window: object, place: Place) -> object | None:
+        shown.append(place)
+        return made if room.pop(0) else None
+
+    monkeypatch.setattr(module, "show_beside", beside)
+    own = Place("log", offset=640, own=True)
+    assert not space.shown_beside(places.log(640))
+    assert space.shown_beside(own)
+    assert (shown, made.said) == ([own], [])
+    assert space.shown_beside(own)
+    assert made.said == ["There are too many windows: close one first."]
+    made.session = None
+    space.show_here_beside()
+    assert space.shown_beside(own), "without a store nothing opens, and nothing happens here"
+    assert len(shown) == 2
+
+
+def test_a_window_with_jobs_that_run_asks_before_it_closes(space: Workspace, made: Window) -> None:
+    space.close()
+    assert made.closes == 1
+    asks = [True, False]
+    space.pipeline = SimpleNamespace(ask_end=lambda: asks.pop(0))  # type: ignore[assignment]
+    space.close()
+    assert made.closes == 1
+    space.close()
+    assert made.closes == 2
+
+
+def test_where_nothing_is_served_it_is_said_where_that_begins(space: Workspace, made: Window) -> None:
+    followed: list[object] = []
+    space.requests = SimpleNamespace(follow=followed.append)  # type: ignore[assignment]
+    space._record_requests()
+    assert made.said == ["Nothing is served here: make a lab store and press Serve there, or open a file."]
+    feed: Any = object()
+    space.feed = lambda: feed
+    space._record_requests()
+    assert followed == [feed]
