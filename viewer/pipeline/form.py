@@ -146,8 +146,10 @@ class JobForm(Paper):
         self._look()
 
     def choose_job(self, name: str) -> None:
-        """Choose another job."""
-        self.job.setCurrentIndex(self.job.findData(name))
+        """Choose another job; a name that none has leaves the chosen one."""
+        at = self.job.findData(name)
+        if at >= 0:
+            self.job.setCurrentIndex(at)
 
     def run_now(self) -> None:
         """Run it, where nothing is missing."""

@@ -175,6 +175,8 @@ class PipelinePane(Pane):
     def set_session(self, session: StoreSession | None) -> None:
         """The store in front is what a new job reads; jobs that run go on."""
         super().set_session(session)
+        if self.job is not None:
+            self._show_written(self.job)
         if session is None:
             return
         self.form.runner = self.rates.runner = session.jobs.read

@@ -1,0 +1,304 @@
+"""The view of the pipeline over jobs that nobody runs: which one is shown, what can be done with it, where it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pipeline_lines as lines
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from viewer.look.topic_colours import TopicColours
+from viewer.pipeline.pane import SLIM_BELOW, PipelinePane
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
+from viewer.runtime import places
+from viewer.runtime.places import Place
+
+STORE = Path("/data/orders/store")
+
+
+class Runs(QObject):
+    """Jobs that stand as a test says."""
+
+    listed = Signal()
+    told = Signal(object)
+    ended = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: list[JobState] = []
+        self.cancelled: list[JobState] = []
+
+    def start(self, wish: Wish) -> JobState:
+        made = JobState(len(self.jobs) + 1, wish, 1_795_248_000.0, 100.0)
+        self.jobs = [made, *self.jobs]
+        self.listed.emit()
+        return made
+
+    def cancel(self, job: JobState) -> None:
+        self.cancelled.append(job)
+        job.stopping = True
+
+    def forget_ended(self) -> None:
+        self.jobs = [job for job in self.jobs if job.running]
+        self.listed.emit()
+
+    def end(self, job: JobState, records: list[dict[str, Any]], code: int = 0) -> None:
+        job.take_all(records, 101.0)
+        job.end(code, 103.0)
+        self.told.emit(job)
+        self.listed.emit()
+        self.ended.emit(job)
+
+
+def session(path: Path = STORE) -> Any:
+    return SimpleNamespace(path=path, jobs=SimpleNamespace(read=lambda *_asked: None), colours=TopicColours())
+
+
+@pytest.fixture
+def runs(qapp: object) -> Runs:
+    return Runs()
+
+
+@pytest.fixture
+def pane(dressed: object, runs: Runs) -> Iterator[PipelinePane]:
+    made = PipelinePane()
+    made.resize(1500, 900)
+    made.set_runs(runs)  # type: ignore[arg-type]
+    made.set_session(session())
+    yield made
+    made.set_session(None)
+    made.deleteLater()
+
+
+def links(pane: PipelinePane) -> tuple[list[Place], list[tuple[str, str]], list[str]]:
+    """Places in the store in front, stores of windows of their own with a place, stores beside."""
+    here: list[Place] = []
+    elsewhere: list[tuple[str, str]] = []
+    beside: list[str] = []
+    pane.placeRequested.connect(here.append)
+    pane.besideAsked.connect(lambda store, place: elsewhere.append((store, place)))
+    pane.compareAsked.connect(beside.append)
+    return here, elsewhere, beside
+
+
+# ---- which job is shown ----------------------------------------------------------------------------------------------
+
+
+def test_before_the_first_job_the_view_says_what_one_is(pane: PipelinePane) -> None:
+    assert pane._pages.currentIndex() == 0
+    assert pane.status() == "No job runs."
+    assert "pipeline.cancel" not in pane.commands()
+    assert set(pane.commands()) == {"pipeline.run", "pipeline.copy"}
+
+
+def test_a_job_that_is_run_is_shown_and_noted_with_its_command(pane: PipelinePane, runs: Runs) -> None:
+    noted: list[tuple[Any, ...]] = []
+    pane.did.connect(lambda *told: noted.append(told))
+    wish = Wish("verify", (str(STORE),))
+    pane.run(wish)
+    assert pane.job is runs.jobs[0]
+    assert pane._pages.currentIndex() == 1
+    assert noted == [("pipeline.run", "Run a pipeline job", {"job": "verify"}, wish.command())]
+    assert pane.status() == "verify runs in its own process; the window stays free."
+    assert "pipeline.cancel" in pane.commands()
+
+
+def test_the_newest_is_shown_where_the_shown_one_was_taken_from_the_list(pane: PipelinePane, runs: Runs) -> None:
+    first = runs.start(Wish("verify", (str(STORE),)))
+    second = runs.start(Wish("stats", (str(STORE),)))
+    pane.show_job(first)
+    assert pane.jobs_head.note.text() == "2 runs"
+    runs.end(first, lines.verify([]))
+    assert pane.job is first, "it stays as it ends"
+    runs.forget_ended()
+    assert pane.job is second
+    runs.end(second, lines.stats(4))
+    runs.forget_ended()
+    assert pane.job is None
+    assert pane._pages.currentIndex() == 0
+
+
+def test_cancelling_says_so_and_a_job_that_has_ended_is_left_alone(pane: PipelinePane, runs: Runs) -> None:
+    pane.cancel()
+    job = runs.start(Wish("verify", (str(STORE),)))
+    pane.show_job(job)
+    assert pane.head.cancel.text() == "Cancel"
+    pane.head.cancel.click()
+    assert pane.head.cancel.text() == "End now"
+    pane.head.cancel.click()
+    assert runs.cancelled == [job, job]
+    runs.end(job, [], 130)
+    assert pane.head.cancel.isHidden()
+    pane.cancel()
+    assert runs.cancelled == [job, job]
+    assert pane.status() == "verify: cancelled"
+
+
+def test_what_another_job_does_leaves_the_shown_one_in_sight(pane: PipelinePane, runs: Runs) -> None:
+    shown = runs.start(Wish("verify", (str(STORE),)))
+    pane.show_job(shown)
+    other = runs.start(Wish("stats", (str(STORE),)))
+    pane.show_job(shown)
+    title = pane.head.head.title.text()
+    runs.end(other, lines.stats(4))
+    assert pane.job is shown
+    assert pane.head.head.title.text() == title
+    assert not pane.aside.isHidden(), "the newest statistics stand beside it"
+
+
+def test_where_it_is_narrow_statistics_do_not_stand_beside(pane: PipelinePane, runs: Runs) -> None:
+    runs.end(runs.start(Wish("stats", (str(STORE),))), lines.stats(4))
+    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    assert not pane.aside.isHidden()
+    pane.resize(SLIM_BELOW - 200, 900)
+    pane._fit()
+    assert pane.aside.isHidden()
+
+
+def test_a_place_chooses_a_job_in_the_form_and_only_one_that_there_is(pane: PipelinePane) -> None:
+    """``pipeline:nonsense`` left the form without any job, and the command to run raised."""
+    pane.show_place(Place("pipeline", name="rebuild"))
+    assert pane.form.wish().job == "rebuild"
+    for name in ("nonsense", ""):
+        pane.show_place(Place("pipeline", name=name))
+        assert pane.form.wish().job == "rebuild"
+    pane.commands()["pipeline.copy"]()
+    assert QGuiApplication.clipboard().text().startswith("storescope pipeline rebuild ")
+
+
+# ---- where it leads --------------------------------------------------------------------------------------------------
+
+
+def test_a_place_of_the_store_in_front_is_gone_to_and_of_another_one_opens_beside(
+    pane: PipelinePane, runs: Runs
+) -> None:
+    here, elsewhere, _ = links(pane)
+    place = places.log(640)
+    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    pane._follow(place, "")
+    pane._follow(place, str(STORE.parent))
+    pane._follow(place, "/data/other")
+    pane._follow("no place", "")
+    assert here == [place, place], "the folder that holds ``store`` names it, too"
+    assert elsewhere == [("/data/other", "log:640")]
+
+
+@pytest.mark.parametrize(
+    ("reads", "leads"),
+    [((str(STORE),), "here"), (("/data/other",), "/data/other"), (("/data/*",), "here"), (("/a", "/b"), "here")],
+)
+def test_a_place_without_a_store_is_of_the_one_that_the_job_has_read(
+    pane: PipelinePane, runs: Runs, reads: tuple[str, ...], leads: str
+) -> None:
+    here, elsewhere, _ = links(pane)
+    pane.show_job(runs.start(Wish("verify", reads)))
+    pane._follow(places.log(640), "")
+    assert (here, elsewhere) == (([places.log(640)], []) if leads == "here" else ([], [(leads, "log:640")]))
+
+
+def test_without_a_store_in_front_every_place_opens_one(pane: PipelinePane, runs: Runs) -> None:
+    here, elsewhere, _ = links(pane)
+    pane.show_job(runs.start(Wish("verify", (str(STORE),))))
+    pane.set_session(None)
+    pane._follow(places.log(640), "")
+    assert (here, elsewhere) == ([], [(str(STORE), "log:640")])
+
+
+def test_what_was_written_opens_alone_or_beside_the_store_in_front(pane: PipelinePane, runs: Runs) -> None:
+    _, elsewhere, beside = links(pane)
+    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/asked"))
+    pane.show_job(job)
+    assert pane.result_buttons.isHidden(), "nothing is written yet"
+    runs.end(job, lines.rebuild(Path("/data/built")))
+    assert pane.written.text() == "Written: /data/built"
+    pane.open_new.click()
+    pane.open_beside.click()
+    assert (elsewhere, beside) == ([("/data/built", "queue")], ["/data/built"])
+
+
+def test_what_an_import_wrote_begins_with_its_log_and_an_export_is_no_store(pane: PipelinePane, runs: Runs) -> None:
+    _, elsewhere, _ = links(pane)
+    for name in ("import", "export"):
+        job = runs.start(Wish(name, ("/exports/one",), out="/data/made"))
+        pane.show_job(job)
+        runs.end(job, [lines.summary(name, out="/data/made")])
+        assert not pane.result_buttons.isHidden()
+        assert pane.open_new.isHidden() is (name == "export")
+        if name == "import":
+            pane.open_new.click()
+    assert elsewhere == [("/data/made", "log")]
+
+
+def test_a_result_is_compared_only_while_a_store_is_open(pane: PipelinePane, runs: Runs) -> None:
+    """The button stayed as it was when the job ended: of a store that was closed since then, or without one that was
+    opened since then.
+    """
+    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/built"))
+    pane.show_job(job)
+    runs.end(job, lines.rebuild(Path("/data/built")))
+    assert not pane.open_beside.isHidden()
+    pane.set_session(None)
+    assert pane.open_beside.isHidden()
+    assert not pane.open_new.isHidden()
+    pane.set_session(session())
+    assert not pane.open_beside.isHidden()
+
+
+def test_a_job_that_failed_has_written_nothing(pane: PipelinePane, runs: Runs) -> None:
+    job = runs.start(Wish("rebuild", (str(STORE),), out="/data/built"))
+    pane.show_job(job)
+    job.say("storescope: no space left")
+    runs.end(job, [], 3)
+    assert pane.result_buttons.isHidden()
+    assert pane.status() == "rebuild: no space left"
+
+
+# ---- figures and colours ---------------------------------------------------------------------------------------------
+
+
+def test_topics_of_the_open_store_have_its_colours_and_those_of_another_one_their_own(
+    pane: PipelinePane, runs: Runs
+) -> None:
+    own = runs.start(Wish("stats", (str(STORE),)))
+    pane.show_job(own)
+    runs.end(own, lines.stats(4))
+    assert pane.session is not None
+    assert pane.topic_colours is pane.session.colours
+    other = runs.start(Wish("stats", ("/data/other",)))
+    pane.show_job(other)
+    runs.end(other, lines.stats(4))
+    assert pane.topic_colours is not pane.session.colours
+
+
+def test_areas_and_rates_are_drawn_of_what_has_counted(pane: PipelinePane, runs: Runs) -> None:
+    job = runs.start(Wish("verify", (str(STORE),)))
+    pane.show_job(job)
+    assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, True)
+    counts = runs.start(Wish("stats", (str(STORE),)))
+    pane.show_job(counts)
+    assert (pane._areas.isHidden(), pane.rates.isHidden()) == (False, False), "while it counts, too"
+    runs.end(counts, lines.stats(4))
+    pane.show_job(job)
+    assert (pane._areas.isHidden(), pane.rates.isHidden()) == (True, False)
+
+
+def test_a_queue_is_gone_to_from_its_area_and_a_topic_from_its_own(pane: PipelinePane, runs: Runs) -> None:
+    here, _, _ = links(pane)
+    pane._area_followed(("OrderPaid", "1"))
+    counts = runs.start(Wish("stats", (str(STORE),)))
+    pane.show_job(counts)
+    runs.end(counts, lines.stats(4))
+    pane.group.choose("statsQueue")
+    pane._area_followed(())
+    pane._area_followed(("OrderPaid", "1"))
+    pane._area_followed(("OrderPaid", "others"))
+    assert here == [places.queue("OrderPaid", 1), places.queue("OrderPaid", None)]
+    pane.group.choose("statsTag")
+    pane._area_followed(("OrderPaid", "1"))
+    assert len(here) == 2, "a tag is no queue"
