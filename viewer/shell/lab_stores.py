@@ -349,5 +349,6 @@ def lab_of_folder(folder: Path) -> Path | None:
     """The folder of the lab store that ``folder`` is, or whose ``store`` it is; None for any other. Asks the disk."""
     from engine.lab.lab_store import is_lab
 
-    meant = folder.parent if folder.name == "store" else folder
-    return meant if is_lab(meant) else None
+    if folder.name == "store" and is_lab(folder.parent):
+        return folder.parent
+    return folder if is_lab(folder) else None  # one that is called ``store`` itself, too

@@ -1,0 +1,324 @@
+"""Two ways at once, over engines that only pretend: how the stores are made, fed, unplugged, shown and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from engine.codec.checkpoint import Checkpoint
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.lab.lab_store import LabStore
+from engine.lab.load_settings import LoadSettings
+from engine.lab.presets import PRESETS
+from engine.lab.samples import LoadCounts, PositionSample, Rates
+from engine.store.positions import BUCKETS, Histogram, Positions
+from viewer.lab import compare as module
+from viewer.lab.compare import FILE_SIZES, POOLED_MOST, SECONDS, SidePanel, TwoWays, _curve, _delete
+from viewer.runtime.live_history import LONG_PAUSE
+
+AT = 1_700_000_000_000
+POSITIONS = Positions(
+    0, 5000, 4000, 1000, 3000, 4000, 3000, 2900, Checkpoint(AT, AT, AT), None, 0, Histogram(), Histogram()
+)
+LOAD = LoadSettings(rate=100)
+SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
+LATENCY = Histogram(tuple(10 if n == 15 else 0 for n in range(BUCKETS)))
+
+
+class Desk(QObject):
+    """A lab's desk whose engine does at once what it is asked."""
+
+    changed = Signal()
+    sampled = Signal(object)
+    counted = Signal(object)
+    failed = Signal(str)
+    died = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[Any, ...]] = []
+        self.begun: list[Any] = []
+        self.alive = False
+        self.load: LoadSettings | None = None
+        self.load_paused = False
+        self.report: Any = None
+        self.error: Exception | None = None
+
+    @property
+    def plug_possible(self) -> bool:
+        return self.alive
+
+    def begin(self, work: Any) -> None:
+        self.begun.append(work)
+
+    async def open(self, folder: Path, config: MessageStoreConfig, like: str) -> None:
+        self.asked.append(("open", folder, config, like))
+        if self.error is not None:
+            raise self.error
+        self.alive, self.report = True, None
+        self.changed.emit()
+
+    async def close(self) -> None:
+        self.asked.append(("close",))
+        self.alive, self.load = False, None
+
+    async def set_load(self, settings: LoadSettings | None) -> None:
+        self.load = settings
+
+    async def pause_load(self, on: bool) -> None:
+        self.load_paused = on
+
+    async def pull_the_plug(self, seed: int) -> None:
+        self.asked.append(("plug", seed))
+        self.load = None
+
+    async def recover(self) -> None:
+        self.report = SimpleNamespace(
+            loss=SimpleNamespace(messages=3, allowed=True), recovered_ms=7.0, before=SimpleNamespace(end_offset=900),
+            after=SimpleNamespace(end_offset=640, units=5),
+        )  # fmt: skip
+
+
+@pytest.fixture
+def page(dressed: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
+    monkeypatch.setattr(module, "LabSession", Desk)
+    made = TwoWays()
+    made.folder = tmp_path
+    yield made
+    made._timer.stop()
+    made.deleteLater()
+
+
+@pytest.fixture
+def desks(page: TwoWays) -> tuple[Any, Any]:
+    one, two = page.labs
+    return one, two
+
+
+@pytest.fixture
+def said(page: TwoWays) -> list[str]:
+    words: list[str] = []
+    page.said.connect(words.append)
+    return words
+
+
+def sample(at: int, rate: float = 500.0) -> PositionSample:
+    return PositionSample(AT + at, POSITIONS, Rates(messages=rate))
+
+
+def fed(desk: Any, *at: int) -> None:
+    for one in at:
+        desk.sampled.emit(sample(one))
+    desk.counted.emit(LoadCounts(True, 10, 1000, {"PUT_OK": 10}, LATENCY))
+
+
+# ---- how a store is made ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def panel(dressed: object) -> Iterator[SidePanel]:
+    made = SidePanel(1, 0)
+    yield made
+    made.deleteLater()
+
+
+def test_a_preset_is_taken_whole_and_single_values_say_what_they_are(panel: SidePanel) -> None:
+    for number in (1, 0):
+        panel.preset.setCurrentIndex(number)
+        assert panel.config == PRESETS[number].config
+    before = panel.words.text()
+    panel.change(flush_disk_type="SYNC_FLUSH")
+    assert panel.sync.isChecked()
+    assert panel.config.flush_disk_type == "SYNC_FLUSH"
+    assert panel.words.text() != before
+    assert "flushDiskType=SYNC_FLUSH" in panel.words.text()
+    assert "flushDiskType=SYNC_FLUSH" in panel.say()
+
+
+def test_a_length_that_is_none_of_the_usual_ones_can_be_chosen_too(panel: SidePanel) -> None:
+    panel.set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=3 << 20))
+    offered = [panel.files.itemData(number) for number in range(panel.files.count())]
+    assert offered == sorted({*FILE_SIZES, 3 << 20})
+    assert panel.files.currentData() == 3 << 20
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1 << 30, POOLED_MOST), (16 << 20, 16 << 20)])
+def test_a_pool_is_not_made_of_five_huge_buffers(panel: SidePanel, length: int, kept: int) -> None:
+    panel.set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=length, transient_store_pool_enable=False))
+    panel.pool.click()
+    assert panel.config.transient_store_pool_enable
+    assert panel.config.mapped_file_size_commit_log == kept
+    panel.pool.click()
+    assert not panel.config.transient_store_pool_enable
+    assert panel.config.mapped_file_size_commit_log == kept, "switching it off changes nothing else"
+
+
+def test_where_the_log_stands_is_said_until_there_is_none(panel: SidePanel) -> None:
+    panel.show_sample(sample(0, rate=1234.0))
+    assert panel.state.text() == "1,234 messages a second, 5,000 bytes"
+    panel.show_sample(None)
+    assert panel.state.text() == ""
+
+
+# ---- the two of them -------------------------------------------------------------------------------------------------
+
+
+def test_both_are_made_as_chosen_in_a_folder_of_their_own_and_fed_alike(
+    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path, said: list[str]
+) -> None:
+    (tmp_path / "two-ways-1").mkdir()
+    page.panels[1].change(flush_disk_type="SYNC_FLUSH")
+    asyncio.run(page.run(LOAD))
+    folder = tmp_path / "two-ways-2"
+    assert page.folder_made == folder, "what is there already is left alone"
+    for desk, panel, name in zip(desks, page.panels, ("a", "b"), strict=True):
+        assert desk.asked == [("close",), ("open", folder / name, panel.config, "5.3")]
+        assert desk.load is LOAD
+    assert said == ["Making both stores", "Both stores get the same load"]
+    assert not page.panels[0].preset.isEnabled(), "values stand while the load runs"
+    assert page.plug.isEnabled()
+
+
+def test_a_store_that_cannot_be_made_leaves_the_page_usable(
+    page: TwoWays, desks: tuple[Any, Any], said: list[str]
+) -> None:
+    desks[1].error = StoreError("no room for it")
+    with pytest.raises(StoreError):
+        asyncio.run(page.run(LOAD))
+    assert page.panels[0].preset.isEnabled()
+    assert not page.plug.isEnabled()
+    desks[1].failed.emit("no room for it")
+    assert said[-1] == "B: no room for it"
+    desks[1].error = None
+    asyncio.run(page.run(LOAD))
+    assert page.plug.isEnabled()
+
+
+def test_nothing_begins_twice(page: TwoWays, desks: tuple[Any, Any]) -> None:
+    page.begin(LOAD)
+    page._busy = True
+    page.begin(LOAD)
+    page.pull()
+    assert len(desks[0].begun) == 1
+    desks[0].begun[0].close()
+
+
+def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
+    page: TwoWays, desks: tuple[Any, Any]
+) -> None:
+    asyncio.run(page.run(LOAD))
+    for desk in desks:
+        fed(desk, 0, 1000)
+    asyncio.run(page.pull_both())
+    assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
+    assert [(side.lost, side.lost_bytes, side.kept) for side in page.sides] == [(3, 260, 5)] * 2
+    assert not page.plug.isEnabled(), "it is pulled once"
+    assert "lost at the pulled plug" in page.markdown()
+
+
+def test_hands_reach_both_engines_that_live(page: TwoWays, desks: tuple[Any, Any]) -> None:
+    asyncio.run(page.run(LOAD))
+    desks[1].alive = False
+    page.load.pauseAsked.emit(True)
+    page.load.stopAsked.emit()
+    assert (len(desks[0].begun), desks[1].begun) == (2, [])
+
+    async def done() -> None:
+        for work in desks[0].begun:
+            await work
+
+    asyncio.run(done())
+    assert (desks[0].load_paused, desks[0].load) == (True, None)
+
+
+def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: tuple[Any, Any]) -> None:
+    asyncio.run(page.run(LOAD))
+    fed(desks[0], 0, 1000)
+    desks[0].load_paused = True
+    fed(desks[0], 60_000)
+    assert page.sides[0].seconds == 1.0
+    assert page.sides[0].rate == 10.0
+    assert len(page._rates[0]) == 2
+
+
+def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
+    asyncio.run(page.run(LOAD))
+    fed(desks[0], 0, 1000)
+    assert page.seen
+    asyncio.run(page.run(LOAD))
+    assert not page.seen
+    assert [len(rates) for rates in page._rates] == [0, 0]
+    assert not page.copy.isEnabled()
+
+
+def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
+    page: TwoWays, desks: tuple[Any, Any], said: list[str]
+) -> None:
+    asyncio.run(page.run(LOAD))
+    for desk in desks:
+        fed(desk, 0, 1000)
+    page.panels[0].set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=3 << 20))
+    page.copy_markdown()
+    text = QGuiApplication.clipboard().text()
+    assert "3145728" not in text
+    assert "| PUT_OK | 10 | 10 |  |" in text
+    assert said[-1] == "Copied the comparison as Markdown"
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_leaving_closes_both_and_deletes_what_was_made_and_nothing_else(
+    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path
+) -> None:
+    asyncio.run(page.run(LOAD))
+    folder = page.folder_made
+    assert folder is not None
+    LabStore.create(folder / "a", SMALL).close()
+    (folder / "b").mkdir(parents=True)
+    (folder / "b" / "mine.txt").write_text("mine")
+    ending = page.end()
+    assert page.folder_made is None, "whatever becomes of the page, it is deleted once"
+    asyncio.run(ending)
+    assert [desk.asked[-1] for desk in desks] == [("close",)] * 2
+    assert not (folder / "a").exists()
+    assert (folder / "b" / "mine.txt").read_text() == "mine", "what the lab did not make is not the lab's to delete"
+    asyncio.run(page.end())
+    assert folder.exists()
+
+
+def test_a_folder_with_nothing_else_in_it_goes_too(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        LabStore.create(tmp_path / "two" / name, SMALL).close()
+    _delete(tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    _delete(tmp_path / "two")
+
+
+# ---- curves ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_curve_is_a_minute_long_and_breaks_off_where_the_load_was_held() -> None:
+    pause = LONG_PAUSE / 1000
+    curve = _curve("A", "posLog", [(0.0, 1.0), (100.0, 2.0), (101.0, 3.0), (101.0 + pause + 1, 4.0)])
+    assert curve.xs[0] == 100.0, f"what is older than {SECONDS} s has gone"
+    assert [math.isnan(rate) for rate in curve.ys] == [False, False, True, False]
+    assert curve.ys[-1] == 4.0
+
+
+def test_words_of_either_store_are_told_with_its_name(page: TwoWays, desks: tuple[Any, Any], said: list[str]) -> None:
+    told: list[str] = []
+    page.changed.connect(lambda: told.append("changed"))
+    desks[0].died.emit("killed")
+    assert said == ["A: killed"]
+    assert told == ["changed"], "what can be done now is looked at"

@@ -1,0 +1,392 @@
+"""What the window does for the lab: what can be done when, what is said, and what is closed with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow
+
+from engine.config import MessageStoreConfig
+from engine.errors import StoreError
+from engine.lab.lab_store import LabStore
+from engine.lab.load_settings import LoadSettings
+from viewer.runtime.jobs import Jobs
+from viewer.shell import lab_stores as module
+from viewer.shell.lab_stores import LabRoom, free_name, lab_of_folder
+
+SMALL = MessageStoreConfig(mapped_file_size_commit_log=1 << 20)
+LOAD = LoadSettings(rate=100)
+
+
+class Desk(QObject):
+    """A desk whose engine only pretends."""
+
+    changed = Signal()
+    sampled = Signal(object)
+    died = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.client: Any = None
+        self.folder: Path | None = None
+        self.store: Path | None = None
+        self.config: Any = None
+        self.serving: Any = None
+        self.load: LoadSettings | None = None
+        self.load_paused = False
+        self.busy = ""
+        self.unplugged = self.again_possible = False
+        self.done: list[object] = []
+        self.asked: list[Any] = []
+        self.begun: list[Any] = []
+        self.error: Exception | None = None
+
+    @property
+    def there(self) -> bool:
+        return self.store is not None
+
+    @property
+    def open_here(self) -> bool:
+        return self.there
+
+    @property
+    def alive(self) -> bool:
+        return self.there and not self.busy
+
+    @property
+    def plug_possible(self) -> bool:
+        return self.alive and self.folder is not None
+
+    def begin(self, work: Any) -> None:
+        self.begun.append(work)
+
+    async def open(self, folder: Path, config: Any, like: str) -> None:
+        self.asked.append(("open", folder, config, like))
+        if self.error is not None:
+            raise self.error
+        self.folder, self.store = folder, folder / "store"
+
+    async def open_store(self, path: Path, config: Any, like: str) -> None:
+        self.asked.append(("open_store", path, config, like))
+        if self.error is not None:
+            raise self.error
+        self.store = path
+        self.client = SimpleNamespace(opened=SimpleNamespace(kept=path.with_name("store.kept-1")))
+
+    async def close(self) -> None:
+        self.asked.append("close")
+        self.store = self.folder = None
+
+    async def set_load(self, settings: LoadSettings | None) -> None:
+        self.load = settings
+
+    async def pause_load(self, on: bool) -> None:
+        self.load_paused = on
+
+    async def pull_the_plug(self, seed: int) -> None:
+        self.asked.append(("plug", seed))
+
+    async def recover(self) -> None:
+        self.asked.append("recover")
+
+
+class Window(QMainWindow):
+    """As much of a window as the lab asks for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.jobs = Jobs()
+        self.settings = SimpleNamespace(lab_folder=folder)
+        self.config = None
+        self.session: Any = None
+        self.closed = False
+        self.view = "lab"
+        self.said: list[str] = []
+        self.errors: list[tuple[Path, str]] = []
+        self.opened: list[tuple[Path, str]] = []
+        self.opens = True
+        self.written: list[tuple[bool, bool]] = []
+        self.promised: list[bool] = []
+        self.room: LabRoom | None = None
+        self.strip = SimpleNamespace(set_writing=lambda on, own: self.written.append((on, own)))
+        self.top = SimpleNamespace(show_writing=self.promised.append)
+        self.say = self.said.append
+
+    def enable(self) -> None:
+        """What can be done now has changed."""
+
+    def close_store(self) -> None:
+        assert self.room is not None
+        self.room.leaving()
+        self.session = None
+
+    def show_error(self, path: Path, words: str) -> None:
+        self.errors.append((path, words))
+
+    async def open(self, store: Path, at: str) -> bool:
+        self.close_store()
+        self.opened.append((store, at))
+        followed: list[bool] = []
+        if self.opens:
+            self.session = SimpleNamespace(path=store, follow=followed.append, followed=followed)
+        return self.opens
+
+
+@pytest.fixture
+def made(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
+    monkeypatch.setattr(module, "LabSession", Desk)
+    window = Window(tmp_path)
+    yield window
+    window.jobs.close()
+    run(window.jobs.drain())
+    window.deleteLater()
+    QApplication.sendPostedEvents(None, 52)  # DeferredDelete
+
+
+@pytest.fixture
+def room(made: Window) -> LabRoom:
+    made.room = LabRoom(made)  # type: ignore[arg-type]
+    return made.room
+
+
+@pytest.fixture
+def desk(room: LabRoom) -> Any:
+    return room.session
+
+
+# ---- folders ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_name_that_is_free_is_offered(tmp_path: Path) -> None:
+    assert free_name(tmp_path) == "lab-1"
+    for name in ("lab-1", "lab-2", "lab-4"):
+        (tmp_path / name).mkdir()
+    assert free_name(tmp_path) == "lab-3"
+
+
+@pytest.mark.parametrize("name", ["mine", "store"])
+def test_a_lab_store_is_known_by_its_folder_and_by_its_store(tmp_path: Path, name: str) -> None:
+    """One that somebody had called ``store`` was taken for the inside of another, and not found."""
+    folder = tmp_path / name
+    LabStore.create(folder, SMALL).close()
+    assert lab_of_folder(folder) == folder
+    assert lab_of_folder(folder / "store") == folder
+    assert lab_of_folder(folder / "durable") is None
+    assert lab_of_folder(tmp_path) is None
+
+
+# ---- what can be done ------------------------------------------------------------------------------------------------
+
+
+def possible(room: LabRoom) -> set[str]:
+    return {name for name, on in room.able().items() if on}
+
+
+def test_nothing_can_be_done_before_a_store_is_there_but_open_one_for_writing(room: LabRoom, made: Window) -> None:
+    assert possible(room) == set()
+    made.session = SimpleNamespace(path=Path("/data/store"))
+    assert possible(room) == {"lab.write"}
+
+
+def test_each_state_of_a_lab_store_has_its_commands(room: LabRoom, desk: Desk, made: Window, tmp_path: Path) -> None:
+    made.session = SimpleNamespace(path=tmp_path / "store")
+    desk.store, desk.folder = tmp_path / "store", tmp_path
+    at_rest = {"lab.put", "lab.flush", "lab.start", "lab.serve.show", "lab.plug", "lab.close"}
+    assert possible(room) == at_rest
+    desk.done = [object()]
+    desk.config = MessageStoreConfig(transient_store_pool_enable=True)
+    assert possible(room) == at_rest | {"lab.again", "lab.commit"}
+    desk.done, desk.config, desk.load = [], None, LOAD
+    assert possible(room) == at_rest - {"lab.start"} | {"lab.pause", "lab.stop"}
+    desk.load, desk.unplugged = None, True
+    assert possible(room) == {"lab.serve.show", "lab.recover", "lab.close"}
+    desk.busy = "recover"
+    assert possible(room) == {"lab.serve.show"}, "a recovery is neither begun twice nor cut"
+
+
+def test_the_plug_of_somebody_s_own_store_is_never_pulled(room: LabRoom, desk: Desk) -> None:
+    desk.store = Path("/data/store")
+    assert "lab.plug" not in possible(room)
+    room.plug()
+    assert desk.asked == []
+
+
+def test_words_at_the_top_are_of_the_store_that_is_shown(room: LabRoom, desk: Desk, made: Window) -> None:
+    desk.store = Path("/data/store")
+    room.show_words()
+    made.session = SimpleNamespace(path=Path("/data/store"))
+    room.show_words()
+    made.view = "log"
+    room.show_words()
+    made.session = SimpleNamespace(path=Path("/data/other"))
+    room.show_words()
+    assert [on for on, _ in made.written] == [False, True, True, False]
+    assert made.promised == [False, True, False, False]
+
+
+def test_a_load_and_a_recovery_stand_among_the_work_under_way(
+    room: LabRoom, desk: Desk, made: Window, run: Any
+) -> None:
+    desk.store = Path("/data/store")
+    desk.load = LOAD
+    desk.changed.emit()
+    desk.changed.emit()
+    (shown,) = made.jobs.list
+    desk.sampled.emit(SimpleNamespace(rates=SimpleNamespace(messages=1234.0)))
+    assert (shown.title, shown.note) == ("Load", "1,234 /s")
+    desk.load_paused = True
+    desk.sampled.emit(SimpleNamespace(rates=SimpleNamespace(messages=0.0)))
+    assert shown.note == "paused"
+    shown.cancel()
+    run(desk.begun.pop())
+    desk.changed.emit()
+    assert made.jobs.list == []
+    desk.busy = "recover"
+    desk.changed.emit()
+    (shown,) = made.jobs.list
+    shown.cancel()
+    assert made.said == ["A recovery is not stopped halfway."]
+    desk.busy = ""
+    desk.changed.emit()
+    assert made.jobs.list == []
+
+
+def test_to_a_window_that_is_closed_nothing_is_shown(room: LabRoom, desk: Desk, made: Window) -> None:
+    made.closed, desk.load = True, LOAD
+    desk.changed.emit()
+    assert made.jobs.list == []
+
+
+def test_the_end_of_an_engine_is_told(room: LabRoom, desk: Desk, made: Window) -> None:
+    desk.died.emit("killed by signal 9")
+    assert made.said == ["The lab's engine has ended: killed by signal 9"]
+
+
+# ---- opening and leaving ---------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_was_made_is_shown_and_followed_and_its_place_remembered(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere" / "lab-1"
+    assert run(room.start(folder, SMALL, "5.3"))
+    assert made.opened == [(folder / "store", "lab")]
+    assert made.session.followed == [True]
+    assert made.settings.lab_folder == folder.parent
+    assert desk.asked == [("open", folder, SMALL, "5.3")], "showing it does not close it again"
+
+
+def test_a_store_that_cannot_be_made_is_an_error_page(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    before = made.settings.lab_folder
+    for error in (StoreError("something is there"), OSError(28, "No space left on device"), EOFError("gone")):
+        desk.error = error
+        assert not run(room.start(tmp_path / "lab-1", SMALL, "5.3"))
+    assert [words for _, words in made.errors] == ["something is there", "[Errno 28] No space left on device", "gone"]
+    assert (made.opened, made.settings.lab_folder) == ([], before)
+
+
+def test_a_lab_store_is_opened_again_by_its_store_too_and_anything_else_as_it_is(
+    room: LabRoom, desk: Desk, run: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    LabStore.create(folder, SMALL).close()
+    for path in (folder / "store", folder, tmp_path):
+        run(room.start_again(path))
+    assert [asked[1] for asked in desk.asked if asked != "close"] == [folder, folder, tmp_path]
+
+
+def test_opening_for_writing_says_what_is_kept_or_why_it_is_refused(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    desk.error = StoreError("another process has it open")
+    run(room._write(store))
+    assert made.said == ["another process has it open"]
+    assert made.opened == []
+    desk.error = None
+    run(room._write(store))
+    assert made.opened == [(store, "lab")]
+    assert made.said[-1] == (
+        f"What opening changed is kept in {tmp_path / 'store.kept-1'}; recover --undo brings it back."
+    )
+
+
+def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    LabStore.create(folder, SMALL).close()
+    made.session = SimpleNamespace(path=folder / "store")
+    run(room._ask_to_write(made.session))
+    assert ("open", folder, None, "5.3") in desk.asked
+
+
+def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    desk.store, desk.folder = tmp_path / "store", tmp_path
+    run(room.pull_the_plug(7))
+    run(room.recover_now())
+    assert desk.asked == [("plug", 7), "recover"]
+    assert made.said == ["Pulling the plug", "Recovering"]
+    assert made.opened == [(tmp_path / "store", "lab")] * 2
+
+
+def test_a_window_that_lets_go_of_its_store_closes_its_engine_but_not_to_show_it(
+    room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path
+) -> None:
+    async def leave() -> None:
+        room.leaving()
+        await made.jobs.drain()
+
+    run(leave())
+    assert desk.asked == [], "nothing is open"
+    desk.store = tmp_path / "store"
+    run(leave())
+    assert desk.asked == ["close"]
+
+
+def test_closing_looks_at_what_is_there_then(room: LabRoom, desk: Desk, made: Window, run: Any, tmp_path: Path) -> None:
+    looks: list[bool] = []
+    made.session = SimpleNamespace(path=tmp_path, look=lambda *, anyway: looks.append(anyway))
+    room.close()
+    assert desk.asked == [], "nothing is open"
+    desk.store = tmp_path
+    run(room._close())
+    assert desk.asked == ["close"]
+    assert made.said == ["The store is closed cleanly: it is only read from now on."]
+    assert looks == [True]
+
+
+def test_a_load_goes_on_or_is_held_and_stops(room: LabRoom, desk: Desk, run: Any) -> None:
+    desk.load = LOAD
+    room.pause()
+    run(desk.begun.pop())
+    assert desk.load_paused
+    room.pause()
+    run(desk.begun.pop())
+    assert not desk.load_paused
+    room.stop()
+    run(desk.begun.pop())
+    assert desk.load is None
+
+
+def test_a_lab_store_to_open_is_looked_for_where_the_last_one_was(room: LabRoom, made: Window, tmp_path: Path) -> None:
+    room.open_folder()
+    (dialog,) = made.findChildren(QFileDialog, "lab.open.dialog")
+    assert Path(dialog.directory().absolutePath()) == tmp_path
+    assert dialog.fileMode() == QFileDialog.FileMode.Directory
+    dialog.reject()
+
+
+def test_frames_are_there_while_something_is_served(room: LabRoom, desk: Desk) -> None:
+    assert room.feed() is None
+    desk.serving = object()
+    assert room.feed() is not None
