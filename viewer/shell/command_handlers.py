@@ -168,7 +168,9 @@ def next_pane(window: FramedWindow, step: int) -> None:
     parts = [w for name in _PARTS if (w := window.findChild(QWidget, name)) is not None and w.isVisible()]
     if not parts:
         return
-    at = next((n for n, w in enumerate(parts) if w.hasFocus() or w.isAncestorOf(QApplication.focusWidget() or w)), -1)
+    outside = -1 if step > 0 else 0  # from none of them one comes to the first, or backwards to the last
+    held = QApplication.focusWidget()
+    at = next((n for n, w in enumerate(parts) if held is not None and (w is held or w.isAncestorOf(held))), outside)
     parts[(at + step) % len(parts)].setFocus()
 
 

@@ -1,0 +1,329 @@
+"""What commands do that no part of the window does by itself, over windows with as much as each command asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QVBoxLayout, QWidget
+
+from viewer.look import assets
+from viewer.runtime import places
+from viewer.runtime.places import Place
+from viewer.shell import command_handlers as module
+from viewer.shell.command_handlers import (
+    ask_directory,
+    ask_file,
+    close_store,
+    copy_place,
+    focus_filter,
+    follow_end,
+    in_findings,
+    look_again,
+    next_pane,
+    quit_all,
+    set_contrast,
+    set_language,
+    set_motion,
+    set_scheme,
+    show_logs,
+    tick,
+    trace_key,
+)
+
+
+class Window(QWidget):
+    """A window that notes what is asked of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Any] = []
+        self.begun: list[Any] = []
+        self.answers: dict[str, Callable[[], object]] = {}
+        self.session: Any = None
+        self.settings = SimpleNamespace(recent=[], theme="light", contrast=None, motion=None, language="en",
+                                        folder=Path("/settings"), tree_shown=True, restore=False)  # fmt: skip
+        self.history = SimpleNamespace(current=None)
+        self.jobs = SimpleNamespace(start=self.begun.append)
+        self.actions_by_id: dict[str, Any] = {}
+        self.show_view, self.go, self.say = self.asked.append, self.asked.append, self.asked.append
+
+    def pane_commands(self) -> dict[str, Callable[[], object]]:
+        return self.answers
+
+    def close_store(self) -> None:
+        self.asked.append("closed")
+
+    def show_welcome(self) -> None:
+        self.asked.append("welcome")
+
+    async def open(self, path: Path) -> None:
+        self.asked.append(path)
+
+
+@pytest.fixture
+def made(dressed: object) -> Iterator[Any]:
+    window = Window()
+    yield window
+    window.deleteLater()
+
+
+class Action:
+    """A command's tick."""
+
+    def __init__(self, on: bool = False) -> None:
+        self.on = on
+
+    def isChecked(self) -> bool:  # noqa: N802
+        return self.on
+
+    def setChecked(self, on: bool) -> None:  # noqa: N802
+        self.on = on
+
+
+# ---- what the view in front answers ----------------------------------------------------------------------------------
+
+
+def test_a_command_of_the_findings_is_answered_there_from_anywhere(made: Any) -> None:
+    in_findings(made, "check.run")
+    assert made.asked == ["findings"], "it comes to the front, though it has no answer"
+    made.answers["check.run"] = lambda: made.asked.append("checked")
+    in_findings(made, "check.run")
+    assert made.asked[1:] == ["findings", "checked"]
+
+
+def test_looking_again_asks_the_store_and_the_view_in_front(made: Any) -> None:
+    look_again(made)
+    assert made.asked == []
+    made.session = SimpleNamespace(look=lambda *, anyway: made.asked.append(anyway))
+    made.answers["view.refresh"] = lambda: made.asked.append("refreshed")
+    look_again(made)
+    assert made.asked == [True, "refreshed"], "also where nothing seems to have changed"
+
+
+def test_the_filter_of_the_view_in_front_comes_before_the_log_s(made: Any) -> None:
+    field = QLineEdit("topic = 1", made)
+    field.setObjectName("filter.field")
+    made.show()
+    focus_filter(made)
+    assert (made.asked, field.selectedText()) == (["log"], "topic = 1")
+    made.answers["filter.focus"] = lambda: made.asked.append("its own")
+    focus_filter(made)
+    assert made.asked == ["log", "its own"]
+
+
+def test_the_key_to_trace_is_asked_for_in_the_index(made: Any) -> None:
+    trace_key(made)
+    assert made.asked == ["index"], "without the field nothing breaks"
+    field = QLineEdit("K1", made)
+    field.setObjectName("trace.key")
+    trace_key(made)
+    assert field.selectedText() == "K1"
+
+
+def test_a_store_is_closed_before_the_welcome_page_comes(made: Any) -> None:
+    close_store(made)
+    assert made.asked == ["closed", "welcome"]
+
+
+# ---- places ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_place_is_copied_as_the_command_line_writes_it(made: Any) -> None:
+    QGuiApplication.clipboard().setText("before")
+    copy_place(made)
+    assert (QGuiApplication.clipboard().text(), made.asked) == ("before", [])
+    made.history.current = places.queue("Orders", 0, 42)
+    copy_place(made)
+    assert QGuiApplication.clipboard().text() == "queue:Orders/0/42"
+    assert made.asked == ["Copied queue:Orders/0/42"]
+
+
+def following(made: Any, items: list[Any], *, on: bool) -> list[bool]:
+    """Whether the end is followed, as it was told."""
+    told: list[bool] = []
+    log = SimpleNamespace(max_offset=900, items_before=lambda _end, _count, crc: items)
+    made.session = SimpleNamespace(
+        follow=told.append, snapshot=SimpleNamespace(log=log),
+        jobs=SimpleNamespace(read=lambda work, done: done(work())),
+    )  # fmt: skip
+    made.actions_by_id["view.follow"] = Action(on)
+    follow_end(made)
+    return told
+
+
+@pytest.mark.parametrize(("items", "offset"), [([SimpleNamespace(offset=640)], 640), ([], 900)])
+def test_following_begins_at_the_last_unit_or_where_the_first_will_be(made: Any, items: list[Any], offset: int) -> None:
+    assert following(made, items, on=True) == [True]
+    assert made.asked == [Place("log", offset=offset)]
+
+
+def test_following_ends_where_one_is(made: Any) -> None:
+    assert following(made, [], on=False) == [False]
+    assert made.asked == []
+    made.session = None
+    follow_end(made)
+
+
+@pytest.fixture
+def parts(made: Any) -> list[QWidget]:
+    """Three parts that a person looks at, in the order of the window's, and one besides."""
+    box = QVBoxLayout(made)
+    found = []
+    for name in ("goto.field", "filter.field", "trace.key", "elsewhere"):
+        field = QLineEdit()
+        field.setObjectName(name)
+        box.addWidget(field)
+        found.append(field)
+    made.show()
+    made.activateWindow()
+    return found
+
+
+def test_from_part_to_part_and_round(parts: list[QWidget], made: Any, qtbot: Any) -> None:
+    qtbot.waitUntil(made.isActiveWindow)
+    parts[0].setFocus()
+    for step, at in ((1, 1), (1, 2), (1, 0), (-1, 2), (-1, 1)):
+        next_pane(made, step)
+        assert made.focusWidget() is parts[at]
+    parts[2].hide()
+    next_pane(made, 1)
+    assert made.focusWidget() is parts[0], "what is not seen is passed over"
+
+
+@pytest.mark.parametrize(("step", "at"), [(1, 0), (-1, 2)])
+def test_from_elsewhere_one_comes_to_the_first_or_backwards_to_the_last(
+    parts: list[QWidget], made: Any, qtbot: Any, step: int, at: int
+) -> None:
+    """Backwards it was the last but one."""
+    qtbot.waitUntil(made.isActiveWindow)
+    parts[3].setFocus()
+    next_pane(made, step)
+    assert made.focusWidget() is parts[at]
+
+
+def test_where_no_part_is_seen_the_focus_stays(made: Any) -> None:
+    next_pane(made, 1)
+    assert made.focusWidget() is None
+
+
+# ---- stores ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "mode"),
+    [(ask_directory, QFileDialog.FileMode.Directory), (ask_file, QFileDialog.FileMode.ExistingFile)],
+)
+def test_another_store_is_asked_for_beside_the_last_one_and_opened(
+    made: Any, tmp_path: Path, ask: Callable[[Any], None], mode: Any
+) -> None:
+    made.settings.recent = [SimpleNamespace(path=str(tmp_path / "stores" / "one"))]
+    (tmp_path / "stores").mkdir()
+    ask(made)
+    (dialog,) = made.findChildren(QFileDialog, "open.dialog")
+    assert dialog.fileMode() == mode
+    assert Path(dialog.directory().absolutePath()) == tmp_path / "stores"
+    dialog.fileSelected.emit(str(tmp_path))
+    (work,) = made.begun
+    with pytest.raises(StopIteration):
+        work.send(None)
+    assert made.asked == [tmp_path]
+    dialog.reject()
+
+
+def test_every_window_is_asked_whether_it_may_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    windows = [SimpleNamespace(ask_close=lambda number=number: asked.append(number)) for number in range(3)]
+    monkeypatch.setattr(module, "windows_of_program", lambda: windows)
+    quit_all()
+    assert asked == [0, 1, 2]
+
+
+def test_settings_are_shown_in_the_desktop_s_own_way(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+    show_logs(made)
+    assert opened == ["/settings"]
+
+
+# ---- looks -----------------------------------------------------------------------------------------------------------
+
+
+class Theme:
+    """What is in force."""
+
+    def __init__(self) -> None:
+        self.scheme, self.contrast, self.still, self.contrast_follows = "light", False, False, True
+        self.motion: bool | None = None
+
+    def set_scheme(self, scheme: str) -> None:
+        self.scheme = scheme
+
+    def set_contrast(self, on: bool) -> None:
+        self.contrast = on
+
+    def set_motion(self, motion: bool | None) -> None:
+        self.motion = motion
+
+
+@pytest.fixture
+def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
+    found = Theme()
+    names = ("theme.system", "theme.light", "theme.dark", "theme.contrast", "theme.motion", "view.tree",
+             "session.restore", *(f"language.{one}" for one in assets.LANGUAGES))  # fmt: skip
+    made.actions_by_id = {name: Action() for name in names}
+    monkeypatch.setattr(module, "theme", found)
+    monkeypatch.setattr(module, "windows_of_program", lambda: [made])
+    return found
+
+
+def ticked(made: Any) -> set[str]:
+    return {name for name, action in made.actions_by_id.items() if action.isChecked()}
+
+
+def test_colours_are_kept_and_ticked_in_every_window(made: Any, looks: Theme) -> None:
+    set_scheme(made, "dark")
+    assert (made.settings.theme, looks.scheme) == ("dark", "dark")
+    assert ticked(made) == {"theme.dark", "language.en", "view.tree"}
+    made.settings.tree_shown, made.settings.restore = False, True
+    tick(made)
+    assert ticked(made) == {"theme.dark", "language.en", "session.restore"}
+
+
+@pytest.mark.parametrize(
+    ("desktop", "on", "kept"), [(False, True, True), (True, False, False), (True, True, None), (False, False, None)]
+)
+def test_contrast_that_the_desktop_wants_too_goes_on_following_it(
+    made: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, desktop: bool, on: bool, kept: bool | None
+) -> None:
+    monkeypatch.setattr(module, "desktop_contrast", lambda: desktop)
+    set_contrast(made, on)
+    assert (looks.contrast, looks.contrast_follows) == (on, kept is None)
+    assert made.settings.contrast is kept
+
+
+@pytest.mark.parametrize(
+    ("still", "on", "kept"), [(False, False, False), (True, True, True), (False, True, None), (True, False, None)]
+)
+def test_motion_that_the_desktop_wants_too_goes_on_following_it(
+    made: Any, looks: Theme, monkeypatch: pytest.MonkeyPatch, still: bool, on: bool, kept: bool | None
+) -> None:
+    monkeypatch.setattr(module, "desktop_still", lambda: still)
+    set_motion(made, on)
+    assert made.settings.motion is kept
+    assert looks.motion is kept
+
+
+def test_every_window_speaks_another_language_and_the_same_one_changes_nothing(made: Any, looks: Theme) -> None:
+    spoken: list[str] = []
+    made.speak_anew = lambda: spoken.append(assets.language())
+    set_language(made, "en")
+    assert spoken == []
+    set_language(made, "zh_CN")
+    assert spoken == ["zh_CN"]
+    assert made.settings.language == "zh_CN"
+    assert ticked(made) == {"theme.light", "language.zh_CN", "view.tree"}
