@@ -200,6 +200,9 @@ async def drive(window: MainWindow, file: Path) -> int:
     try:
         text = await asyncio.to_thread(file.read_text, "utf-8")
         exec(compile(text, str(file), "exec"), space)  # noqa: S102 (that is what was asked for)
+        if "drive" not in space:
+            sys.stderr.write(f"storescope: {file}: expected 'async def drive(window)', found no such function\n")
+            return 1
         work: Coroutine[Any, Any, object] = space["drive"](window)
         await work
     except Exception as error:  # noqa: BLE001 (whatever the file raises is its answer)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from viewer.shell import single_instance as second_start
-from viewer.shell.app import Start
 from viewer.shell.single_instance import Asked, Doorbell, address, hand_over, read_line
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,13 +122,3 @@ def test_a_caller_who_says_something_else_is_cut_off(run: Run, short: Path) -> N
     assert run(asyncio.to_thread(call)) == b""
     assert not heard
     bell.close()
-
-
-def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> None:
-    assert Start(store=Path("store")).hands_over
-    assert Start(config_dir=Path("elsewhere")).hands_over
-    for own in (
-        Start(new_window=True), Start(screenshot=Path("a.png")), Start(drive=Path("a.py")), Start(theme="dark"),
-        Start(language="en"), Start(size=(800, 600)),
-    ):  # fmt: skip
-        assert not own.hands_over

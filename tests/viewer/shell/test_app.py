@@ -1,0 +1,313 @@
+"""The program around the window: what a start may hand over, modes that end by themselves, and last words."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.config import MessageStoreConfig
+from engine.mapped.reading import Unread
+from viewer.look import assets
+from viewer.look.theme import theme
+from viewer.runtime.settings import Settings
+from viewer.shell import app as module
+from viewer.shell.app import (
+    Start,
+    _Ender,
+    _interruptible,
+    choose_platform,
+    dress,
+    drive,
+    finish_keeping,
+    make_application,
+    open_last_words,
+    take_picture,
+    watch_errors,
+)
+
+
+class Jobs(QObject):
+    """Work under way: what is listed."""
+
+    failed = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list: list[Any] = []
+
+
+class Window(QWidget):
+    """As much of a window as the program asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs = Jobs()
+        self.session: Any = None
+        self.error_words = "expected a store, found nothing"
+        self.said: list[str] = []
+        self.waited: list[bool] = []
+        self.stages = self
+        self.say = self.said.append
+        self.resize(60, 40)
+
+    async def ready(self) -> None:
+        self.said.append("ready")
+
+    async def settled(self, _seconds: float = 0.0, *, quiet: bool = False) -> bool:
+        self.waited.append(quiet)
+        return True
+
+
+@pytest.fixture
+def made(dressed: object) -> Iterator[Window]:
+    window = Window()
+    yield window
+    window.deleteLater()
+
+
+# ---- a start ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> None:
+    assert Start(store=Path("store")).hands_over
+    assert Start(at="log:5").hands_over
+    assert Start(config_dir=Path("elsewhere")).hands_over
+    for own in (
+        Start(new_window=True), Start(screenshot=Path("a.png")), Start(drive=Path("a.py")), Start(theme="dark"),
+        Start(language="en"), Start(size=(800, 600)), Start(config=MessageStoreConfig()),
+    ):  # fmt: skip
+        assert not own.hands_over
+
+
+@pytest.mark.parametrize(
+    ("there", "picture", "chosen"),
+    [
+        ({}, False, "offscreen"),
+        ({"DISPLAY": ":0"}, False, None),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, False, None),
+        ({"DISPLAY": ":0"}, True, "offscreen"),
+        ({"QT_QPA_PLATFORM": "xcb"}, True, "xcb"),
+    ],
+)
+def test_without_a_display_and_for_a_picture_it_draws_into_memory(
+    monkeypatch: pytest.MonkeyPatch, there: dict[str, str], picture: bool, chosen: str | None
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in there.items():
+        monkeypatch.setenv(name, value)
+    choose_platform(picture=picture)
+    assert os.environ.get("QT_QPA_PLATFORM") == chosen
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+
+
+def test_there_is_one_application_and_its_last_window_does_not_end_it(qapp: QApplication) -> None:
+    assert make_application() is qapp
+    assert not qapp.quitOnLastWindowClosed()
+    assert qapp.applicationDisplayName() == "Storescope"
+
+
+def test_the_command_line_s_looks_count_before_those_of_the_settings(dressed: QApplication, settings: Settings) -> None:
+    settings.language, settings.theme, settings.zoom = "zh_CN", "light", 100
+    dress(dressed, settings, Start())
+    assert (assets.language(), theme.scheme) == ("zh_CN", "light")
+    dress(dressed, settings, Start(language="en", theme="dark"))
+    assert (assets.language(), theme.scheme) == ("en", "dark")
+    assert (settings.language, settings.theme) == ("zh_CN", "light"), "they are for this run"
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+
+def test_a_picture_of_a_store_ends_with_nought_when_all_that_is_quick_is_there(
+    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.session = SimpleNamespace(unread=SimpleNamespace(list=()))
+    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 0  # type: ignore[arg-type]
+    assert not QImage(str(tmp_path / "a.png")).isNull()
+    assert made.waited == [False, True]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_picture_that_cannot_be_written_is_one_line(
+    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "no folder" / "a.png"
+    assert asyncio.run(take_picture(made, target, opened=True)) == 3  # type: ignore[arg-type]
+    assert capsys.readouterr().err == f"storescope: {target}: the picture cannot be written\n"
+
+
+def test_a_picture_of_an_error_is_made_and_ends_with_three(
+    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=False)) == 3  # type: ignore[arg-type]
+    assert (tmp_path / "a.png").exists()
+    assert capsys.readouterr().err == "storescope: expected a store, found nothing\n"
+
+
+def test_what_a_picture_lacks_is_told_work_under_way_and_files_that_cannot_be_read(
+    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.jobs.list = [SimpleNamespace(title="Counting", part=0.25), SimpleNamespace(title="Checking", part=None)]
+    unread = Unread("/store/commitlog/0", "Permission denied", "open")
+    made.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,)))
+    assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 3  # type: ignore[arg-type]
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first == "storescope: the picture did not wait for: Counting (25.0% done)"
+    assert second == "storescope: the picture did not wait for: Checking"
+    assert "/store/commitlog/0" in third
+
+
+# ---- driven runs -----------------------------------------------------------------------------------------------------
+
+
+def driven(made: Window, tmp_path: Path, text: str | None) -> int:
+    file = tmp_path / "drive.py"
+    if text is not None:
+        file.write_text(text)
+    return asyncio.run(drive(made, file))  # type: ignore[arg-type]
+
+
+def test_a_file_drives_the_window_once_it_is_ready(made: Window, tmp_path: Path) -> None:
+    assert driven(made, tmp_path, "async def drive(window):\n    window.say(__name__)\n") == 0
+    assert made.said == ["ready", "drive"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "async def drive(window):\n    raise ValueError('the third row differs')\n",
+            "ValueError: the third row differs",
+        ),
+        ("def drive(:\n", "SyntaxError: "),
+        ("raise OSError('gone')\n", "OSError: gone"),
+        (None, "FileNotFoundError: "),
+        ("async def driven(window): ...\n", "expected 'async def drive(window)', found no such function"),
+    ],
+    ids=["raises", "no Python", "raises at once", "no file", "no such function"],
+)
+def test_what_is_wrong_with_it_is_one_line_that_names_the_file(
+    made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
+) -> None:
+    """A file without ``drive`` ended with the words "KeyError: 'drive'"."""
+    assert driven(made, tmp_path, text) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"storescope: {tmp_path / 'drive.py'}: ")
+    assert words in line
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_window_that_was_closed_ends_the_run_once(made: Window, qtbot: Any) -> None:
+    loop = asyncio.new_event_loop()
+    closed: asyncio.Future[int] = loop.create_future()
+    ender = _Ender(made, closed)  # type: ignore[arg-type]
+    made.installEventFilter(ender)
+    made.show()
+    made.close()
+    made.close()
+    qtbot.waitUntil(closed.done)
+    assert closed.result() == 0
+    loop.close()
+
+
+def test_ctrl_c_closes_the_window_and_means_what_it_did_before_behind_it(made: Window) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    made.show()
+    with _interruptible(made):  # type: ignore[arg-type]
+        assert made.isVisible()
+        signal.raise_signal(signal.SIGINT)
+        assert not made.isVisible()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_disk_that_does_not_answer_is_named_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slow: bool
+) -> None:
+    def settle(_seconds: float) -> None:
+        if slow:
+            raise TimeoutError
+
+    monkeypatch.setattr(module, "keeper", lambda: SimpleNamespace(settle=settle))
+    finish_keeping()
+    assert ("the disk does not answer" in capsys.readouterr().err) is slow
+
+
+# ---- last words ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_faults() -> Iterator[None]:
+    """Whatever had the last words of this process has them again."""
+    was = faulthandler.is_enabled()
+    yield
+    faulthandler.disable()
+    if was:
+        faulthandler.enable()
+
+
+def test_last_words_go_behind_those_that_are_there_until_they_are_many(
+    tmp_path: Path, own_faults: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST_LAST_WORDS", 100)
+    folder = tmp_path / "settings"
+    for text in ("one\n", "two\n" * 50, "three\n"):
+        stream = open_last_words(folder)
+        assert stream is not None
+        stream.write(text)
+        faulthandler.disable()
+        stream.close()
+    assert (folder / "last-words.txt").read_text() == "three\n"
+    assert (folder / "last-words.old.txt").read_text() == "one\n" + "two\n" * 50
+
+
+def test_where_last_words_cannot_be_written_the_program_starts_all_the_same(tmp_path: Path, own_faults: None) -> None:
+    (tmp_path / "settings").write_text("a file")
+    assert open_last_words(tmp_path / "settings") is None
+
+
+def test_an_error_that_nobody_caught_is_written_down_and_said_and_the_window_stays(
+    made: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    made.show()
+    with (tmp_path / "words.txt").open("w") as words:
+        watch_errors(made, words)  # type: ignore[arg-type]
+        sys.excepthook(ValueError, ValueError("the third row"), None)
+        made.jobs.failed.emit(OSError(5, "Input/output error"))
+    sys.excepthook(ValueError, ValueError("behind the end"), None)
+    text = (tmp_path / "words.txt").read_text()
+    assert text.startswith("uncaught at ")
+    assert "ValueError: the third row" in text
+    assert "Input/output error" in text
+    assert "behind the end" not in text
+    assert made.said == ["ValueError: the third row", "ValueError: behind the end"]
+    assert "ValueError: the third row" in capsys.readouterr().err
+    assert made.isVisible()
+
+
+def test_an_interrupt_closes_the_window_and_is_no_error(
+    made: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    made.show()
+    watch_errors(made, None)  # type: ignore[arg-type]
+    sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert not made.isVisible()
+    assert (made.said, capsys.readouterr().err) == ([], "")
