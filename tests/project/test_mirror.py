@@ -2,9 +2,7 @@
 
 Those of ``engine/pipeline``, and the commands over it (``engine/cli/pipeline_*.py``), are tested in ``tests/pipeline``,
 which has one Spark session for all. A compiled twin is asked by the tests of its plain form, which hold both to the
-same cases (:data:`TWINS`). Modules without such
-a file stand in ``tests/project/without_a_test_file.txt``; most of them are asked through their neighbours, a journey or
-a store of a real broker. The list only shrinks. What a module only states (tables, protocols, numbers) needs none.
+same cases (:data:`TWINS`). What a module only states (tables, protocols, numbers) needs none.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIST = Path(__file__).with_name("without_a_test_file.txt")
 TWINS = {
     "compiled": "codec/columns", "compiled_chains": "inspection/chain_query",
     "compiled_dispatch": "codec/queue_builder", "compiled_put": "codec/object_put",
@@ -53,10 +50,6 @@ def modules() -> list[Path]:
     )
 
 
-def listed() -> set[str]:
-    return {line for line in LIST.read_text("utf-8").splitlines() if line and not line.startswith("#")}
-
-
 def test_places_are_those_of_the_packages():
     assert place(Path("engine/codec/index.py")) == Path("tests/engine/codec/test_index.py")
     assert place(Path("engine/pipeline/insides/java_process.py")) == Path("tests/pipeline/test_java_process.py")
@@ -76,7 +69,6 @@ def test_what_only_states_something_does_nothing():
     assert does_something("class P:\n    def ask(self) -> int:\n        return 1\n")
 
 
-def test_every_module_has_a_test_file_where_one_looks_for_it_or_is_listed():
-    without = {module.as_posix() for module in modules() if not (ROOT / place(module)).exists()}
-    assert sorted(without - listed()) == [], "write the test file that is missing"
-    assert sorted(listed() - without) == [], "these have one now: take them off the list"
+def test_every_module_has_a_test_file_where_one_looks_for_it():
+    without = [module.as_posix() for module in modules() if not (ROOT / place(module)).exists()]
+    assert without == [], "write the test file that is missing"
