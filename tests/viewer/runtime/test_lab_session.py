@@ -57,6 +57,13 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Pretended:
     return made
 
 
+async def until(true: Callable[[], object]) -> None:
+    """Until it is so; the desk looks by itself."""
+    async with asyncio.timeout(30):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
 def _in_lab(tmp_path: Path, walk: Callable[[LabSession], Any]) -> None:
     async def main() -> None:
         lab = LabSession()
@@ -73,8 +80,7 @@ def test_it_looks_on_its_own_and_is_found_by_the_directory(qapp: object, client:
     async def walk(lab: LabSession) -> None:
         seen: list[PositionSample] = []
         lab.sampled.connect(seen.append)
-        await asyncio.sleep(0.25)
-        assert len(seen) >= 2
+        await until(lambda: len(seen) >= 2)
         assert lab.alive
         assert lab.plug_possible
         session: Any = SimpleNamespace(path=tmp_path / "store")
@@ -112,7 +118,7 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Pr
         words: list[str] = []
         lab.failed.connect(words.append)
         client.stopped = "the disk is full"
-        await asyncio.sleep(0.3)
+        await until(lambda: words)
         assert words == ["the disk is full"]
         assert lab.load is None
 

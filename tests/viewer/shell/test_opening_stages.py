@@ -91,7 +91,7 @@ def test_parts_of_views_are_found_though_nobody_looked_at_them_yet(
 def test_a_change_of_language_before_the_check_began_does_not_lose_it(
     run: Run, window: MainWindow, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 600)
+    monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 3_600_000)
 
     async def changed() -> bool:
         assert await window.open(golden("broker-orders"))
@@ -99,8 +99,8 @@ def test_a_change_of_language_before_the_check_began_does_not_lose_it(
         assert session is not None
         window.stages.make_all()
         monkeypatch.setattr(stages, "MAKE_AFTER_MS", 50)
-        await asyncio.sleep(0.45)  # the last pane was made, nobody makes another
-        assert not session.findings_complete
+        monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 50)
+        assert not session.findings_complete, "the check has not begun"
         window.rebuild()
         for _ in range(400):
             if session.findings_complete:
