@@ -226,9 +226,11 @@ def test_store_that_vanishes_does_not_take_the_window_with_it(
         await opened(window, store)
         shutil.rmtree(store)
         action(window, "view.refresh").trigger()
-        for place in ("log:0", "queue:OrderEvents/0/1", "index", "groups", "config"):
+        for view, place in (("log", "log:0"), ("queue", "queue:OrderEvents/0/1"), ("index",) * 2, ("groups",) * 2,
+                            ("config",) * 2):  # fmt: skip
             await window.go_to_text(place)
-            await asyncio.sleep(0.1)
+            assert window.view == view
+            assert await window.settled(30)
 
     run(vanish())
     assert window.isVisible()
@@ -264,12 +266,11 @@ def test_ctrl_and_the_wheel_scale_everything(run: Run, window: MainWindow, golde
             Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
         )  # fmt: skip
         QApplication.sendEvent(view.viewport(), wheel)
-        await asyncio.sleep(0.2)
-        assert theme.zoom == 110
-        assert view.row_height() > before
+        while (theme.zoom, view.row_height() > before) != (110, True):
+            await asyncio.sleep(0.01)
         action(window, "zoom.reset").trigger()
-        await asyncio.sleep(0.2)
-        assert theme.zoom == 100
+        while (theme.zoom, view.row_height()) != (100, before):
+            await asyncio.sleep(0.01)
 
     run(scale())
 

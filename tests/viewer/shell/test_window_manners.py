@@ -206,7 +206,8 @@ def test_the_first_window_comes_inside_the_screen_though_its_frame_comes_late(
         window.show()
         await asyncio.sleep(0.05)
         framed = True
-        await asyncio.sleep(0.5)
+        while frame().top() < 0 or frame().bottom() >= 720:
+            await asyncio.sleep(0.01)
 
     run(shown())
     assert frame().width() <= 1280
