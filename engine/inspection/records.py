@@ -17,7 +17,7 @@ from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.key_trace import TraceEnd, TraceFile, TraceStep
 
 if TYPE_CHECKING:
-    from engine.inspection.groups import GetResult
+    from engine.inspection.get_message import GetResult
     from engine.inspection.info import StoreInfo
     from engine.inspection.lost_units import LostUnit
     from engine.inspection.positions import Position, Positions

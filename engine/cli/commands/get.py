@@ -9,7 +9,7 @@ from engine.cli.commands.units import emit
 from engine.cli.options import common, count, masked, number, open_given
 from engine.cli.output import Output
 from engine.inspection import records
-from engine.inspection.groups import get_message
+from engine.inspection.get_message import get_message
 from engine.store.message_filter import BothFilters, MessageFilter, SqlFilter, TagFilter
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.cli.options import common, number, open_given
 from engine.cli.output import Output, iso
-from engine.inspection.groups import offset_by_time
+from engine.inspection.get_message import offset_by_time
 
 
 def register(commands: Any) -> None:

@@ -1,0 +1,128 @@
+"""What a broker's getMessage would answer from these files (spec 9.1), and offsets by time (spec 3.5).
+
+The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
+minimum offsets are corrected, a queue without a folder is empty. The answers themselves are the engine's
+(:mod:`engine.store.get_message`), asked over files that are only read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.codec.message import Unit
+from engine.store import get_message as live
+from engine.store.get_message import GetMessageStatus, Limits, physical_memory
+from engine.store.message_filter import MessageFilter
+from engine.store.queue_entry import CqEntry
+
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
+
+_IN_MEMORY_RATIO = 40
+
+
+@dataclass(frozen=True, slots=True)
+class GetResult:
+    """GetMessageResult: a status of GetMessageStatus, offsets in messages, and the units that would be sent."""
+
+    status: str
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    units: list[Unit] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(unit.batch_size for unit in self.units)
+
+
+def get_message(
+    store: StoreSnapshot,
+    topic: str,
+    queue_id: int,
+    offset: int,
+    max_count: int = 32,
+    message_filter: MessageFilter | None = None,
+) -> GetResult:
+    """getMessage for one queue from queue offset ``offset`` on."""
+    queue = store.queue(topic, queue_id)
+    if queue is None:
+        return GetResult(GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+    log = _UnitLog(store)
+    with live.get_message(queue, log, offset, max_count, message_filter, _limits(store)) as found:
+        units = [unit for at in found.offsets if (unit := log.unit(at)) is not None]
+        return GetResult(found.status, found.next_begin_offset, found.min_offset, found.max_offset, units)
+
+
+def _limits(store: StoreSnapshot) -> Limits:
+    if store.config is not None:
+        return Limits.of(store.config)
+    return Limits(memory=physical_memory() * _IN_MEMORY_RATIO // 100)
+
+
+class _LentUnit:
+    """The bytes of one unit; nothing has to be given back."""
+
+    __slots__ = ("start_offset", "view")
+
+    def __init__(self, start_offset: int, data: bytes) -> None:
+        self.start_offset = start_offset
+        self.view = memoryview(data)
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+class _UnitLog:
+    """The log as getMessage reads it; bytes are lent only where a unit stands (a pre-filled slot names too many)."""
+
+    def __init__(self, store: StoreSnapshot) -> None:
+        self._log = store.log
+        self.units: dict[int, Unit] = {}
+
+    @property
+    def file_size(self) -> int:
+        return self._log.sequence.file_size
+
+    @property
+    def min_offset(self) -> int:
+        return self._log.min_offset
+
+    @property
+    def max_offset(self) -> int:
+        return self._log.max_offset
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._log.sequence.read(offset, size)
+
+    def unit(self, offset: int) -> Unit | None:
+        """The unit at ``offset``; None for an entry into the bytes of another's unit, which were lent with it."""
+        if offset not in self.units:
+            found = self._log.seen_at(offset, crc=False)
+            if isinstance(found, Unit):
+                self.units[offset] = found
+        return self.units.get(offset)
+
+    def lend(self, offset: int, size: int) -> _LentUnit | None:
+        file = self._log.sequence.find(offset)
+        if file is None or offset + size > min(file.end_offset, self._log.max_offset):
+            return None
+        unit = self._log.seen_at(offset, crc=False)
+        if not isinstance(unit, Unit):
+            return None
+        self.units[offset] = unit
+        return _LentUnit(offset, file.read(offset - file.start_offset, size))
+
+
+def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
+    """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper),
+    ms.
+    """
+    return live.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
+
+
+def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
+    """Store time (ms) of the unit that an entry points at, −1 where the log does not hold it (pickupStoreTimestamp)."""
+    return live.store_time(store.log, entry.physical_offset, entry.size)
