@@ -232,7 +232,7 @@ def topics_of(mixes: Sequence[Mix]) -> list[str]:
 
 def cached_of(store: StoreSnapshot) -> list[tuple[int, int, float]]:
     """(start, end, share) of stretches of the log with the share that is in memory; asks the system, reads nothing."""
-    from engine.inspection.space.files import log_cache
+    from engine.inspection.space.page_cache import log_cache
 
     found: list[tuple[int, int, float]] = []
     for file in log_cache(store, CACHED_FILES).files:

@@ -18,7 +18,7 @@ from viewer.widgets.skew_bars import skew_words
 if TYPE_CHECKING:
     from engine.inspection.retention import FileExpiry, Retention
     from engine.inspection.space.account import NamedSpace, Space
-    from engine.inspection.space.files import PageCache
+    from engine.inspection.space.page_cache import PageCache
 
 RULES = {
     "none": words("No disk is over {full:.0%}: expired files go in the hours of deleteWhen."),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from engine.inspection.file_map import FileMap
     from engine.inspection.retention import Retention
     from engine.inspection.space.account import Space
-    from engine.inspection.space.files import PageCache
+    from engine.inspection.space.page_cache import PageCache
     from viewer.runtime.control import Emitting
 
 
@@ -43,7 +43,7 @@ def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> 
     """Retention and page cache of the store at ``path``, now; the forecast alone is emitted first: it takes less."""
     from engine.inspection import open_store
     from engine.inspection.retention import retention
-    from engine.inspection.space.files import page_cache
+    from engine.inspection.space.page_cache import page_cache
 
     control.report(0, None)
     with open_store(path, config) as store:

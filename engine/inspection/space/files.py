@@ -1,8 +1,6 @@
 """Every file of a store with its length and what the disk gave it: the ground that all accounts of space are held to.
 
 Folders that hold the store's parts may be links to other disks; any other link counts as the few bytes it is.
-
-Which parts of a store's files are in the page cache: for the log file by file, for queues and index in all.
 """
 
 from __future__ import annotations
@@ -10,13 +8,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import CannotRead
-from engine.mapped.memory import ResidencyUnknown, page_map
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -162,92 +159,3 @@ def _scan(reading: Reading, folder: str) -> list[os.DirEntry[str]]:
         return reading.entries(folder)
     except CannotRead:
         return []
-
-
-CELLS = 2048
-"""Stretches of the whole log that are told apart at most."""
-MOST_FILES = 4096
-"""Files of one kind that are asked about."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileCache:
-    """One log file: bytes, bytes in memory, and the share in memory of equal stretches of it, from 0 to 1."""
-
-    name: str
-    start_offset: int
-    size: int
-    resident: int
-    shares: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KindCache:
-    """All files of one kind: how many were asked about, their bytes, and bytes in memory."""
-
-    kind: str
-    files: int
-    size: int
-    resident: int
-
-
-@dataclass(frozen=True, slots=True)
-class PageCache:
-    """The answer; ``why`` says what the system does not tell, and then the rest is empty."""
-
-    files: tuple[FileCache, ...] = ()
-    kinds: tuple[KindCache, ...] = ()
-    why: str = ""
-
-    @property
-    def size(self) -> int:
-        return sum(file.size for file in self.files)
-
-    @property
-    def resident(self) -> int:
-        return sum(file.resident for file in self.files)
-
-
-def page_cache(store: StoreSnapshot, cells: int = CELLS) -> PageCache:
-    """Ask the system now. A file that goes meanwhile is left out; nothing is read, nothing is raised."""
-    found = log_cache(store, MOST_FILES, cells)
-    if found.why:
-        return found
-    try:
-        queues = (f.path for queues in store.topics().values() for queue in queues.values() for f in queue.files)
-        index = (reader.path for reader in store.index_files())
-        kinds = (_kind(store, "consumequeue", queues), _kind(store, "index", index))
-    except ResidencyUnknown as error:
-        return PageCache(why=str(error))
-    log = KindCache("commitlog", len(found.files), found.size, found.resident)
-    return PageCache(found.files, tuple(kind for kind in (log, *kinds) if kind.files))
-
-
-def log_cache(store: StoreSnapshot, most: int = MOST_FILES, cells: int = CELLS) -> PageCache:
-    """The same for the newest ``most`` files of the log alone."""
-    files = list(store.log.files)[-most:]
-    total = sum(file.size for file in files) or 1
-    found: list[FileCache] = []
-    for file in files:
-        try:
-            pages = page_map(file.path, store.reading)
-        except ResidencyUnknown as error:
-            return PageCache(why=str(error))
-        except CannotRead:
-            continue
-        own = max(1, round(cells * file.size / total))
-        found.append(FileCache(file.name, file.start_offset, pages.size, pages.resident, pages.shares(own)))
-    return PageCache(tuple(found))
-
-
-def _kind(store: StoreSnapshot, kind: str, paths: Iterable[str]) -> KindCache:
-    files = size = resident = 0
-    for path in paths:
-        if files >= MOST_FILES:
-            break
-        try:
-            pages = page_map(path, store.reading)
-        except CannotRead:
-            continue
-        files, size, resident = files + 1, size + pages.size, resident + pages.resident
-    return KindCache(kind, files, size, resident)

@@ -11,7 +11,7 @@ from made_stores import MadeStore
 from engine.inspection import open_store
 from engine.inspection.retention import Reader, Retention, retention
 from engine.inspection.space.account import Space, quick_space, space_of
-from engine.inspection.space.files import FileCache, KindCache, PageCache
+from engine.inspection.space.page_cache import FileCache, KindCache, PageCache
 from viewer.space import facts as space_facts
 from viewer.space.areas import area_of
 from viewer.widgets.areas import find
