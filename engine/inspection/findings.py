@@ -17,11 +17,11 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
+from engine.inspection.check import config, incident
 from engine.inspection.check import dispatch as check_losses
 from engine.inspection.check import entries as check_ext
 from engine.inspection.check import fold as check_tail
 from engine.inspection.check import groups as check_groups
-from engine.inspection.check import incident
 from engine.inspection.check import index as check_keys
 from engine.inspection.check import log as check_other_logs
 from engine.inspection.check import start as check_release
@@ -155,7 +155,7 @@ def _all(
     yield from _going_on(check_state.config(store))
     yield from _going_on(check_tables.findings(store))
     if store.config is not None:
-        yield from _going_on(check_state.findings(store, store.config))
+        yield from _going_on(config.findings(store, store.config))
     for note in foreign.notes(store):
         yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
     topics = TopicTable()
