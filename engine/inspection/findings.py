@@ -17,9 +17,8 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, incident
+from engine.inspection.check import config, ext, incident
 from engine.inspection.check import dispatch as check_losses
-from engine.inspection.check import entries as check_ext
 from engine.inspection.check import fold as check_tail
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import index as check_keys
@@ -179,8 +178,8 @@ def _all(
         fold = QueueFold(store, log, queues, starts)
         known = store.paths is not None and not foreign.rocksdb_queues(store)
         around += _going_on(fold.findings()) if known else []
-        lost = list(_going_on(check_ext.findings(store))) if known else []
-        around = [*check_ext.follow(around, lost), *lost]
+        lost = list(_going_on(ext.findings(store))) if known else []
+        around = [*ext.follow(around, lost), *lost]
         around += _going_on(check_release.findings(store)) if known else []
         around += _going_on(check_timer.findings(store))
         short = fold.undispatched.short
