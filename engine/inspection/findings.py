@@ -17,12 +17,11 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident
+from engine.inspection.check import config, ext, incident, other_logs
 from engine.inspection.check import dispatch as check_losses
 from engine.inspection.check import fold as check_tail
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import index as check_keys
-from engine.inspection.check import log as check_other_logs
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
@@ -86,7 +85,7 @@ def check(
         with contextlib.suppress(CannotRead):
             found += check_losses.findings(store, starts, found)
         found = list(_without_the_log(agree(starts, found)))
-        found = list(check_other_logs.follow(found, starts.log.others if starts.log is not None else ()))
+        found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))
     told = [one.of_store(str(store.path), store.config_file) for one in in_order(_told(store, found))]
     yield from told
@@ -102,7 +101,7 @@ def _of_other_logs(store: StoreSnapshot, items: list[Finding | int | None], star
     if starts.log is None or None in items:
         return []
     with contextlib.suppress(CannotRead):
-        return check_other_logs.find(store, [one for one in items if isinstance(one, Finding)], starts.log)
+        return other_logs.find(store, [one for one in items if isinstance(one, Finding)], starts.log)
     return []
 
 
