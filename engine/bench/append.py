@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.bench.data import compiled
 from engine.bench.reads import conditions
+from engine.bench.yardstick import compiled
 from engine.codec.encode import Message
 from engine.codec.message_columns import MessageColumns
 from engine.config import MessageStoreConfig, from_mapping

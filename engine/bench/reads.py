@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine.bench import data as bench_data
-from engine.bench.data import Yardstick, find_yardstick
+from engine.bench.yardstick import Yardstick, find_yardstick
 from engine.codec.columns import BLANK, TopicTable, UnitColumns, twin
 from engine.inspection.block_scan import scan_log
 from engine.inspection.chain_query import find_matches, hashes_of

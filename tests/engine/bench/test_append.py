@@ -8,7 +8,7 @@ import pytest
 from put_logs import PutLog
 
 from engine.bench import append
-from engine.bench.data import compiled
+from engine.bench.yardstick import compiled
 from engine.cli.main import main
 from engine.codec import properties
 

@@ -1,0 +1,36 @@
+"""The plain walk that ours is measured against."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from engine.bench import data as bench_data
+from engine.bench.yardstick import find_yardstick
+from engine.codec.columns import UnitColumns
+from engine.inspection.block_scan import scan_log
+from engine.inspection.snapshot import open_store
+
+SIZE = 2 << 20
+
+
+@pytest.fixture(scope="module")
+def folder_of_yardstick(tmp_path_factory):
+    return tmp_path_factory.mktemp("bench")
+
+
+def test_the_yardstick_walks_the_same_units(folder_of_yardstick):
+    yardstick = find_yardstick(folder_of_yardstick)
+    if shutil.which("cc") is None:
+        assert yardstick is None
+        return
+    assert yardstick is not None
+    with open_store(bench_data.log_store(folder_of_yardstick, "200", SIZE)) as store:
+        blocks = [block for block in scan_log(store.log) if isinstance(block, UnitColumns)]
+        path = store.log.files[0].path
+        ours = sum(int((block["kind"] == 0).sum()) for block in blocks)
+    whole = yardstick.map(path)
+    assert [whole.walk(True), whole.walk(False), yardstick.read_walk(path, True)] == [ours] * 3
+    yardstick.columns.count = 100
+    assert set(yardstick.columns["crc"]) == {1}
