@@ -1,7 +1,4 @@
-"""Findings on a terminal: a row each, what follows from one folded below it, at the end what each rule says, once.
-
-What ``dispatch`` and ``pipeline rebuild`` tell of queues and indexes that were built, as figures and as words.
-"""
+"""Findings on a terminal: a row each, what follows from one folded below it, at the end what each rule says, once."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from engine.cli.output import Column, Output, iso, plain
 from engine.counted import capital
@@ -154,46 +151,3 @@ def _queues(loss: Record | None, out: Output) -> None:
 def _paragraph(text: str, out: Output) -> None:
     for line in textwrap.wrap(plain(text), WIDTH, break_on_hyphens=False):
         out.line(f"    {line}")
-
-
-class Built(Protocol):
-    """The figures of one store."""
-
-    units: int
-    queues: int
-    entries: int
-    index_files: int
-    index_entries: int
-    damaged: int
-    damaged_bytes: int
-    stale: int
-    deleted_topics: list[str]
-
-
-def rebuilt_figures(done: Built) -> dict[str, Any]:
-    """The fields that the ``dispatched`` records of both commands have."""
-    return {
-        "units": done.units,
-        "queues": done.queues,
-        "entries": done.entries,
-        "indexFiles": done.index_files,
-        "indexEntries": done.index_entries,
-        "leftBehind": done.damaged,
-        "bytesLeftBehind": done.damaged_bytes,
-        "staleUnits": done.stale,
-        "deletedTopics": done.deleted_topics,
-    }
-
-
-def say_rebuilt(out: Output, done: Built, place: str, of: str = "") -> None:
-    """What is in ``place`` now, and what has no entry there; ``of`` stands before what is said of the store."""
-    out.line(
-        f"{done.units:,} units: {done.entries:,} entries in {done.queues:,} queues, {done.index_entries:,} keys in "
-        f"{done.index_files:,} index files in {place}"
-    )
-    if done.damaged:
-        out.say(f"{of}stepped over as damaged: {done.damaged:,} places of the log, {done.damaged_bytes:,} bytes")
-    if done.stale:
-        out.say(f"{of}{done.stale:,} units are left over from before a truncation and have no entry")
-    for topic in done.deleted_topics:
-        out.say(f"{of}{topic} was deleted: its units are in the log, it has no queue")

@@ -16,10 +16,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.finding_text import rebuilt_figures, say_rebuilt
 from engine.cli.options import read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, options, split_option, started
+from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 

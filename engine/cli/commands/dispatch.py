@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.finding_text import rebuilt_figures, say_rebuilt
 from engine.cli.keeping import Keeping, add_consent, consented, keeping
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, size_text
+from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError

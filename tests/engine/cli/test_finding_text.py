@@ -1,14 +1,10 @@
-"""Findings as people read them: one row each, what follows folded below its cause, and what each rule means.
-
-What is told of queues and indexes that were built.
-"""
+"""Findings as people read them: one row each, what follows folded below its cause, and what each rule means."""
 
 from __future__ import annotations
 
 import io
-from types import SimpleNamespace
 
-from engine.cli.finding_text import rebuilt_figures, say_rebuilt, tell
+from engine.cli.finding_text import tell
 from engine.cli.output import Output
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding, summarise
@@ -56,30 +52,3 @@ def test_each_rule_that_spoke_is_explained_once_with_its_command() -> None:
     assert "Follows from CQ10" in said
     assert "Known: apache/rocketmq#405, apache/rocketmq#1434" in said
     assert "**CQ10 " in told(CAUSE, markdown=True)
-
-
-DONE = SimpleNamespace(
-    units=1200, queues=3, entries=1190, index_files=1, index_entries=2400, damaged=2, damaged_bytes=512, stale=4,
-    deleted_topics=["Gone"],
-)  # fmt: skip
-
-
-def test_figures_are_in_the_record_s_spelling():
-    figures = rebuilt_figures(DONE)
-    assert (figures["leftBehind"], figures["bytesLeftBehind"], figures["staleUnits"]) == (2, 512, 4)
-    assert (figures["indexEntries"], figures["deletedTopics"]) == (2400, ["Gone"])
-
-
-def test_people_are_told_what_has_no_entry(capsys):
-    stream = io.StringIO()
-    say_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
-    assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
-    said = capsys.readouterr().err
-    assert "b-1: stepped over as damaged: 2 places of the log, 512 bytes" in said
-    assert "b-1: Gone was deleted" in said
-
-
-def test_nothing_is_said_of_what_is_not(capsys):
-    whole = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
-    say_rebuilt(Output(as_json=False, stream=io.StringIO()), whole, "/new")
-    assert capsys.readouterr().err == ""

@@ -1,0 +1,35 @@
+"""What is told of queues and indexes that were built."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+
+from engine.cli.output import Output
+from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
+
+DONE = SimpleNamespace(
+    units=1200, queues=3, entries=1190, index_files=1, index_entries=2400, damaged=2, damaged_bytes=512, stale=4,
+    deleted_topics=["Gone"],
+)  # fmt: skip
+
+
+def test_figures_are_in_the_record_s_spelling():
+    figures = rebuilt_figures(DONE)
+    assert (figures["leftBehind"], figures["bytesLeftBehind"], figures["staleUnits"]) == (2, 512, 4)
+    assert (figures["indexEntries"], figures["deletedTopics"]) == (2400, ["Gone"])
+
+
+def test_people_are_told_what_has_no_entry(capsys):
+    stream = io.StringIO()
+    say_rebuilt(Output(as_json=False, stream=stream), DONE, "/new", "b-1: ")
+    assert stream.getvalue().startswith("1,200 units: 1,190 entries in 3 queues, 2,400 keys in 1 index file")
+    said = capsys.readouterr().err
+    assert "b-1: stepped over as damaged: 2 places of the log, 512 bytes" in said
+    assert "b-1: Gone was deleted" in said
+
+
+def test_nothing_is_said_of_what_is_not(capsys):
+    whole = SimpleNamespace(**vars(DONE) | {"damaged": 0, "stale": 0, "deleted_topics": []})
+    say_rebuilt(Output(as_json=False, stream=io.StringIO()), whole, "/new")
+    assert capsys.readouterr().err == ""
