@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead

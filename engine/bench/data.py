@@ -18,11 +18,12 @@ import numpy as np
 
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint, encode
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.crc import crc31
 from engine.codec.dtypes import CQ_UNIT, INDEX_ENTRY
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import MAGIC_BLANK
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import BY_VERSION
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader

@@ -18,7 +18,8 @@ import numpy as np
 
 from engine.bench import data as bench_data
 from engine.bench.reads import conditions
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader

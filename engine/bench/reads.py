@@ -23,7 +23,8 @@ import numpy as np
 
 from engine.bench import data as bench_data
 from engine.bench.yardstick import Yardstick, find_yardstick
-from engine.codec.columns import BLANK, TopicTable, UnitColumns, twin
+from engine.codec.columns import BLANK, UnitColumns, twin
+from engine.codec.topic_table import TopicTable
 from engine.inspection.block_scan import scan_log
 from engine.inspection.chain_query import find_matches, hashes_of
 from engine.inspection.key_trace import trace

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import BAD, BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError

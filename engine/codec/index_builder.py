@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import dispatch_twin, properties
-from engine.codec.columns import BLANK, TopicTable, UnitColumns, twin
+from engine.codec.columns import BLANK, UnitColumns, twin
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import Geometry, IndexHeader
 from engine.codec.java import divide, index_key_hash, utf8
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
 
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 LARGEST_DIFFERENCE = (1 << 31) - 1
@@ -44,7 +45,7 @@ class IndexKeys(NamedTuple):
 
 def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64) -> IndexKeys:
     """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2).
-    ``prefixes`` are those of the topics, see :meth:`engine.codec.columns.TopicTable.prefixes`.
+    ``prefixes`` are those of the topics, see :meth:`engine.codec.topic_table.TopicTable.prefixes`.
     """
     row, key_hash = hashes_of(columns, prefixes)
     rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK

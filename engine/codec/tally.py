@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from engine.codec import columns as unit_columns
 from engine.codec import properties
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.message import BORN_HOST_V6
+from engine.codec.topic_table import TopicTable
 
 PRECISION = 12
 REGISTERS = 1 << PRECISION

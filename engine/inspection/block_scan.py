@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.columns import BLANK, PAGE, ROWS, BulkWalk, TopicTable, UnitColumns, scan_block
+from engine.codec.columns import BLANK, PAGE, ROWS, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.codec.columns import BAD, BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead, StoreError
 from engine.inspection.block_scan import scan_log

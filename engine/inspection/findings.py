@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import DEFAULT_DELAY_LEVELS
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection import foreign

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec import properties
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.java import i32
 from engine.codec.message import COMMIT, INNER_BATCH, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import topics_known

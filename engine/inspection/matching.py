@@ -98,7 +98,8 @@ def near_items(log: LogReader, place: Place, stop: int | None, near: int, *, crc
 def _by_blocks(
     log: LogReader, wanted: Filter, start: int | None, stop: int | None, crc: bool, seen: Callable[[int], None]
 ) -> Iterator[Unit | Stop]:
-    from engine.codec.columns import TopicTable, UnitColumns
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.inspection.block_scan import scan_log
 
     topics = TopicTable()

@@ -172,7 +172,7 @@ class SideIndex:
         self, known: Segment | None, file: ReadOnlyFile, stop: int, cancelled: Cancelled | None
     ) -> Segment | None:
         """The file's segment, walked on from the last anchor that still stands; None where it was stopped."""
-        from engine.codec.columns import TopicTable
+        from engine.codec.topic_table import TopicTable
         from engine.inspection.block_scan import scan_log
 
         modified, head = stamp_of(file)
@@ -299,7 +299,7 @@ class _Counter:
 
     def close(self) -> None:
         """Bytes by topic get their names."""
-        from engine.codec.columns import TopicTable
+        from engine.codec.topic_table import TopicTable
 
         assert isinstance(self._topics, TopicTable)
         names = self._topics.names

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import block_texts, message, properties
-from engine.codec.columns import BLANK, UNIT, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UNIT, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import NUMBERS
 from engine.codec.unit_scan import Blank, Item, Stop
 from engine.inspection import records

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec.columns import BLANK, TopicTable, UnitColumns, scan_block
+from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.dtypes import CQ_UNIT
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.lab.plug import Queue, StoreState
 from engine.layout import StorePaths

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
-from engine.codec.columns import TopicTable
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead, NotAStore, StoreError
 from engine.pipeline import filters, schema, splits

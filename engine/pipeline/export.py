@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import UNIT, TopicTable, UnitColumns
+from engine.codec.columns import UNIT, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS, NUMBERS, OF_RECORDS
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead, StoreError

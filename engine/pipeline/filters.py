@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import BAD, OK, UNCHECKED, TopicTable, UnitColumns
+from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import NUMBERS
 from engine.pipeline import schema
 from engine.pipeline.files import StorePlace

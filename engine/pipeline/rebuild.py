@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from engine import __version__
-from engine.codec.columns import TopicTable
 from engine.codec.index import Geometry
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError, UsageError
 from engine.layout import StorePaths

@@ -18,11 +18,12 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.index_builder import build_keys
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.layout import is_folder_name

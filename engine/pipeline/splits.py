@@ -22,8 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.codec.columns import BLANK, ROWS, BulkWalk, TopicTable, UnitColumns, scan_block
+from engine.codec.columns import BLANK, ROWS, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop, walk_file
 from engine.errors import CannotRead
 from engine.pipeline.anchors import Heard, SplitBytes, anchor

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import tally
-from engine.codec.columns import BAD, BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.tally import REGISTERS, Groups, UnitTexts
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
 from engine.pipeline.insides.worker_process import settling

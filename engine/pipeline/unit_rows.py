@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import BLANK, UNIT, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UNIT, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import NUMBERS, OF_RECORDS
 from engine.codec.unit_scan import Damage
 from engine.pipeline import filters, schema, unit_texts

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import message, properties
-from engine.codec.columns import BAD, OK, UNCHECKED, TopicTable, UnitColumns
+from engine.codec.columns import BAD, OK, UNCHECKED, UnitColumns
 from engine.codec.java import utf8
+from engine.codec.topic_table import TopicTable
 from engine.pipeline import schema
 
 if TYPE_CHECKING:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.layout import StorePaths, is_folder_name
 from engine.pipeline import tasks

@@ -19,7 +19,7 @@ from engine.query.parse import tree_of
 from engine.query.tree import Node
 
 if TYPE_CHECKING:
-    from engine.codec.columns import TopicTable
+    from engine.codec.topic_table import TopicTable
     from engine.query.vector import BlockFilter
 
 Record = Unit | Mapping[str, Any]

@@ -24,9 +24,10 @@ import numpy.typing as npt
 from engine.codec import block_texts, message, properties
 from engine.codec import columns as unit_columns
 from engine.codec.block_texts import Texts
-from engine.codec.columns import UNIT, TopicTable, UnitColumns
+from engine.codec.columns import UNIT, UnitColumns
 from engine.codec.java import jhash, utf8
 from engine.codec.message import Unit, decode
+from engine.codec.topic_table import TopicTable
 from engine.query.evaluate import REGEX_LIMIT, FileOf, closure
 from engine.query.fields import BY_FLAGS, BY_TOPIC, FIELDS, HALF_TOPIC, OP_TOPIC, PROPERTIES
 from engine.query.tree import (

@@ -16,9 +16,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.index_builder import IndexKeys, build_keys
 from engine.codec.queue_builder import EntryRows, build_runs
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.rules.dispatch_rules import units_of
 from engine.rules.unit_check import Request

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from engine.codec.columns import TopicTable, UnitColumns
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
 
 BLOCK: Final = 16 << 20
 """Bytes of the log in one block: the wider, the more entries of a queue go in one write."""
@@ -198,7 +199,7 @@ class ReputMessage:
 
     def _block(self, view: memoryview, start: int, n: int) -> None:
         from engine.codec import columns as bulk
-        from engine.codec.columns import TopicTable
+        from engine.codec.topic_table import TopicTable
 
         if self._columns is None or self._topics is None:
             self._columns, self._topics = bulk.UnitColumns(ROWS), TopicTable()

@@ -12,10 +12,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.index_builder import build_keys
 from engine.codec.message import COMMIT, TRANSACTION_MASK
 from engine.codec.queue_builder import QueueRuns, build_runs
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.rules import unit_check
 from engine.rules.dispatch_rules import light_entries, names_light_queues, units_of

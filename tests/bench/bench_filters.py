@@ -19,7 +19,8 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from engine.bench import data as bench_data
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.inspection.matching import listed

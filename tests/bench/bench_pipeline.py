@@ -40,7 +40,8 @@ import numpy as np
 
 from engine.bench import data as bench_data
 from engine.bench.reads import conditions
-from engine.codec.columns import UNIT, TopicTable, UnitColumns
+from engine.codec.columns import UNIT, UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader
 from engine.layout import StorePaths, queue_file_name

@@ -9,7 +9,7 @@ import pytest
 from dispatching import blocks
 from raw_units import raw_log
 
-from engine.codec.columns import TopicTable
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
 from engine.pipeline.rebuild_parts import (

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_units import raw_log, raw_unit
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.message import Unit
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.log_reader import LogReader
 from engine.mapped.read_only import DescriptorCache, FileSequence

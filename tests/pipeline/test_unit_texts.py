@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from raw_units import raw_unit
 
 from engine.codec import message, properties
-from engine.codec.columns import TopicTable, UnitColumns, scan_block
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import walk
 
 pa = pytest.importorskip("pyarrow")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import Unit
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Blank
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from simulated_disk import SimulatedDisk
 
-from engine.codec.columns import TopicTable, UnitColumns, scan_block
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk

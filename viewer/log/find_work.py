@@ -211,7 +211,7 @@ class _Search:
     def __init__(
         self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
     ) -> None:
-        from engine.codec.columns import TopicTable  # numpy is not on the way to the first rows
+        from engine.codec.topic_table import TopicTable  # numpy is not on the way to the first rows
 
         self._control, self._log, self._sought, self._total = control, log, sought, total
         from engine.query import parse

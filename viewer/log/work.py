@@ -34,7 +34,8 @@ from engine.whole_file import whole_file, whole_text
 from viewer.runtime.control import Control
 
 if TYPE_CHECKING:
-    from engine.codec.columns import TopicTable, UnitColumns
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.config import MessageStoreConfig
     from engine.inspection.log_reader import LogReader
     from engine.query import Filter
@@ -77,7 +78,8 @@ def scan(
 
     ``end`` is the end of the log as the window knows it, for the bar only. Emits :class:`Hits`.
     """
-    from engine.codec.columns import UNIT, TopicTable, UnitColumns
+    from engine.codec.columns import UNIT, UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.codec.unit_scan import Stop
     from engine.inspection import open_store
     from engine.inspection.block_scan import scan_log
@@ -209,7 +211,8 @@ def count_values(
 
     A list counts each of its items; an absent value is None. ``start`` and ``end`` are for the bar only.
     """
-    from engine.codec.columns import TopicTable, UnitColumns
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.inspection import open_store
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
@@ -412,7 +415,8 @@ def _items(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int
 
 def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: int, end: int) -> Iterator[Item]:
     """Units that match, as the filter line finds them."""
-    from engine.codec.columns import TopicTable, UnitColumns
+    from engine.codec.columns import UnitColumns
+    from engine.codec.topic_table import TopicTable
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
 

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec import index as codec
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK, Unit
+from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection import recovery
 from engine.inspection.check.log import LogCheck

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec import properties as props
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.java import i32, split
 from engine.codec.message import COMMIT, SCHEDULE_TOPIC, TRANSACTION_MASK
+from engine.codec.topic_table import TopicTable
 from engine.errors import CannotRead
 from engine.inspection.check.entries import NOWHERE, QueueWalk, Run
 from engine.inspection.snapshot import StoreSnapshot

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import properties
-from engine.codec.columns import BLANK, TopicTable, UnitColumns
+from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import BORN_HOST_V6, COMPRESSED, SCHEDULE_TOPIC
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage, Stop
 from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.checkpoint import Checkpoint, encode
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.errors import StoreError
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.codec.columns import BLANK, TopicTable, UnitColumns, next_unit, scan_block
+from engine.codec.columns import BLANK, UnitColumns, next_unit, scan_block
 from engine.codec.message import BORN_HOST_V6
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
 from engine.codec.words import when
 from engine.mapped.read_only import ReadOnlyFile

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec.columns import BAD, BLANK, TopicTable, UnitColumns, scan_block
+from engine.codec.columns import BAD, BLANK, UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY, unread_versions
 from engine.errors import CannotRead
 from engine.mapped.read_only import ReadOnlyFile

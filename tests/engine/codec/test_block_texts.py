@@ -8,7 +8,8 @@ from raw_units import raw_log
 
 from engine.codec import block_texts, columns
 from engine.codec.block_texts import FALSE, NULL, TRUE, bodies, property_values, rarest_first, searchable
-from engine.codec.columns import TopicTable, UnitColumns, scan_block
+from engine.codec.columns import UnitColumns, scan_block
+from engine.codec.topic_table import TopicTable
 
 PROPERTIES = (b"TAGS\x01A\x02K\x01one two\x02", b"K\x01first\x02K\x01last\x02", b"", b"KK\x01no\x02", b"K\x01\x02")
 

@@ -1,8 +1,6 @@
 """Blocks of columns: both twins walk alike, tell what the single-unit codec tells, and read no byte but theirs.
 
 Whole stretches of units through one buffer: every unit once, whatever lends the bytes.
-
-Topics get small numbers in order of appearance, the same from both twins and however many there are.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ from made_stores import MadeStore
 from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import columns
-from engine.codec.columns import NAMES, BulkWalk, TopicTable, UnitColumns, next_unit, scan_block, scan_block_plain, twin
+from engine.codec.columns import NAMES, BulkWalk, UnitColumns, next_unit, scan_block, scan_block_plain, twin
 from engine.codec.index_builder import key_hashes
-from engine.codec.java import jhash
 from engine.codec.message import Unit, decode
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_flavours import FLAVOURS
 from engine.codec.unit_scan import Stop, find_unit, walk
@@ -363,55 +361,3 @@ def test_it_ends_at_what_is_no_unit_and_gives_nothing_where_that_is_at_once(made
     assert walked(Lent(bytes(data)), position=made.units[50].offset) == []
     monkeypatch.setattr(columns, "twin", lambda: None)
     assert walked(Lent(bytes(data))) == [unit.offset for unit in made.units[:50]]
-
-
-MANY = [
-    {"topic": f"topic-{n % 9_000:05d}".encode() if n % 3 else random.Random(n).randbytes(n % 100)}
-    for n in range(20_000)
-]
-
-
-def numbers(scan, data, topics):
-    out, at, found = UnitColumns(1000), 0, []
-    while True:
-        result = scan(data, len(data), 0, at, out, topics)
-        found += out["topic_id"].tolist()
-        at = result.next_position
-        if result.stopped != "full":
-            return found
-
-
-def test_ten_thousand_topics_are_told_apart():
-    data = raw_log(*MANY)
-    expected: dict[bytes, int] = {}
-    ids = [expected.setdefault(unit["topic"], len(expected)) for unit in MANY]
-    assert len(expected) > 10_000
-    for scan in (scan_block, scan_block_plain):
-        topics = TopicTable()
-        assert numbers(scan, data, topics) == ids
-        assert [topics.raw(n) for n in range(len(topics))] == list(expected)
-
-
-def test_both_twins_enter_topics_into_the_same_table():
-    first, second = raw_log(*MANY[:3000]), raw_log(*MANY[2000:6000])
-    mixed, alone = TopicTable(), TopicTable()
-    got = [
-        numbers(scan, data, mixed)
-        for scan, data in ((scan_block, first), (scan_block_plain, second), (scan_block, second))
-    ]
-    assert got == [numbers(scan_block_plain, data, alone) for data in (first, second, second)]
-    assert mixed.names == alone.names
-
-
-@pytest.mark.parametrize("scan", [scan_block, scan_block_plain])
-def test_past_the_limit_a_topic_has_no_number(scan):
-    topics = TopicTable(limit=2)
-    assert numbers(scan, raw_log(*({"topic": t} for t in (b"a", b"b", b"c", b"a", b"d"))), topics) == [0, 1, -1, 0, -1]
-    assert topics.names == ["a", "b"]
-
-
-def test_a_name_is_found_again_and_an_unknown_one_is_not():
-    topics = TopicTable()
-    assert [topics.number_of(raw) for raw in (b"x", "ü".encode(), b"x")] == [0, 1, 0]
-    assert (topics.find("ü"), topics.find("y")) == (1, -1)
-    assert topics.prefixes().tolist() == [jhash(name + "#") & 0xFFFFFFFF for name in ("x", "ü")]

@@ -9,9 +9,10 @@ from golden_stores import names
 from raw_units import raw_unit
 
 from engine.codec import tally
-from engine.codec.columns import BLANK, TopicTable, UnitColumns, scan_block
+from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.message import Unit, host_text
 from engine.codec.tally import Groups, KeySet, UnitTexts, bucket_size, different, keys_in, quantile, size_buckets
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import walk
 
 TWINS = ["compiled", "plain"]

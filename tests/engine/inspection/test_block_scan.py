@@ -9,8 +9,9 @@ from golden_stores import names
 from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import columns
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
 from engine.codec.message import Unit
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.block_scan import scan_log
 from engine.inspection.log_reader import LogReader

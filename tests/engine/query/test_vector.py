@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from query_trees import conditions
 
 from engine.codec import block_texts, message
-from engine.codec.columns import UNIT, TopicTable, UnitColumns, scan_block_plain, twin
+from engine.codec.columns import UNIT, UnitColumns, scan_block_plain, twin
+from engine.codec.topic_table import TopicTable
 from engine.query import parse
 from engine.query.filter import Filter
 from engine.query.tree import Compare, Constant, Field, In, IsNull, Matches, Node, Not, TextTest, all_of, any_of

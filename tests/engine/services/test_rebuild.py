@@ -7,7 +7,7 @@ from dispatching import Place, blocks, requests
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
 
-from engine.codec.columns import TopicTable
+from engine.codec.topic_table import TopicTable
 from engine.config import from_mapping
 from engine.services import rebuild as subject
 from engine.services.rebuild import Rebuild

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
 
-from engine.codec.columns import TopicTable
+from engine.codec.topic_table import TopicTable
 from engine.config import from_mapping
 from engine.store import consume_queue_store
 

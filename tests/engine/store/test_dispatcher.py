@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from raw_units import raw_log
 from simulated_disk import SimulatedDisk
 
-from engine.codec.columns import TopicTable, UnitColumns
+from engine.codec.columns import UnitColumns
+from engine.codec.topic_table import TopicTable
 from engine.config import MessageStoreConfig, from_mapping
 from engine.inspection.block_scan import scan_log
 from engine.inspection.snapshot import StoreSnapshot, open_store
