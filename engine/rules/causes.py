@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from engine.codec.config_tables import TABLES
-from engine.codec.crc import Explanation
+from engine.codec.flipped_bits import Explanation
 from engine.codec.words import when
 from engine.counted import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from engine.codec import crc, properties
+from engine.codec import flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
 from engine.codec.crc import crc31
 from engine.layout import queue_file_name
@@ -134,7 +134,7 @@ class UnitRule(NamedTuple):
 def _of_crc(columns: UnitColumns, row: int) -> Told:
     body = int(columns.body_position[row]) + columns.base
     stored, found = int(columns.body_crc[row]), crc31(columns.body(row))
-    explained = crc.explain(columns.body(row), stored)
+    explained = flipped_bits.explain(columns.body(row), stored)
     evidence = {
         "expected": stored,
         "found": found,

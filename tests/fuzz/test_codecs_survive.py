@@ -25,7 +25,7 @@ from engine.codec import (
     config_tables,
     consume_queue,
     cq_ext,
-    crc,
+    flipped_bits,
     foreign,
     index,
     json_dialect,
@@ -80,7 +80,7 @@ def units(data: bytes) -> None:
 
 def flipped(data: bytes) -> None:
     """What is said of a CRC that does not fit."""
-    crc.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
+    flipped_bits.explain(data[:3000], struct.unpack_from(">i", data.ljust(4, b"\0"))[0])
 
 
 def queues(data: bytes) -> None:

@@ -21,7 +21,8 @@ from typing import Protocol
 from engine.codec import message, properties
 from engine.codec.batch import Member, MemberDamage, members
 from engine.codec.compression import CAP, kind_of, unpack
-from engine.codec.crc import MASK, Explanation
+from engine.codec.crc import MASK
+from engine.codec.flipped_bits import Explanation
 from engine.codec.java import jhash
 from engine.codec.message import INNER_BATCH, Unit
 from engine.codec.salvage import Wrong

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.codec.crc import explain
+from engine.codec.flipped_bits import explain
 from engine.codec.message import INNER_BATCH, Unit, parts
 from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop

@@ -11,7 +11,7 @@ from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, iso, plain, size_text
 from engine.codec.batch import Member, MemberDamage, members
 from engine.codec.compression import unpack
-from engine.codec.crc import explain
+from engine.codec.flipped_bits import explain
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
 from engine.codec.unit_scan import Damage
 from engine.codec.words import words

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.codec.batch import encode
-from engine.codec.crc import explain
+from engine.codec.flipped_bits import explain
 from engine.codec.message import Unit, parts
 from engine.codec.words import Word, words
 from engine.inspection import open_store

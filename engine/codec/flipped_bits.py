@@ -1,0 +1,124 @@
+"""Which flipped bits explain a wrong body CRC: one bit anywhere, or several within one byte.
+
+A CRC is linear: stored ^ computed is the CRC of the error alone. Stepping that syndrome backwards over zero bytes, one
+stride at a time, until it is the CRC of one bit finds the place in a fraction of the time of trying every bit (baby
+step, giant step; 64 KiB in under a millisecond). RocketMQ drops the CRC's top bit, so both are tried.
+
+The generated CRC functions come from crcmod; without it the answer says so. Candidates explain, they do not prove:
+damage in two places can look like one elsewhere, and the stored CRC may be what was hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from engine.codec.crc import MASK, crc31
+
+_POLYNOMIAL = 0x104C11DB7
+_RECIPROCAL = 0x1DB710641
+_TOP_BIT = 0x80000000
+_STRIDE_OF_BITS, _STRIDE_OF_BYTES = 256, 64
+_MASKS_OF_BITS = tuple(1 << bit for bit in range(8))
+_MASKS_OF_BYTES = tuple(range(1, 256))
+LARGEST_BODY = 16 << 20
+LARGEST_FOR_BYTES = 64 << 10
+"""Up to this size, chance explains fewer than one difference in a hundred by a single byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The byte at ``position`` of the body (from 0) has the bits of ``mask`` inverted."""
+
+    position: int
+    mask: int
+
+    @property
+    def bits(self) -> list[int]:
+        """The inverted bits, 0 = lowest."""
+        return [bit for bit in range(8) if self.mask >> bit & 1]
+
+    @property
+    def words(self) -> str:
+        numbers = ", ".join(str(bit) for bit in self.bits)
+        return f"bit{'s' if len(self.bits) > 1 else ''} {numbers} of byte {self.position:,} of the body"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a wrong CRC may come from. All empty and ``note`` None: more than one place has changed."""
+
+    flips: tuple[Flip, ...]  # single bits, first byte first; whole bytes only where no single bit explains it
+    field_bit: int | None  # bit of the stored CRC field that alone explains the difference
+    note: str | None  # why the body was not searched
+
+    @property
+    def words(self) -> str:
+        """One sentence for people."""
+        said = [flip.words for flip in self.flips[:4]]
+        if len(self.flips) > 4:
+            said.append(f"one of {len(self.flips) - 4} more places")
+        if self.field_bit is not None:
+            said.append(f"bit {self.field_bit} of the stored CRC")
+        if said:
+            return "would be explained by " + " or ".join(said)
+        return self.note or "no change of a single bit or byte explains it"
+
+
+def explain(body: bytes, stored: int) -> Explanation:
+    """Flipped bits of ``body`` or of its stored CRC (the field as it is, signed) that explain the difference."""
+    field = stored & 0xFFFFFFFF
+    difference = crc31(body) ^ field
+    bit = difference.bit_length() - 1 if difference and difference & (difference - 1) == 0 else None
+    if difference == 0 or field & _TOP_BIT:  # a sound field never has the top bit, whatever the body
+        return Explanation((), bit, None)
+    if not body:
+        return Explanation((), bit, "the body is empty")
+    if len(body) > LARGEST_BODY:
+        return Explanation((), bit, f"bodies over {LARGEST_BODY:,} bytes are not searched")
+    try:
+        flips = _search(difference, len(body), _STRIDE_OF_BITS, _MASKS_OF_BITS)
+        if not flips and bit is None and len(body) <= LARGEST_FOR_BYTES:
+            flips = _search(difference, len(body), _STRIDE_OF_BYTES, _MASKS_OF_BYTES)
+    except ImportError:
+        return Explanation((), bit, "the search for flipped bits needs the package crcmod, which is not installed")
+    return Explanation(flips, bit, None)
+
+
+def _search(syndrome: int, length: int, stride: int, masks: tuple[int, ...]) -> tuple[Flip, ...]:
+    backward = _functions()[1]
+    babies = _baby_steps(stride, masks)
+    found = []
+    zeros = bytes(stride)
+    for start in (syndrome & MASK, syndrome & MASK | _TOP_BIT):
+        state, back = start, 0
+        while back < length:
+            baby = babies.get(state)
+            if baby is not None and back + baby[0] <= length:
+                found.append(Flip(length - back - baby[0], baby[1]))
+            state = backward(zeros, state)
+            back += stride
+    return tuple(sorted(set(found), key=lambda flip: (flip.position, flip.mask)))
+
+
+@cache
+def _baby_steps(stride: int, masks: tuple[int, ...]) -> dict[int, tuple[int, int]]:
+    """CRC of a byte ``mask`` and zeros, ``n`` bytes in all → (n, mask), for n from 1 to ``stride``."""
+    forward = _functions()[0]
+    found: dict[int, tuple[int, int]] = {}
+    for mask in masks:
+        state = mask
+        for count in range(1, stride + 1):
+            state = forward(b"\0", state)
+            found[state] = (count, mask)
+    return found
+
+
+@cache
+def _functions() -> tuple[Callable[[bytes, int], int], Callable[[bytes, int], int]]:
+    """The CRC register's step forward over bytes, and its step backward over zeros."""
+    import crcmod
+
+    forward = crcmod.mkCrcFun(_POLYNOMIAL, initCrc=0, rev=True, xorOut=0)
+    return forward, crcmod.mkCrcFun(_RECIPROCAL, initCrc=0, rev=False, xorOut=0)
