@@ -1,7 +1,7 @@
 """Queue files built from the parts of a store's log, a range of queues at a time (spec 3.3, 3.6, 3.7).
 
 Parts come in the order of the log, so each queue gets its entries in that order; where an entry goes is decided by
-:mod:`engine.codec.queue_builder`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
+:mod:`engine.codec.queue_placing`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
 
 Index files built from the keys of a log's parts, each file by one task (spec 4.2, 4.5).
 
@@ -29,7 +29,7 @@ from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import CQ_UNIT
 from engine.codec.index import HEADER_SIZE, Geometry, IndexHeader, encode_header, following
 from engine.codec.index_builder import put_entries
-from engine.codec.queue_builder import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
+from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths, index_file_name, queue_file_name
 from engine.pipeline.rebuild_parts import (
@@ -56,7 +56,7 @@ Int64 = npt.NDArray[np.int64]
 
 
 class QueueSink:
-    """The files of one queue that is built: :class:`engine.codec.queue_builder.Files` over files of their own."""
+    """The files of one queue that is built: :class:`engine.codec.queue_placing.Files` over files of their own."""
 
     def __init__(self, folder: Path, file_size: int) -> None:
         self.folder, self.file_size = folder, file_size

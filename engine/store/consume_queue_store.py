@@ -28,7 +28,8 @@ import numpy.typing as npt
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.java import i32
 from engine.codec.message import PREPARED, TRANSACTION_MASK
-from engine.codec.queue_builder import NO_ADDRESS, EntryColumns, EntryRows, QueueRuns, build_runs
+from engine.codec.queue_builder import EntryColumns, EntryRows, QueueRuns, build_runs
+from engine.codec.queue_placing import NO_ADDRESS
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name

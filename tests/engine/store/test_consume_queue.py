@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.codec.batch_consume_queue import BatchCqUnit, decode
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.dtypes import CQ_UNIT
-from engine.codec.queue_builder import NO_ADDRESS
+from engine.codec.queue_placing import NO_ADDRESS
 from engine.config import from_mapping
 from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt
 from engine.store.recovery.plan import QueueState

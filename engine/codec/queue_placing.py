@@ -1,0 +1,193 @@
+"""Where the next entry of a queue goes: dropped, behind the last one, or behind units that fill a new file up to it
+(spec 3.3, 3.6, 3.7).
+
+Pure decisions over whatever takes the bytes: the queues of a live store and those that are built from a log in pieces
+put alike. All of it may raise the ``OSError`` of the files.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.codec import batch_consume_queue
+from engine.codec.batch_consume_queue import BatchCqUnit
+from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode
+from engine.codec.cq_ext import END_MARK, KEPT_FREE, SMALLEST, CqExtUnit
+from engine.codec.cq_ext import encode as encode_ext
+
+Int64 = npt.NDArray[np.int64]
+
+
+LARGEST_EXT = 32_767
+NO_ADDRESS = 1
+"""What an ext put answers where the unit could not be stored: the entry keeps the plain tags code then."""
+_PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
+_MOST_OFFSET = 9_223_372_034_707_292_159
+_MARK = END_MARK.to_bytes(2, "big", signed=True)
+
+
+class Files(Protocol):
+    """The files of one queue, ``file_size`` bytes each; ``end`` is the byte of the queue where the next entry goes.
+
+    ``first_created`` is the start of the file that was made while there was none; bytes below ``flushed`` need no
+    flush. All may raise ``OSError``.
+    """
+
+    file_size: int
+    starts: tuple[int, ...]
+    end: int
+    flushed: int
+    first_created: int
+
+    @property
+    def last_is_full(self) -> bool:
+        """Whether the next entry needs a new file."""
+
+    def create(self, start: int) -> None:
+        """Make the file that begins at byte ``start``; the next entry goes there."""
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write whole entries at ``end``, into further files where the last one is full."""
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write inside the last file without moving ``end``."""
+
+
+class PlainQueue(Protocol):
+    """A queue of 20-byte entries. ``max_physic_offset`` is the end in the log of the last unit that has an entry,
+    ``min_logic_offset`` the byte of the first entry that points into the log.
+    """
+
+    max_physic_offset: int
+    min_logic_offset: int
+
+    @property
+    def files(self) -> Files:
+        """What takes the bytes."""
+
+    def note_gap(self, queue_offset: int) -> None:
+        """The entry for ``queue_offset`` does not follow the last one."""
+
+
+def put(queue: PlainQueue, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
+    """One entry (spec 3.3): dropped where it is known, at the queue's end otherwise. Raises ``OSError``."""
+    if physical_offset + size <= queue.max_physic_offset:
+        return
+    files, expect = queue.files, queue_offset * CQ_UNIT_SIZE
+    if not _ready(queue, queue_offset, expect):
+        return
+    before = queue.max_physic_offset
+    queue.max_physic_offset = physical_offset + size
+    try:
+        files.append(encode(CqUnit(physical_offset, size, tags_code)))
+    except OSError:
+        queue.max_physic_offset = before
+        raise
+
+
+def put_run(queue: PlainQueue, end: Int64, queue_offset: Int64, entries: npt.NDArray[np.void]) -> None:
+    """Entries whose queue offsets grow by one and whose ends in the log grow: as :func:`put` for each of them.
+
+    ``entries`` are rows of ``dtypes.CQ_UNIT``. Raises ``OSError``; what was written until then counts.
+    """
+    first, count = 0, len(entries)
+    if int(end[0]) <= queue.max_physic_offset:
+        first = int(np.searchsorted(end, queue.max_physic_offset, "right"))
+    while first < count:
+        offset = int(queue_offset[first])
+        ready = _ready(queue, offset, offset * CQ_UNIT_SIZE)
+        if ready and queue.files.end <= offset * CQ_UNIT_SIZE:
+            _append_run(queue, entries[first:], end[first:])
+            return
+        if ready:  # offset 0 goes wherever the queue ends
+            _append_run(queue, entries[first : first + 1], end[first : first + 1])
+        first += 1
+
+
+def _ready(queue: PlainQueue, queue_offset: int, expect: int) -> bool:
+    """Make the file that the next entry goes into; False where the queue holds the entry already."""
+    files = queue.files
+    if not files.starts:
+        files.create(expect - expect % files.file_size)
+    elif files.last_is_full:
+        files.create(files.starts[-1] + files.file_size)
+    start = files.starts[-1]
+    if start == files.first_created and queue_offset and files.end == start:
+        _prefill(queue, start, expect)
+    if queue_offset:
+        if expect < files.end:
+            return False
+        if expect != files.end:
+            queue.note_gap(queue_offset)
+    return True
+
+
+def _prefill(queue: PlainQueue, start: int, expect: int) -> None:
+    """The queue begins above 0: units that point nowhere up to there (spec 3.3-3)."""
+    queue.min_logic_offset = expect
+    left = (expect - start) // CQ_UNIT_SIZE
+    while left > 0:
+        count = min(left, 4096)
+        queue.files.append(_PREFILLED * count)
+        left -= count
+    queue.files.flushed = expect
+
+
+def _append_run(queue: PlainQueue, entries: npt.NDArray[np.void], end: Int64) -> None:
+    before = queue.files.end
+    try:
+        queue.files.append(entries.view(np.uint8).data)
+    finally:
+        done = (queue.files.end - before) // CQ_UNIT_SIZE
+        if done:
+            queue.max_physic_offset = int(end[done - 1])
+
+
+class BatchQueue(Protocol):
+    """A queue of 46-byte entries, back to back from byte 0. ``max_physic_offset`` is the start of the last unit that
+    has an entry.
+    """
+
+    max_physic_offset: int
+
+    @property
+    def files(self) -> Files:
+        """What takes the bytes."""
+
+
+def put_batch(queue: BatchQueue, unit: BatchCqUnit) -> bool:
+    """One entry; False where the queue knows its unit already, or none can be made of it. Raises ``OSError``."""
+    if unit.msg_base_offset < 0 or unit.batch_size < 0 or unit.physical_offset <= queue.max_physic_offset:
+        return False
+    files = queue.files
+    if files.last_is_full:
+        files.create(files.starts[-1] + files.file_size if files.starts else 0)
+    files.append(batch_consume_queue.encode(unit))
+    queue.max_physic_offset = unit.physical_offset
+    return True
+
+
+class ExtQueue(Protocol):
+    """The ext units beside a queue. An address is the unit's byte offset in ``files`` minus 2⁶³."""
+
+    @property
+    def files(self) -> Files:
+        """What takes the bytes."""
+
+
+def put_ext(queue: ExtQueue, tags_code: int, store_timestamp: int, bit_map: bytes = b"") -> int:
+    """Append a unit and give its address, or :data:`NO_ADDRESS`. Raises ``OSError``."""
+    size, files = SMALLEST + len(bit_map), queue.files
+    if size > LARGEST_EXT or size > files.file_size - KEPT_FREE or files.end + size > _MOST_OFFSET:
+        return NO_ADDRESS
+    if files.starts and not files.last_is_full and size > files.starts[-1] + files.file_size - files.end - KEPT_FREE:
+        files.write(files.end, _MARK)
+        files.end = files.starts[-1] + files.file_size
+    if files.last_is_full:
+        files.create(files.starts[-1] + files.file_size if files.starts else 0)
+    unit = CqExtUnit(files.end, size, tags_code, store_timestamp, bit_map)
+    files.append(encode_ext(unit))
+    return unit.address

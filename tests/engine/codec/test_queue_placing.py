@@ -1,0 +1,113 @@
+"""Where the next entry of a queue goes: dropped, behind the last one, or in a new file that is filled up before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from engine.codec.batch_consume_queue import BatchCqUnit
+from engine.codec.consume_queue import PREFILLED_SIZE, decode
+from engine.codec.dtypes import CQ_UNIT
+from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 4, 8, 12, 17]), st.integers(-1, 2), st.integers(-1, 2), st.integers(0, 4),
+        st.integers(-5, 100), st.integers(1, 9), st.integers(-(2**63), 2**63 - 1),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@dataclass
+class Held:
+    """Files of a queue in memory; it is the queue, too."""
+
+    file_size: int = 60
+    starts: tuple[int, ...] = ()
+    end: int = 0
+    flushed: int = 0
+    first_created: int = -1
+    max_physic_offset: int = -1
+    min_logic_offset: int = 0
+    data: dict[int, bytes] = field(default_factory=dict)
+    gaps: list[int] = field(default_factory=list)
+
+    @property
+    def files(self):
+        return self
+
+    @property
+    def last_is_full(self):
+        return not self.starts or self.end >= self.starts[-1] + self.file_size
+
+    def create(self, start):
+        self.first_created = start if not self.starts else self.first_created
+        self.starts, self.end = (*self.starts, start), start
+
+    def append(self, data):
+        raw = bytes(data)
+        while raw:
+            if self.last_is_full:
+                self.create(self.starts[-1] + self.file_size)
+            room = self.starts[-1] + self.file_size - self.end
+            self.data[self.end] = raw[:room]
+            self.end += len(raw[:room])
+            raw = raw[room:]
+
+    def write(self, offset, data):
+        self.data[offset] = bytes(data)
+
+    def note_gap(self, queue_offset):
+        self.gaps.append(queue_offset)
+
+    def entries(self):
+        raw = b"".join(self.data[at] for at in sorted(self.data))
+        return [(one.physical_offset, one.size) for one in (decode(raw, at) for at in range(0, len(raw), 20))]
+
+
+def test_entries_follow_each_other_and_known_units_are_dropped():
+    queue = Held()
+    for number in (0, 1, 1, 2):
+        put(queue, 100 * number, 90, 7, number)
+    assert queue.entries() == [(0, 90), (100, 90), (200, 90)]
+    put(queue, 150, 20, 7, 9)
+    assert (len(queue.entries()), queue.gaps) == (3, [])
+
+
+def test_a_queue_that_begins_above_0_is_filled_up_to_there():
+    queue = Held()
+    put(queue, 500, 90, 7, 4)
+    assert queue.starts == (60,)
+    assert queue.entries() == [(0, PREFILLED_SIZE), (500, 90)]
+    assert (queue.min_logic_offset, queue.flushed) == (80, 80)
+
+
+def test_a_run_goes_as_one_by_one_would():
+    for known in (-1, 190, 350):
+        one, run = Held(max_physic_offset=known), Held(max_physic_offset=known)
+        rows = np.array([(100 * n, 90, n) for n in range(5)], CQ_UNIT)
+        for number in range(5):
+            put(one, 100 * number, 90, number, number)
+        put_run(run, np.arange(5) * 100 + 90, np.arange(5), rows)
+        assert (run.entries(), run.max_physic_offset, run.gaps) == (one.entries(), one.max_physic_offset, one.gaps)
+
+
+def test_a_batch_is_taken_once_and_only_where_it_is_one():
+    queue = Held(file_size=92)
+    assert put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
+    assert not put_batch(queue, BatchCqUnit(0, 90, 1, 2, 10, 3))
+    assert not put_batch(queue, BatchCqUnit(100, 90, 1, 2, -1, 3))
+    assert (queue.end, queue.max_physic_offset) == (46, 0)
+
+
+def test_an_ext_unit_has_an_address_and_one_that_is_too_long_none():
+    queue = Held(file_size=100)
+    first, second = put_ext(queue, 1, 2), put_ext(queue, 1, 2, b"bits")
+    assert (first, second - first) == (-(1 << 63), 20)
+    assert put_ext(queue, 1, 2, bytes(LARGEST_EXT)) == NO_ADDRESS
+    third = put_ext(queue, 1, 2, bytes(40))  # the room that is left is marked, and the next file begun
+    assert third - first == 100
+    assert queue.data[44] == b"\xff\xff"
