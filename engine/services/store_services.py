@@ -29,9 +29,9 @@ from engine.services.flush import (
     FlushConsumeQueue,
     FlushFailed,
     FlushRealTime,
-    GroupCommit,
     LogFlush,
 )
+from engine.services.group_commit import GroupCommit
 from engine.services.reput import ReputMessage
 from engine.services.service_thread import Service, ServiceThread
 from engine.store.commit_log import CommitLog

@@ -14,7 +14,8 @@ from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
-from engine.services.flush import MARKS, GroupCommit, LogFlush
+from engine.services.flush import MARKS, LogFlush
+from engine.services.group_commit import GroupCommit
 from engine.services.service_thread import ServiceThread
 from engine.store.put.message import PutMessageStatus
 

@@ -1,0 +1,342 @@
+"""Group commit: one flush serves all that wait, a lone producer flushes itself, nobody waits beyond the time-out."""
+
+from __future__ import annotations
+
+import errno
+import linecache
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any
+
+import pytest
+from log_files import SmallLog
+from simulated_disk import SimulatedDisk
+
+from engine.codec.encode import Message
+from engine.config import from_mapping
+from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.mapped.memory import TransientStorePool
+from engine.message_store import MessageStore
+from engine.services import group_commit
+from engine.services.flush import (
+    LogFlush,
+)
+from engine.services.group_commit import IDLE_MS, GroupCommit
+from engine.services.service_thread import INTERVAL, Crowd
+
+
+def made(small: SmallLog) -> LogFlush:
+    return LogFlush(small.files, small.checkpoint, small.flags)
+
+
+def grouped(small: SmallLog, timeout_ms: int = 5000, pool: bool = False) -> GroupCommit:
+    return GroupCommit(LogFlush(small.files, small.checkpoint, small.flags), timeout_ms, pool=pool)
+
+
+OWN = "GroupCommit.", "_Waiting."
+
+
+class GatedFiles(MappedFileQueue):
+    """A log whose flush waits for a gate."""
+
+    __slots__ = ("count", "entered", "gate")
+
+    def __init__(self, small: SmallLog) -> None:
+        super().__init__(small.disk, list(small.files.folders), small.files.file_size)
+        self.gate = threading.Event()
+        self.entered = threading.Semaphore(0)
+        self.count = 0
+
+    def flush(self, least_pages: int) -> bool:
+        self.count += 1
+        self.entered.release()
+        assert self.gate.wait(20)
+        return super().flush(least_pages)
+
+
+def test_a_lone_producer_flushes_itself() -> None:
+    small = SmallLog()
+    group = grouped(small)
+    end = small.append(100, 7)
+    assert group.wait(end)
+    assert (small.files.flushed_where, small.checkpoint.physic) == (end, 7)
+    calls = small.disk.calls
+    assert group.wait(end)
+    assert small.disk.calls == calls
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_turns_are_short_while_somebody_waits_in_a_crowd(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight readers that never paused left dozens of some thousand puts a second: each flush ended with a long wait
+    for the interpreter.
+    """
+    small = SmallLog()
+    group, before = grouped(small), sys.getswitchinterval()
+    monkeypatch.setattr(Crowd, "is_dense", dense)
+    seen: list[float] = []
+    flush = MappedFileQueue.flush
+
+    def watched(files: MappedFileQueue, least_pages: int) -> bool:
+        seen.append(sys.getswitchinterval())
+        return flush(files, least_pages)
+
+    monkeypatch.setattr(MappedFileQueue, "flush", watched)
+    assert group.wait(small.append(100))
+    assert seen == [pytest.approx(INTERVAL if dense else before)]
+    assert sys.getswitchinterval() == before
+
+
+def test_the_service_s_thread_tells_the_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Crowd, "wakes", lambda _: told.append("wakes"))
+    monkeypatch.setattr(Crowd, "sleeps", lambda _, seconds: told.append(f"sleeps {seconds}"))
+    small = SmallLog()
+    group = grouped(small)
+    small.append(100)
+    assert group.step() == IDLE_MS
+    assert told == ["wakes", "sleeps 0.01"]
+
+
+def test_one_flush_serves_all_that_wait() -> None:
+    small = SmallLog()
+    files = small.files = GatedFiles(small)
+    group = grouped(small)
+    with ThreadPoolExecutor(9) as threads:
+        first = threads.submit(group.wait, small.append(100))
+        assert files.entered.acquire(timeout=20)
+        others = [threads.submit(group.wait, small.append(100)) for _ in range(8)]
+        while group.waiting < 8:
+            pass
+        files.gate.set()
+        assert first.result(20)
+        assert all(other.result(20) for other in others)
+    assert files.count == 1
+    assert group.waiting == 0
+
+
+def test_those_whom_the_flush_did_not_reach_lead_the_next_one() -> None:
+    small = SmallLog(size=4096)
+    files = small.files = GatedFiles(small)
+    group = grouped(small)
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(group.wait, small.append(4096))
+        assert files.entered.acquire(timeout=20)
+        others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
+        while group.waiting < 2:
+            pass
+        files.gate.set()
+        assert first.result(20)
+        assert [other.result(20) for other in others] == [True, True]
+    assert files.count == 2
+    assert small.files.flushed_where == 4096 + 200
+
+
+def test_a_follower_waits_no_longer_than_the_time_out() -> None:
+    small = SmallLog()
+    files = small.files = GatedFiles(small)
+    group = grouped(small, timeout_ms=30)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(group.wait, small.append(100))
+        assert files.entered.acquire(timeout=20)
+        assert not threads.submit(group.wait, small.append(100)).result(20)
+        assert group.waiting == 0
+        files.gate.set()
+        assert not first.result(20)  # its own flush took longer than the time-out
+
+
+def test_a_slow_disk_is_left_to_the_service() -> None:
+    small = SmallLog(disk=SimulatedDisk())
+    group = grouped(small, timeout_ms=40)
+    rung: list[bool] = []
+    group.ring = lambda: rung.append(True)
+    small.disk.slow(20, "flush")
+    assert group.wait(small.append(100))
+    assert not group.wait(small.append(100))  # nobody flushes for it here
+    assert rung
+    group.step()
+    assert small.files.flushed_where == small.files.wrote_offset
+
+
+def test_a_failed_flush_answers_everybody_and_stops_the_store() -> None:
+    small = SmallLog()
+    files = small.files = GatedFiles(small)
+    group = grouped(small)
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(group.wait, small.append(100))
+        assert files.entered.acquire(timeout=20)
+        others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
+        while group.waiting < 2:
+            pass
+        small.disk.fail(errno.EIO, kind="flush")
+        files.gate.set()
+        assert [waiting.result(20) for waiting in (first, *others)] == [False, False, False]
+    assert not small.flags.writeable
+    assert not group.wait(small.files.wrote_offset)
+
+
+def test_a_round_of_the_service_flushes_what_nobody_waits_for() -> None:
+    small = SmallLog()
+    group = grouped(small)
+    end = small.append(100)
+    assert group.step() == 10
+    assert small.files.flushed_where == end
+
+
+def test_with_a_pool_the_leader_commits_first() -> None:
+    small = SmallLog()
+    pool = TransientStorePool(1, 1 << 16)
+    small.files = MappedFileQueue(small.disk, list(small.files.folders), 1 << 16, borrow=pool.borrow)
+    group = grouped(small, pool=True)
+    end = small.append(100)
+    assert group.wait(end)
+    assert (small.files.committed_where, small.files.flushed_where) == (end, end)
+
+
+class Interrupted(BaseException):
+    """What a signal's handler raises."""
+
+
+def interrupted_at(number: int, work: Callable[[], object]) -> bool:
+    """Do ``work`` and interrupt it before the ``number``-th line of group commit's own; False where it has fewer."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        code = frame.f_code
+        if code.co_filename != group_commit.__file__ or not code.co_qualname.startswith(OWN):
+            return None
+        # Python takes an interrupt where a call returns, never between the end of a with-block and its __exit__
+        if event == "line" and not linecache.getline(group_commit.__file__, frame.f_lineno).lstrip().startswith(
+            "with "
+        ):
+            left -= 1
+            if left == 0:
+                raise Interrupted
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def idle(group: GroupCommit, small: SmallLog) -> bool:
+    """Nobody stands in anybody's way, and the next one is served."""
+    return group.wait(small.append(10)) and group.waiting == 0 and group._leader is None
+
+
+def test_a_leader_may_be_interrupted_anywhere() -> None:
+    small = SmallLog()
+    group, number = grouped(small, timeout_ms=500), 1
+    while interrupted_at(number, lambda: group.wait(small.append(10))):
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 20
+
+
+def test_a_round_of_the_service_may_be_interrupted_anywhere() -> None:
+    small = SmallLog()
+    group, number = grouped(small, timeout_ms=500), 1
+
+    def work() -> None:
+        small.append(10)
+        group.step()
+
+    while interrupted_at(number, work):
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 20
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
+    """Whoever was interrupted while it waited stayed in the queue, was handed the lead, and took it into its grave:
+    every later put waited for the full time-out and was answered FLUSH_DISK_TIMEOUT, for ever.
+    """
+    number, went_on = 1, True
+    while went_on:
+        small = SmallLog(size=4096)
+        files = small.files = GatedFiles(small)
+        group = grouped(small, timeout_ms=60_000)  # beyond anybody's patience below: a wake-up that is lost fails
+        with ThreadPoolExecutor(4) as threads:
+            first = threads.submit(group.wait, small.append(100 if served else 4096))
+            assert files.entered.acquire(timeout=20)
+            end = small.append(10)
+            follower = threads.submit(interrupted_at, number, lambda end=end, group=group: group.wait(end))
+            while group.waiting < 1 and not follower.done():
+                pass
+            others = [threads.submit(group.wait, small.append(10)) for _ in range(2)]
+            while group.waiting < 2 and not follower.done():
+                pass
+            files.gate.set()
+            went_on = follower.result(20)
+            assert first.result(20)
+            assert [other.result(20) for other in others] == [True, True], f"interrupted before line {number}"
+        assert idle(group, small), f"interrupted before line {number}"
+        number += 1
+    assert number > 10
+
+
+class Alarm(Exception):
+    """What the handler of this test's signal raises."""
+
+
+def test_a_signal_that_ends_a_wait_for_the_disk_harms_no_later_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = from_mapping({"mappedFileSizeCommitLog": 1 << 16, "flushDiskType": "SYNC_FLUSH"})[0]
+    gate, entered = threading.Event(), threading.Event()
+    main, acquire = threading.current_thread(), group_commit._Waiting
+
+    class Rung:
+        """A bell; the alarm rings while the test's own thread waits for it."""
+
+        def __init__(self, bell: Any) -> None:
+            self.bell = bell
+            self.release = bell.release
+
+        def acquire(self, timeout: float = -1) -> bool:
+            if threading.current_thread() is main:
+                signal.raise_signal(signal.SIGALRM)
+            return bool(self.bell.acquire(timeout=timeout))
+
+    def waiting(end: int) -> Any:
+        made = acquire(end)
+        made.bell = Rung(made.bell)  # type: ignore[assignment]
+        return made
+
+    def ring(*_: object) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        with MessageStore("/store", settings, disk=SimulatedDisk()) as store:
+            log = store._services.log
+            flush = log.flush
+
+            def held(least_pages: int = 0) -> bool:
+                entered.set()
+                assert gate.wait(60)
+                return flush(least_pages)
+
+            monkeypatch.setattr(log, "flush", held)
+            monkeypatch.setattr(group_commit, "_Waiting", waiting)
+            leader = threading.Thread(target=lambda: store.put_message(Message("T", b"leads")), daemon=True)
+            leader.start()
+            assert entered.wait(60)
+            with pytest.raises(Alarm):
+                store.put_message(Message("T", b"is interrupted"))
+            gate.set()
+            leader.join(60)
+            monkeypatch.undo()
+            for _ in range(3):
+                assert store.put_message(Message("T", b"later")).status.name == "PUT_OK"
+    finally:
+        signal.signal(signal.SIGALRM, before)
