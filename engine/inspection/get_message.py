@@ -2,7 +2,7 @@
 
 The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
 minimum offsets are corrected, a queue without a folder is empty. The answers themselves are the engine's
-(:mod:`engine.store.get_message`), asked over files that are only read.
+(:mod:`engine.store.get_message`, :mod:`engine.store.offset_by_time`), asked over files that are only read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
 from engine.store import get_message as live
+from engine.store import offset_by_time as by_time
 from engine.store.get_message import GetMessageStatus, Limits, physical_memory
 from engine.store.message_filter import MessageFilter
 from engine.store.queue_entry import CqEntry
@@ -120,9 +121,9 @@ def offset_by_time(store: StoreSnapshot, topic: str, queue_id: int, timestamp: i
     """getOffsetInQueueByTime of 5.x: first entry at or after ``timestamp`` (lower) or last at or before it (upper),
     ms.
     """
-    return live.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
+    return by_time.offset_by_time(store.queue(topic, queue_id), store.log, timestamp, boundary)
 
 
 def store_time(store: StoreSnapshot, entry: CqEntry) -> int:
     """Store time (ms) of the unit that an entry points at, −1 where the log does not hold it (pickupStoreTimestamp)."""
-    return live.store_time(store.log, entry.physical_offset, entry.size)
+    return by_time.store_time(store.log, entry.physical_offset, entry.size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit, StoreError
-from engine.store.get_message import store_time
+from engine.store.offset_by_time import store_time
 
 if TYPE_CHECKING:
     from engine.codec.checkpoint import Checkpoint

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from engine.codec.index_query import Span, place_units
 from engine.codec.message import Unit, decode, parse_offset_message_id
 from engine.errors import CorruptUnit
-from engine.store.get_message import LentMessages, store_time
+from engine.store.get_message import LentMessages
 from engine.store.mapped_log import Held, LentBytes, QueryableLog, ReadableLog
+from engine.store.offset_by_time import store_time
 
 LAST_TIME = (1 << 63) - 1
 MOST_ROUNDS = 3

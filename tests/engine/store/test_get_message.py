@@ -1,7 +1,4 @@
-"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does (spec 9.1).
-
-The queue offset for a time, as 5.x and as 4.9 answer (spec 3.5, 9.2).
-"""
+"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does (spec 9.1)."""
 
 from __future__ import annotations
 
@@ -11,21 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lent_stores import BATCH, MemoryLog, MemoryQueue
-from made_stores import START, MadeStore
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.java import jhash
 from engine.config import MessageStoreConfig
-from engine.inspection import open_store
 from engine.store import get_message as module
-from engine.store.get_message import (
-    GetMessageStatus,
-    Limits,
-    get_message,
-    offset_by_time,
-    offset_by_time_49,
-    store_time,
-)
+from engine.store.get_message import GetMessageStatus, Limits, get_message
 from engine.store.message_filter import TagFilter
 
 WIDE = Limits(memory=1 << 40)
@@ -171,44 +159,3 @@ def test_everything_lent_comes_back():
 
 def test_memory_of_the_machine_is_known():
     assert module.physical_memory() > 1 << 20
-
-
-@pytest.fixture(scope="module")
-def queue(tmp_path_factory):
-    made = MadeStore()
-    for number in range(50):
-        made.put("Orders", step=10 if number % 5 else 100)
-    with open_store(made.write(tmp_path_factory.mktemp("time") / "s")) as store:
-        yield store.queue("Orders", 0), store.log, [unit.store_timestamp for unit in made.units]
-
-
-def test_every_time_is_its_own_entry(queue):
-    entries, log, times = queue
-    assert [offset_by_time(entries, log, time) for time in times] == list(range(50))
-    assert [offset_by_time(entries, log, time, "upper") for time in times] == list(range(50))
-
-
-def test_between_two_the_boundary_decides_and_outside_the_queue_s_ends(queue):
-    entries, log, times = queue
-    assert offset_by_time(entries, log, times[9] + 1) == 10
-    assert offset_by_time(entries, log, times[9] + 1, "upper") == 9
-    assert offset_by_time(entries, log, START) == 0
-    assert offset_by_time(entries, log, times[-1] + 1) == 50
-    assert offset_by_time(None, log, START) == 0
-
-
-def test_4_9_takes_the_nearer_neighbour_and_the_older_of_two_as_near(queue):
-    entries, log, times = queue
-    modified = [times[-1]] * len(entries.spans())
-    assert offset_by_time_49(entries, log, times[9] + 20, modified) == 9
-    assert offset_by_time_49(entries, log, times[9] + 90, modified) == 10
-    assert offset_by_time_49(entries, log, times[9] + 50, modified) == 9
-    assert offset_by_time_49(entries, log, times[3], modified) == 3
-
-
-def test_the_store_time_of_what_the_log_does_not_hold_is_minus_one(queue):
-    entries, log, times = queue
-    entry = entries.entry(4)
-    assert store_time(log, entry.physical_offset, entry.size) == times[4]
-    assert store_time(log, log.max_offset, 100) == -1
-    assert store_time(log, -5, 100) == -1
