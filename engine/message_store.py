@@ -43,9 +43,10 @@ from engine.services.opening import end, heed_flags, let_go, load, take_lock
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
+from engine.store.latency import Latencies
 from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
-from engine.store.positions import Latencies, Positions
+from engine.store.positions import Positions
 from engine.store.put.message import PutMessageResult, PutMessageResults, PutMessageStatus
 from engine.store.put.raw_units import Int64, append_replicated, append_units
 from engine.store.query_message import (

@@ -24,7 +24,7 @@ from engine.lab.samples import LoadCounts
 from engine.mapped.power_loss import PowerLoss
 from engine.message_store import MessageStore
 from engine.services.service_thread import ServiceThread
-from engine.store.positions import Histogram
+from engine.store.latency import Histogram
 from engine.store.put.message import PutMessageResult, PutMessageStatus
 
 if TYPE_CHECKING:

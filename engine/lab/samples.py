@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.store.positions import Histogram, Positions
+from engine.store.latency import Histogram
+from engine.store.positions import Positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.store.positions import Latencies
+from engine.store.latency import Latencies
 from engine.store.running_flags import NOT_WRITEABLE, QUEUE_WRITE_ERROR, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from engine.services.flush import Flushed
 from engine.services.store_services import StoreServices
-from engine.store.positions import Latencies, Positions
+from engine.store.latency import Latencies
+from engine.store.positions import Positions
 from engine.store.put.message import PutMessageStatus
 from engine.store.running_flags import NAMES, NOT_READABLE
 from engine.store.store_parts import StoreParts

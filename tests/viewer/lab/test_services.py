@@ -8,7 +8,8 @@ from engine.codec.checkpoint import Checkpoint
 from engine.config import MessageStoreConfig
 from engine.lab.presets import PRESETS
 from engine.lab.samples import PositionSample, ServiceState
-from engine.store.positions import Histogram, Positions
+from engine.store.latency import Histogram
+from engine.store.positions import Positions
 from viewer.lab.services import ServicesPanel
 
 AT = 1_700_000_000_000

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from engine.codec.checkpoint import Checkpoint
 from engine.lab.samples import FlushMark, LoadCounts, PositionSample
-from engine.store.positions import BUCKETS, Histogram, Positions
+from engine.store.latency import BUCKETS, Histogram
+from engine.store.positions import Positions
 from viewer.lab.two_ways import Side, markdown, rows, summary
 
 AT = 1_700_000_000_000

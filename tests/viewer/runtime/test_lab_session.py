@@ -15,7 +15,8 @@ from engine.errors import StoreError
 from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.lab.samples import LoadCounts, PositionSample, PutAnswer
-from engine.store.positions import Histogram, Positions
+from engine.store.latency import Histogram
+from engine.store.positions import Positions
 from viewer.runtime.lab_session import LabSession, lab_of
 from viewer.runtime.put_form import PutForm
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from engine.codec.checkpoint import Checkpoint
 from engine.inspection.positions import Position, Positions
 from engine.lab.samples import PositionSample
-from engine.store.positions import Histogram
+from engine.store.latency import Histogram
 from engine.store.positions import Positions as Told
 from viewer.runtime.position_look import Look
 from viewer.runtime.position_source import _places, positions_of_sample

@@ -1,0 +1,27 @@
+"""Latencies in buckets of powers of two."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.store.latency import BUCKETS, Histogram, Latencies
+
+
+@pytest.mark.parametrize(("nanoseconds", "bucket"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (1 << 60, BUCKETS - 1)])
+def test_bucket_of(nanoseconds: int, bucket: int) -> None:
+    latencies = Latencies()
+    latencies.add(nanoseconds)
+    assert latencies.snapshot().counts[bucket] == 1
+
+
+def test_quantiles_round_up_to_the_end_of_the_bucket() -> None:
+    latencies = Latencies()
+    for nanoseconds in [100] * 98 + [5000] * 2:
+        latencies.add(nanoseconds)
+    seen = latencies.snapshot()
+    assert seen.count == 100
+    assert (seen.quantile(0.5), seen.quantile(0.99), seen.quantile(1.0)) == (128, 8192, 8192)
+
+
+def test_nothing_counted() -> None:
+    assert (Histogram().count, Histogram().quantile(0.99)) == (0, 0)
