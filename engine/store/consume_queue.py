@@ -19,8 +19,8 @@ from engine.codec.consume_queue import CQ_UNIT_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.queue_placing import LARGEST_EXT, put, put_batch, put_ext, put_run
-from engine.store.queue_entry import Span, corrected_minimum
 from engine.store.queue_files import QueueFiles
+from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import QueueState
 
 _PIECE = 1 << 16

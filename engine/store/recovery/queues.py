@@ -31,7 +31,7 @@ from engine.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules.unit_check import Release, Request
-from engine.store.queue_entry import Span, corrected_minimum
+from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import ExtCut, QueueState
 from engine.store.recovery.source import QueueFiles, QueueKind
 

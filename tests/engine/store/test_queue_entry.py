@@ -11,15 +11,7 @@ from engine.codec.batch_consume_queue import BatchCqUnit, encode
 from engine.codec.consume_queue import CqUnit
 from engine.codec.consume_queue import encode as encode_simple
 from engine.codec.cq_ext import CqExtUnit
-from engine.store.queue_entry import (
-    CqEntry,
-    Span,
-    corrected_minimum,
-    entries_of_file,
-    find_batch,
-    number_spans,
-    unit_at,
-)
+from engine.store.queue_entry import CqEntry, entries_of_file, find_batch, number_spans, unit_at
 
 
 @dataclass
@@ -83,30 +75,3 @@ def test_batches_to_the_end_of_a_file_and_none_between_two():
     assert [(one.queue_offset, one.next_offset) for one in entries_of_file(queue, 11, 9)] == [(10, 13), (13, 17)]
     assert entries_of_file(queue, 20, 9) is None
     assert find_batch(Lent("batch", b"", 92, 46), 0) is None
-
-
-FILE = Span(100, 200)  # five entries that point to 500, 600, …
-
-CASES = [
-    pytest.param(0, 0, 100, id="all are there: a remembered 0 becomes the file's begin"),
-    pytest.param(120, 600, 120, id="the remembered one is still there"),
-    pytest.param(120, 650, 140, id="the first that is there"),
-    pytest.param(100, 700, 140, id="found exactly"),
-    pytest.param(100, 901, 200, id="nothing is there: a future entry"),
-    pytest.param(200, 0, 200, id="already at the end"),
-]
-
-
-@pytest.mark.parametrize(("minimum", "log_min", "found"), CASES)
-def test_the_minimum_is_the_first_entry_whose_unit_the_log_holds(minimum, log_min, found):
-    assert corrected_minimum(minimum, FILE, FILE, log_min, lambda at: at * 5) == found
-
-
-def test_entries_that_point_to_0_make_a_restart_forget_the_minimum():
-    """RocketMQ's own wart: as long as the log begins at 0, units that fill up the front count as there (spec 3.4)."""
-    assert corrected_minimum(0, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 0
-    assert corrected_minimum(60, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 60
-
-
-def test_an_empty_last_file_leaves_everything():
-    assert corrected_minimum(40, Span(0, 100), Span(100, 100), 500, lambda _at: 0) == 40
