@@ -1,236 +1,39 @@
 """Timer messages of a store that runs: taken from their queue into the wheel, and out of it when their time has come
 (spec 12.7; Java: TimerMessageStore).
-
-The files of timers in a store that runs: the log, a unit of 52 bytes for each waiting message (spec 12.6; Java:
-TimerLog), and the wheel, which units of the log lie in which slot (spec 12.5; Java: TimerWheel).
-
-Java keeps all 38 MB of the wheel in memory beside the map. Here only slots that were changed since the last flush are:
-the others are read from the file, which stays sparse.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from engine.codec import properties, timer
+from engine.codec import properties
 from engine.codec.config_tables import metrics
-from engine.codec.dtypes import TIMER_SLOT
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.java import jhash
 from engine.codec.json_dialect import parse, render_line
 from engine.codec.message import Unit
 from engine.codec.timer import (
-    KEPT_FREE,
     MAGIC_DEFAULT,
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_OFFSET,
-    SLOT_SIZE,
     UNIT_SIZE,
-    WHEEL_SIZE,
-    WHEEL_SLOTS,
     TimerCheck,
-    TimerLogStop,
     TimerLogUnit,
-    WheelSlot,
     decode_check,
-    decode_slot,
 )
-from engine.errors import CorruptUnit, StoreError, WrongFileSize
-from engine.mapped.disk import Disk, DiskFile, put_file
-from engine.mapped.mapped_file import MappedFile
-from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.errors import CorruptUnit
+from engine.mapped.disk import put_file
 from engine.rules.system_names import TIMER_TOPIC
 from engine.store.put.message import PutMessageResult, PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.queue_entry import unit_at
 from engine.store.recovery.source import TIMER_METRICS
 from engine.store.store_parts import StoreParts
-
-_NOTHING = WheelSlot(-1, NO_OFFSET, NO_OFFSET, 0)
-_FEW = 64
-"""Slots that are asked one by one."""
-
-
-class TimerWheel:
-    """The wheel in the file ``path``, which is made by the first flush of a slot. ``precision`` is ms a slot."""
-
-    def __init__(self, path: Path, disk: Disk, precision: int) -> None:
-        self._path = path
-        self._disk = disk
-        self._precision = precision
-        self._file: DiskFile | None = None
-        self._changed: dict[int, WheelSlot] = {}
-
-    def load(self) -> None:
-        """Open the file where there is one; raises :class:`WrongFileSize` for another length, ``OSError``."""
-        size = next((size for name, size in self._disk.names(self._path.parent) if name == self._path.name), 0)
-        if size not in (0, WHEEL_SIZE):
-            raise WrongFileSize(f"expected {WHEEL_SIZE:,} bytes, found {size:,}", file=str(self._path))
-        if size:
-            self._file = self._disk.open(self._path, WHEEL_SIZE)
-
-    def slot(self, due: int) -> WheelSlot:
-        """The slot of a delivery time (ms), with no offsets where it holds nothing of that time."""
-        time = due // self._precision
-        number = time % WHEEL_SLOTS
-        slot = self._changed.get(number)
-        if slot is None and self._file is not None:
-            slot = decode_slot(self._file.read(number * SLOT_SIZE, SLOT_SIZE))
-        return slot if slot is not None and slot.time == time else _NOTHING
-
-    def put(self, due: int, first: int, last: int, count: int) -> None:
-        """Set the slot of a delivery time (ms)."""
-        time = due // self._precision
-        self._changed[time % WHEEL_SLOTS] = WheelSlot(time, first, last, count)
-
-    def revise(self, due: int, offset: int) -> None:
-        """A unit of the timer log stands at ``offset`` and is newer than all of its slot that were seen: spec 12.7."""
-        slot = self.slot(due)
-        self.put(due, offset if slot.first == NO_OFFSET else slot.first, offset, slot.count)
-
-    def beyond(self, since: int, end: int) -> int | None:
-        """The first offset of the slots from ``since`` (ms) on that name one at or behind ``end``; None for none."""
-        found = [slot.first for slot in self._changed.values() if _is_beyond(slot, since // self._precision, end)]
-        for rows in self._unchanged():
-            here = (rows["time"] >= since // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
-            found += rows["first"][here].tolist()
-        return min(found, default=None)
-
-    def next_used(self, since: int, until: int) -> int | None:
-        """The first delivery time (ms) from ``since`` on and before ``until`` of which a slot holds something."""
-        low, high = since // self._precision, until // self._precision
-        if high - low <= _FEW:
-            times = (time for time in range(low, high) if self.slot(time * self._precision).last != NO_OFFSET)
-            found = next(times, None)
-        else:
-            found = min((slot.time for slot in self._changed.values() if low <= slot.time < high), default=None)
-            for rows in self._unchanged():
-                used = rows["time"][(rows["time"] >= low) & (rows["time"] < high) & (rows["last"] != NO_OFFSET)]
-                if len(used):
-                    found = min(int(used.min()), high if found is None else found)
-        return None if found is None else found * self._precision
-
-    def count(self, since: int, until: int) -> int:
-        """Messages of the slots from ``since`` on and before ``until`` (ms), those that delete others taken off."""
-        low, high = since // self._precision, until // self._precision
-        found = sum(slot.count for slot in self._changed.values() if low <= slot.time < high)
-        for rows in self._unchanged():
-            found += int(rows["count"][(rows["time"] >= low) & (rows["time"] < high)].sum())
-        return found
-
-    def _unchanged(self) -> Iterator[NDArray[Any]]:
-        """The slots that the file holds and nobody has changed since, as arrays; holes of the file are left out."""
-        if self._file is None:
-            return
-        changed = np.fromiter(self._changed, np.int64, len(self._changed))
-        for start, stop in self._file.extents():
-            begin = start // SLOT_SIZE
-            rows = np.frombuffer(self._file.read(begin * SLOT_SIZE, stop - begin * SLOT_SIZE), TIMER_SLOT)
-            yield rows[~np.isin(np.arange(begin, begin + len(rows)), changed)]
-
-    def flush(self) -> None:
-        """Write the changed slots and make them durable; raises ``OSError``, and they stay to be written then."""
-        if not self._changed:
-            return
-        if self._file is None:
-            self._file = self._disk.open(self._path, WHEEL_SIZE)
-        numbers = sorted(self._changed)
-        for number in numbers:
-            self._file.write(number * SLOT_SIZE, self._changed[number].encoded())
-        self._file.flush(numbers[0] * SLOT_SIZE, (numbers[-1] + 1) * SLOT_SIZE)
-        self._changed.clear()
-
-
-def _is_beyond(slot: WheelSlot, time: int, end: int) -> bool:
-    return slot.time >= time and max(slot.first, slot.last) >= end
-
-
-_HELD_MS = 120_000
-
-
-class TimerLog:
-    """The files in ``folder``, which is made by the first unit. Offsets are the timer log's own."""
-
-    def __init__(self, folder: Path, disk: Disk, file_size: int) -> None:
-        self.files = MappedFileQueue(disk, (folder,), file_size)
-
-    def load(self) -> None:
-        """Find the files; raises :class:`engine.errors.WrongFileSize`, ``OSError``."""
-        self.files.load()
-
-    def append(self, unit: TimerLogUnit) -> int:
-        """Append a unit (its ``offset`` is not looked at); the offset it has now. Raises ``OSError``."""
-        file = self._room()
-        at = file.start_offset + file.wrote
-        file.append(unit.encoded())
-        return at
-
-    def _room(self) -> MappedFile:
-        file = self.files.last_or_create()
-        if file is not None and file.size - file.wrote < UNIT_SIZE + KEPT_FREE:
-            file.append(timer.blank(file.size - file.wrote))
-            file.advance(file.size - file.wrote)
-            file = self.files.last_or_create()
-        if file is None:
-            raise OSError(f"no file of the timer log could be made in {self.files.folders[0]}")
-        return file
-
-    def unit(self, offset: int) -> TimerLogUnit | None:
-        """The unit at ``offset``; None where none stands there."""
-        found = timer.decode_unit(self.files.read(offset, UNIT_SIZE), 0, offset)
-        return found if isinstance(found, TimerLogUnit) else None
-
-    def walk(self, start: int) -> Iterator[TimerLogUnit]:
-        """Every unit from ``start`` on, over blanks, to the first place where none stands. Raises :class:`StoreError`
-        where that is damage and files follow: a broker would delete them.
-        """
-        for file in self.files.files:
-            if file.start_offset + file.size <= start:
-                continue
-            at = max(start - file.start_offset, 0)
-            with file.select(at) or memoryview(b"") as view:
-                for seen in timer.walk(view, file.start_offset + at):
-                    if isinstance(seen, TimerLogStop):
-                        if seen.kind == "blank":
-                            break
-                        if seen.kind == "damage" and file is not self.files.last:
-                            raise StoreError(
-                                f"{seen.reason}; files follow, and a broker would delete them: put the file back, or "
-                                f"start with timerWheelEnable=false",
-                                file=file.path, offset=seen.offset - file.start_offset,
-                            )  # fmt: skip
-                        return
-                    yield seen
-
-    def delete_expired(self, least: int, now: int) -> int:
-        """Delete the oldest files whose last unit leads below ``least``, where the commit log begins; how many."""
-        return len(self.files.delete_oldest(self._is_before(least), force_after_ms=_HELD_MS, now=now))
-
-    def _is_before(self, least: int) -> Callable[[MappedFile], bool]:
-        size = self.files.file_size
-        last = size - (size - KEPT_FREE) % UNIT_SIZE - KEPT_FREE - UNIT_SIZE
-
-        def is_before(file: MappedFile) -> bool:
-            unit = self.unit(file.start_offset + last)
-            return unit is not None and unit.physical_offset < least
-
-        return is_before
-
-    def flush(self) -> int:
-        """Make every unit durable; the flushed offset. Raises ``OSError``."""
-        while not self.files.flush(0):
-            pass
-        return self.files.flushed_where
-
+from engine.store.timers.wheel import TimerLog, TimerWheel
 
 MOST_AT_ONCE = 256
 """Messages of one step: whoever calls has other things to do in between."""
