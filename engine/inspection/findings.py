@@ -35,7 +35,7 @@ from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
-from engine.rules.log_rules import Proof, ProofLine
+from engine.rules.proofs import Proof, ProofLine
 
 Progress = Callable[[int, int], None]
 OF_THE_LOG = frozenset({"CQ03", "CQ04", "CQ13", "CK02", "CK03", "CK04", "IX06", "IX07"})

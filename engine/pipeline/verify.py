@@ -31,7 +31,7 @@ from engine.pipeline.rebuild_compare import QueueEntries
 from engine.pipeline.splits import Split, SplitEnd, read_split
 from engine.rules import log_rules
 from engine.rules.dispatch_rules import units_of
-from engine.rules.log_rules import KeyDigest, Proof, ProvenRun
+from engine.rules.proofs import KeyDigest, Proof, ProvenRun
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,24 +2,15 @@
 
 :data:`UNIT_RULES` is the one list of what is judged of single units: whoever tells what is wrong goes over it, and so
 does whoever proves that nothing is.
-
-What is known of a stretch of a log in which nothing is wrong: enough for a check to pass over it.
-
-Whoever proves a stretch holds its units against their queue entries, byte by byte, and tells what the index has to hold
-for them; a check takes a proof where its own state and the index allow, and walks the stretch itself where they do not.
-So it tells the same either way.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from engine.codec import flipped_bits, properties
@@ -297,81 +288,3 @@ def blank_fault(offset: int, size: int, file_end: int) -> str | None:
 def would_have_fitted(blank_size: int, unit_size: int) -> bool:
     """Whether a unit needed not go to the next file: it and 8 bytes more had room in front of the file's end."""
     return unit_size + 8 <= blank_size
-
-
-class ProvenRun(NamedTuple):
-    """Units of one queue whose entries are right: ``units`` of them from queue offset ``first`` on; the last one stands
-    at ``last_physical`` in the log.
-    """
-
-    topic: str
-    queue_id: int
-    first: int
-    units: int
-    last_physical: int
-
-
-class KeyDigest:
-    """Index entries one after the other as one number: two lists of them are the same where it is."""
-
-    __slots__ = ("_hashes", "_offsets", "count")
-
-    def __init__(self) -> None:
-        self._offsets = hashlib.blake2b(digest_size=16)
-        self._hashes = hashlib.blake2b(digest_size=16)
-        self.count = 0
-
-    def add(self, offsets: npt.NDArray[np.int64], hashes: npt.NDArray[np.integer]) -> None:
-        """Entries that lead to ``offsets`` of the log, with the hashes of their keys."""
-        self._offsets.update(np.ascontiguousarray(offsets, "<i8").data)
-        self._hashes.update(np.ascontiguousarray(hashes, "<i4").data)
-        self.count += len(offsets)
-
-    @property
-    def text(self) -> str:
-        """The number, as hex digits."""
-        return self._offsets.hexdigest() + self._hashes.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit where it says it stands,
-    or a blank; store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs
-    into a queue has its entry. Where the store has an index, it has to hold ``keys`` entries for these units, with the
-    digest ``digest``; −1 where nobody looked.
-
-    ``first_size`` is the first unit's (bytes), ``blank`` the place and size of the blank at the end, None without one.
-    """
-
-    first: int
-    behind: int
-    units: int
-    first_size: int
-    first_time: int
-    last_time: int
-    blank: tuple[int, int] | None
-    runs: tuple[ProvenRun, ...]
-    keys: int
-    digest: str
-
-
-class ProofLine:
-    """Proofs in the order of the log, asked for by somebody who goes along it; one is in memory at a time."""
-
-    def __init__(self, proofs: Iterable[Proof] = ()) -> None:
-        self._rest = iter(proofs)
-        self._next = next(self._rest, None)
-
-    def at(self, offset: int) -> Proof | None:
-        """The proof of a stretch that begins at ``offset``."""
-        self._pass(offset - 1)
-        return self._next if self._next is not None and self._next.first == offset else None
-
-    def behind(self, offset: int) -> Proof | None:
-        """The first one that begins behind ``offset``."""
-        self._pass(offset)
-        return self._next
-
-    def _pass(self, offset: int) -> None:
-        while self._next is not None and self._next.first <= offset:
-            self._next = next(self._rest, None)

@@ -19,7 +19,8 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
-from engine.rules.log_rules import CLOCK_STEP, Proof, StepBack
+from engine.rules.log_rules import CLOCK_STEP, StepBack
+from engine.rules.proofs import Proof
 from engine.rules.system_names import DLQ, RETRY, is_system_topic
 
 DAY = 86_400_000

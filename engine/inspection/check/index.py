@@ -34,7 +34,7 @@ from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.rules.index_rules import BadLink, Chains
-from engine.rules.log_rules import KeyDigest, Proof
+from engine.rules.proofs import KeyDigest, Proof
 
 CHUNK = 1 << 17
 MOST_SUSPECTS = 256

@@ -21,7 +21,7 @@ from engine.mapped.read_only import ReadOnlyFile
 from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import zero_pages
 from engine.rules.findings import HAPPENED, Finding, Rule, Severity
-from engine.rules.log_rules import Proof
+from engine.rules.proofs import Proof
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000

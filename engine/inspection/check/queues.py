@@ -25,7 +25,7 @@ from engine.inspection.check.entries import NOWHERE, QueueWalk, Run
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.rules import queue_rules
-from engine.rules.log_rules import Proof
+from engine.rules.proofs import Proof
 from engine.rules.queue_rules import Entries, Side
 from engine.store.recovery.plan import RecoveryPlan
 
