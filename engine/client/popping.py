@@ -1,8 +1,8 @@
 """A consumer that pops: brokers hand messages out one by one, whoever asks, and bring back what nobody acknowledged.
 
 No queue is anybody's own, so a slow consumer holds nobody up (pop page 1, 3). Which queues a member pops it decides
-itself (all of them), or a broker does (:func:`query_assignment`). In order, a broker hands a queue's next messages out
-when what it handed out before is done with, whoever asks (pop page 2.7).
+itself (all of them), or a broker does. In order, a broker hands a queue's next messages out when what it handed out
+before is done with, whoever asks (pop page 2.7). What is asked stands in :mod:`engine.client.pop_questions`.
 Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with ``clientRebalance=false``, its
 ``ConsumeMessagePopConcurrentlyService``, and ``RebalanceImpl.getRebalanceResultFromBroker``.
 """
@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
-import random
+import time
 import uuid
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.client.consumer import ConsumeContext, ConsumeStatus, Listener, answer_of
 from engine.client.consuming import AFTER_ERROR, FROM_FIRST, FROM_LAST, SOON
-from engine.client.errors import BrokerRefused, NoRoute, WrongMessage
+from engine.client.errors import BrokerRefused, WrongMessage
 from engine.client.events import (
     Acknowledged,
     Consumed,
@@ -35,249 +34,34 @@ from engine.client.events import (
     SentBack,
     now_ms,
 )
-from engine.client.instance import (
-    FAILURES,
-    NOTIFY_CONSUMER_IDS_CHANGED,
-    ClientInstance,
-    ClientPart,
-    spelled,
+from engine.client.instance import FAILURES, NOTIFY_CONSUMER_IDS_CHANGED, ClientInstance, ClientPart
+from engine.client.messages import ReceivedMessage, check_topic
+from engine.client.pop_questions import (
+    EVERY_QUEUE,
+    POP,
+    POP_CK,
+    acknowledge,
+    change_invisible,
+    masters,
+    pop,
+    query_assignment,
+    set_request_mode,
 )
-from engine.client.messages import ReceivedMessage, check_topic, read_messages
-from engine.client.routes import MASTER, MessageQueue, NotUnderstood, queue_order, read_object
+from engine.client.routes import MessageQueue, queue_order
 from engine.codec import pop as codec
-from engine.codec import properties as props
-from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
 
-POP_MESSAGE, ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME = 200_050, 200_051, 200_053
-QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE = 400, 401
-POP, PULL = "POP", "PULL"
-"""How a group gets a topic's messages (Java: ``MessageRequestMode``)."""
-POP_CK = "POP_CK"
-"""The property that a popped message is acknowledged with."""
-EVERY_QUEUE = -1
-"""``queueId`` of a pop that takes from all queues of a broker."""
 BACKOFF = (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 """Seconds until a message that failed comes again, by how often it came before."""
 _SAID_NOTHING = 1.0
 """Seconds until a broker is asked again that could not say which queues are whose."""
+_AHEAD, _RENEWED_FOR = 10.0, 3 * 3600.0
+"""Seconds before its end at which the time of messages in order is renewed, and for how long that goes on. Java, of its
+proxy: ``renewAheadTimeMillis``, ``renewMaxTimeMillis``.
+"""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class PopResult:
-    """The answer to a pop; each message has its handle as the property POP_CK. ``rest`` messages are left."""
-
-    status: str
-    messages: list[ReceivedMessage]
-    pop_time: int
-    rest: int
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A queue that a broker gives a client, and whether that is to pop or to pull it. A queue id of −1 stands for every
-    queue of the topic on that broker.
-    """
-
-    queue: MessageQueue
-    mode: str
-
-
-async def query_assignment(
-    instance: ClientInstance, group: str, topic: str, *, strategy: str = "AVG"
-) -> list[Assignment] | None:
-    """400: which queues of ``topic``, on whatever brokers, are this client's, as one broker of the topic reckons it
-    from the heartbeats that it got; None where it says nothing (the group or the topic is not known there yet).
-    ``strategy`` is AVG or AVG_BY_CIRCLE.
-
-    Raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`NotUnderstood`, ``OSError``, ``TimeoutError``: the last of
-    them where no broker answers.
-    """
-    told = {
-        "clientId": instance.client_id, "consumerGroup": group, "messageModel": "CLUSTERING",
-        "strategyName": strategy, "topic": topic,
-    }  # fmt: skip
-    body = json.dumps(told, separators=(",", ":")).encode()
-    masters = await _addresses(instance, topic)
-    random.shuffle(masters)
-    last: Exception = NoRoute(f"No route info of this topic: {topic}")
-    for address in masters:
-        try:
-            answer = await instance.call(address, QUERY_ASSIGNMENT, {}, body)
-        except FAILURES as error:
-            last = error
-        else:
-            return _assignments(bytes(answer.body))
-    raise last
-
-
-def _assignments(body: bytes) -> list[Assignment] | None:
-    rows = read_object(body).get("messageQueueAssignments") if body else None
-    if rows is None:
-        return None
-    found = []
-    for row in rows if isinstance(rows, Sequence) else ():
-        queue = row.get("messageQueue") if isinstance(row, Mapping) else None
-        if not isinstance(queue, Mapping):
-            raise NotUnderstood(f"an assignment without a queue: {row!r}")
-        named = MessageQueue(str(queue.get("topic")), str(queue.get("brokerName")), int(queue.get("queueId", -1)))
-        found.append(Assignment(named, str(row.get("mode") or PULL)))
-    return found
-
-
-async def set_request_mode(
-    instance: ClientInstance, group: str, topic: str, mode: str, *, share_queues: int = 0
-) -> None:
-    """401, to each master of the topic: the group pops (``POP``) or pulls (``PULL``) it from now on, as far as its
-    members ask brokers. With ``share_queues`` below the number of members each pops its own queues and those of so many
-    members behind it; 0: all queues (Java: ``popShareQueueNum``).
-
-    Raises :class:`BrokerRefused` (16 for a retry topic, 17 and 26 for what is not known), :class:`NoRoute`,
-    ``OSError``, ``TimeoutError``.
-    """
-    if mode not in (POP, PULL):
-        raise WrongMessage(f"mode is {mode!r}, expected {POP} or {PULL}")
-    told = {"consumerGroup": group, "mode": mode, "popShareQueueNum": share_queues, "topic": topic}
-    body = json.dumps(told, separators=(",", ":")).encode()
-    for address in await _addresses(instance, topic):
-        await instance.call(address, SET_MESSAGE_REQUEST_MODE, {}, body)
-
-
-async def _addresses(instance: ClientInstance, topic: str) -> list[str]:
-    """The topic's masters. Raises :class:`NoRoute`."""
-    route = await instance.fresh_route(topic)
-    found = [route.brokers[name][MASTER] for name in _masters(route.brokers)] if route is not None else []
-    if not found:
-        raise NoRoute(f"No route info of this topic: {topic}")
-    return found
-
-
-async def pop(
-    instance: ClientInstance,
-    group: str,
-    broker: str,
-    subscription: Subscription,
-    *,
-    queue_id: int = EVERY_QUEUE,
-    most: int = 32,
-    invisible: float = 60.0,
-    hold: float = 0.0,
-    from_first: bool = False,
-    orderly: bool = False,
-    attempt: str | None = None,
-) -> PopResult:
-    """Messages of a topic on one broker, invisible to others for ``invisible`` seconds; the broker may hold the
-    question ``hold`` seconds. ``from_first``: where a group begins that has no offset. ``orderly``: of no queue of
-    which the group has something in its hands; a question that is repeated with the same ``attempt``, whatever text,
-    gets what it should have got the first time.
-
-    Raises :class:`BrokerRefused`, :class:`NoRoute`, ``OSError``, ``TimeoutError``.
-    """
-    address = instance.address(broker)
-    fields = {
-        "consumerGroup": group, "topic": subscription.topic, "queueId": queue_id, "maxMsgNums": most,
-        "invisibleTime": int(invisible * 1000), "pollTime": int(hold * 1000), "bornTime": now_ms(),
-        "initMode": 0 if from_first else 1, "expType": subscription.kind, "exp": subscription.expression,
-        "order": orderly, "attemptId": attempt, "bname": broker,
-    }  # fmt: skip
-    answer = await instance.ask(address, Command(POP_MESSAGE, spelled(fields)), hold + 10.0)
-    if answer.code in (Answer.POLLING_TIMEOUT, Answer.POLLING_FULL, Answer.PULL_NOT_FOUND):
-        return PopResult("NO_NEW_MSG" if answer.code != Answer.POLLING_FULL else "POLLING_FULL", [], 0, 0)
-    if answer.code != Answer.SUCCESS:
-        raise BrokerRefused(answer.code, answer.remark, address)
-    told = answer.fields
-    messages = read_messages(answer.body, MessageQueue(subscription.topic, broker, queue_id))
-    starts = _by_queue(told.get("startOffsetInfo", ""))
-    popped, invisible_ms = int(told.get("popTime", 0)), int(told.get("invisibleTime", 0))
-    counts = _counts(told.get("orderCountInfo", "")) if orderly else {}
-    for one in messages:
-        if orderly:
-            one.reconsume_times = counts.get((one.queue_id, one.queue_offset), counts.get((one.queue_id, -1), 0))
-        _give_handle(one, group, broker, starts, popped, invisible_ms, int(told.get("reviveQid", 0)))
-    return PopResult("FOUND", messages, popped, int(told.get("restNum", 0)))
-
-
-def _by_queue(text: str) -> dict[tuple[str, int], str]:
-    """Of one of the three texts (pop page 1.2), the third word by retry mark and queue."""
-    found = {}
-    for entry in text.split(";"):
-        words = entry.split(" ")
-        if len(words) == 3 and words[1].isdecimal():
-            found[words[0], int(words[1])] = words[2]
-    return found
-
-
-def _counts(text: str) -> dict[tuple[int, int], int]:
-    """``orderCountInfo``: how often messages came before, by queue and offset, −1 for all others of the queue."""
-    found = {}
-    for entry in text.split(";"):
-        words = entry.split(" ")
-        if len(words) == 3 and words[2].isdecimal():
-            queue, _, offset = words[1].removeprefix("qo").partition("%")
-            if queue.isdecimal() and (offset.isdecimal() or not offset):
-                found[int(queue), int(offset) if offset else -1] = int(words[2])
-    return found
-
-
-def _give_handle(
-    one: ReceivedMessage,
-    group: str,
-    broker: str,
-    starts: Mapping[tuple[str, int], str],
-    popped: int,
-    invisible: int,
-    revive_queue: int,
-) -> None:
-    """A message of a retry topic brings its handle, all others get theirs from the answer (pop page 1.3)."""
-    one.queue = MessageQueue(codec.normal_topic(one.topic, group), broker, one.queue_id)
-    if POP_CK not in one.properties:
-        mark = codec.mark_of(one.topic)
-        start = int(starts.get((mark, one.queue_id), one.queue_offset))
-        handle = codec.Handle(start, popped, invisible, revive_queue, mark, broker)
-        one.properties[POP_CK] = handle.of_message(one.queue_id, one.queue_offset)
-    one.topic = one.queue.topic
-    one.properties.setdefault(props.FIRST_POP_TIME, str(popped))
-
-
-async def _with_handle(
-    instance: ClientInstance, code: int, group: str, message: ReceivedMessage, **more: object
-) -> tuple[codec.Handle, Command]:
-    text = message.properties.get(POP_CK)
-    if text is None:
-        raise WrongMessage("the message was not popped: it has no property POP_CK")
-    handle = codec.Handle.parse(text)
-    topic = codec.real_topic(message.queue.topic, group, handle.mark)
-    fields = {
-        "consumerGroup": group, "topic": topic, "queueId": message.queue_id, "offset": message.queue_offset,
-        "extraInfo": text, "bname": handle.broker_name, **more,
-    }  # fmt: skip
-    return handle, await instance.call(instance.address(handle.broker_name), code, fields)
-
-
-async def acknowledge(instance: ClientInstance, group: str, message: ReceivedMessage) -> None:
-    """200051: a popped message is done with. Too late, or twice, is no error.
-
-    Raises :class:`BrokerRefused`, :class:`WrongMessage`, ``OSError``, ``TimeoutError``.
-    """
-    await _with_handle(instance, ACK_MESSAGE, group, message)
-
-
-async def change_invisible(instance: ClientInstance, group: str, message: ReceivedMessage, invisible: float) -> None:
-    """200053: a popped message comes again in ``invisible`` seconds from now; it has a new handle then. Raises as
-    :func:`acknowledge`.
-    """
-    handle, answer = await _with_handle(
-        instance, CHANGE_MESSAGE_INVISIBLETIME, group, message, invisibleTime=int(invisible * 1000)
-    )
-    told = answer.fields
-    new = codec.Handle(
-        message.queue_offset, int(told.get("popTime", 0)), int(told.get("invisibleTime", 0)),
-        int(told.get("reviveQid", 0)), handle.mark, handle.broker_name,
-    )  # fmt: skip
-    message.properties[POP_CK] = new.of_message(message.queue_id, message.queue_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +82,9 @@ class PopConfig:
     """How often brokers are looked for anew."""
     orderly: bool = False
     """Each queue's messages one after the other, whoever of the group gets them: the next come when all that came are
-    acknowledged, or their ``invisible`` time is over. So it must be longer than ``pull_batch`` messages take.
+    acknowledged. What waits here or is worked at stays nobody else's for three hours at most: its ``invisible`` time is
+    renewed before it is over, as RocketMQ's proxy does for its consumers (``DefaultReceiptHandleManager``; a Java
+    client of 5.3 that consumes in order never pops). Where a member is killed it runs out.
     """
     suspend: float = 1.0
     """Orderly: how long a queue rests before a message that failed comes again, with what is behind it."""
@@ -318,6 +104,17 @@ class PopConfig:
             raise WrongMessage(f"threads is {self.threads}, expected 1 to 1000")
         if self.strategy not in ("AVG", "AVG_BY_CIRCLE"):
             raise WrongMessage(f"strategy is {self.strategy!r}; brokers know AVG and AVG_BY_CIRCLE")
+
+
+@dataclass(eq=False, slots=True)
+class _Batch:
+    """What is handed to a worker: a message, or in order what one pop got of one queue."""
+
+    left: list[ReceivedMessage]
+    """Those that are not done with, in order."""
+    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a broker is asked to change their time: what comes again soon must not be renewed behind that."""
+    renewing: asyncio.Task[None] | None = None
 
 
 class PopConsumer(ClientPart):
@@ -342,8 +139,9 @@ class PopConsumer(ClientPart):
         self.subscriptions: dict[str, Subscription] = {}
         self._listener = listener
         self._executor = executor
-        self._ready: asyncio.Queue[list[ReceivedMessage]] = asyncio.Queue()
-        """What is to be consumed: single messages, or in order what one pop got of one queue."""
+        self._ready: asyncio.Queue[_Batch] = asyncio.Queue()
+        """What is to be consumed."""
+        self._renewing: set[asyncio.Task[None]] = set()
         self._open: dict[tuple[str, str], int] = {}
         """Messages that are not acknowledged, by topic and broker."""
         self._in_turn: dict[MessageQueue, asyncio.Lock] = {}
@@ -400,7 +198,7 @@ class PopConsumer(ClientPart):
 
     async def _halt(self) -> None:
         self._running = False
-        ending = [*self._loops, *self._pops.values()]
+        ending = [*self._loops, *self._pops.values(), *self._renewing]
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
@@ -463,7 +261,7 @@ class PopConsumer(ClientPart):
         """What to pop of a topic, and what a broker would have pulled."""
         if not self.config.shared_by_broker:
             route = await self.instance.fresh_route(topic)
-            brokers = _masters(route.brokers) if route is not None else ()
+            brokers = masters(route.brokers) if route is not None else ()
             return {MessageQueue(topic, one, EVERY_QUEUE) for one in brokers}, set()
         try:
             told = await query_assignment(self.instance, self.group, topic, strategy=self.config.strategy)
@@ -544,7 +342,12 @@ class PopConsumer(ClientPart):
             if result.status == "POLLING_FULL":
                 await asyncio.sleep(AFTER_ERROR)
             self._open[place] = self._open.get(place, 0) + len(result.messages)
-            for batch in _by_their_queue(result.messages) if config.orderly else ([one] for one in result.messages):
+            for some in _by_their_queue(result.messages) if config.orderly else [[one] for one in result.messages]:
+                batch = _Batch(some)
+                if config.orderly:
+                    batch.renewing = asyncio.create_task(self._renew(batch))
+                    self._renewing.add(batch.renewing)
+                    batch.renewing.add_done_callback(self._renewing.discard)
                 self._ready.put_nowait(batch)
 
     # Consuming
@@ -552,7 +355,7 @@ class PopConsumer(ClientPart):
     async def _work(self) -> None:
         while True:
             batch = await self._ready.get()
-            first = batch[0]
+            first, count = batch.left[0], len(batch.left)
             try:
                 if self.config.orderly:
                     async with self._in_turn.setdefault(first.queue, asyncio.Lock()):
@@ -563,13 +366,32 @@ class PopConsumer(ClientPart):
                 _log.warning("%s: %s", first.msg_id, str(error) or "no answer")
             finally:
                 place = (first.queue.topic, first.queue.broker)
-                self._open[place] = self._open.get(place, len(batch)) - len(batch)
+                self._open[place] = self._open.get(place, count) - count
+                if batch.renewing is not None:
+                    batch.renewing.cancel()
 
-    async def _consume_in_order(self, batch: Sequence[ReceivedMessage]) -> None:
+    async def _renew(self, batch: _Batch) -> None:
+        """Keep a batch from others while it waits or is worked at."""
+        ahead = min(_AHEAD, self.config.invisible / 2)
+        end = time.monotonic() + _RENEWED_FOR
+        while time.monotonic() < end:
+            await asyncio.sleep(ahead / 2)
+            async with batch.changing:
+                for message in batch.left[:]:
+                    if _is_due(message):
+                        return  # it may be somebody else's by now
+                    if _is_due(message, ahead):
+                        try:
+                            await change_invisible(self.instance, self.group, message, self.config.invisible)
+                        except FAILURES as error:
+                            _log.warning("%s: %s", message.msg_id, str(error) or "no answer")
+
+    async def _consume_in_order(self, batch: _Batch) -> None:
         """One after the other, up to the first that fails: that one and what is behind it come again together, and
         first. Nothing is begun that others may have by now.
         """
-        for at, message in enumerate(batch):
+        while batch.left:
+            message = batch.left[0]
             if self.pace.delay:
                 await asyncio.sleep(self.pace.delay)
             if _is_due(message):
@@ -581,12 +403,15 @@ class PopConsumer(ClientPart):
                 return
             if status is not ConsumeStatus.SUCCESS:
                 rest = self.config.suspend if context.suspend is None else context.suspend
-                for one in reversed(batch[at:]):
-                    await change_invisible(self.instance, self.group, one, rest)
+                async with batch.changing:
+                    again, batch.left = batch.left, []
+                    for one in reversed(again):
+                        await change_invisible(self.instance, self.group, one, rest)
                 self._saw_sent_back(message)
                 return
             if not await self._acknowledged_in_time(message):
                 return
+            del batch.left[0]
 
     async def _acknowledged_in_time(self, message: ReceivedMessage) -> bool:
         """What is not acknowledged comes again, with what is behind it: so nothing more is consumed before it is."""
@@ -668,13 +493,9 @@ class PopConsumer(ClientPart):
             )  # fmt: skip
 
 
-def _masters(brokers: Mapping[str, Mapping[int, str]]) -> Iterable[str]:
-    return sorted(name for name, addresses in brokers.items() if MASTER in addresses)
-
-
-def _is_due(message: ReceivedMessage) -> bool:
-    """Whether others may have it by now."""
-    return now_ms() >= codec.Handle.parse(message.properties[POP_CK]).due
+def _is_due(message: ReceivedMessage, ahead: float = 0.0) -> bool:
+    """Whether others may have it by now, or in ``ahead`` seconds."""
+    return now_ms() + ahead * 1000 >= codec.Handle.parse(message.properties[POP_CK]).due
 
 
 def _by_their_queue(messages: Iterable[ReceivedMessage]) -> list[list[ReceivedMessage]]:

@@ -20,7 +20,8 @@ from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
 from engine.client.errors import BrokerRefused
 from engine.client.messages import Message, ReceivedMessage
-from engine.client.popping import POP, PopConfig, PopConsumer, pop, query_assignment, set_request_mode
+from engine.client.pop_questions import POP, pop, query_assignment, set_request_mode
+from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MessageQueue
 from engine.remoting.subscriptions import Subscription

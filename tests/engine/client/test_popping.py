@@ -13,23 +13,14 @@ from clients_beside import Served, served, until
 
 from engine.client.allocation import Averagely
 from engine.client.consuming import FROM_FIRST, FROM_TIME
-from engine.client.errors import BrokerRefused, NoRoute, WrongMessage
-from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack
+from engine.client.errors import WrongMessage
+from engine.client.events import Acknowledged, Delivered, PullAnswered, Rebalanced, SentBack, now_ms
 from engine.client.messages import Message
-from engine.client.popping import (
-    POP,
-    POP_CK,
-    PopConfig,
-    PopConsumer,
-    acknowledge,
-    change_invisible,
-    pop,
-    query_assignment,
-    set_request_mode,
-)
+from engine.client.pop_questions import POP, POP_CK, query_assignment, set_request_mode
+from engine.client.popping import PopConfig, PopConsumer
 from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
-from engine.remoting.subscriptions import Subscription
+from engine.codec.pop import Handle
 
 FIRST = PopConfig(start=FROM_FIRST, hold=1.0)
 
@@ -120,31 +111,6 @@ def test_what_fails_or_is_left_by_a_kill_comes_again(tmp_path: Path) -> None:
     popping(tmp_path, what)
 
 
-def test_one_pop_by_hand(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
-        client, wanted = producer.instance, Subscription("Orders")
-        result = await pop(client, "poppers", "broker-a", wanted, most=4, from_first=True)
-        assert (result.status, len(result.messages)) == ("FOUND", 4)
-        first = result.messages[0]
-        words = first.properties[POP_CK].split(" ")
-        assert words[4:] == ["0", "broker-a", str(first.queue_id), str(first.queue_offset)]
-        for one in result.messages[1:]:
-            await acknowledge(client, "poppers", one)
-        before = first.properties[POP_CK]
-        await change_invisible(client, "poppers", first, 30.0)
-        assert first.properties[POP_CK] != before
-        await acknowledge(client, "poppers", first)
-        empty = await pop(client, "others", "broker-a", Subscription.of("Orders", "none"), from_first=True)
-        assert (empty.status, empty.messages) == ("NO_NEW_MSG", [])
-        with pytest.raises(BrokerRefused):
-            await pop(client, "poppers", "broker-a", wanted, most=33)
-        first.properties.pop(POP_CK)
-        with pytest.raises(WrongMessage, match="not popped"):
-            await acknowledge(client, "poppers", first)
-
-    popping(tmp_path, what)
-
-
 def shares(members: list[PopConsumer], queues: Sequence[MessageQueue]) -> bool:
     """Whether each member pops its own queues and those of the next one."""
     ids = sorted(one.client_id for one in members)
@@ -193,20 +159,6 @@ def test_a_broker_shares_out_among_those_who_ask_it(tmp_path: Path) -> None:
         assert set(seen.values()) == {1}
         told = [event for event in ring.take() if isinstance(event, Rebalanced)]
         assert [len(event.given_up) for event in told][:2] == [0, 1]
-
-    popping(tmp_path, what)
-
-
-def test_what_brokers_cannot_say_is_asked_again_and_what_they_refuse_is_told(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
-        client = producer.instance
-        assert await query_assignment(client, "nobody", "Orders") is None
-        with pytest.raises(NoRoute):
-            await query_assignment(client, "nobody", "Nothing")
-        with pytest.raises(WrongMessage, match="expected POP or PULL"):
-            await set_request_mode(client, "poppers", "Orders", "PUSH")
-        with pytest.raises(NoRoute):
-            await set_request_mode(client, "poppers", "Nothing", POP)
 
     popping(tmp_path, what)
 
@@ -280,20 +232,37 @@ def test_in_order_a_killed_member_s_messages_come_again_in_order(tmp_path: Path)
     popping(tmp_path, what)
 
 
-def test_the_same_attempt_gets_the_same_messages(tmp_path: Path) -> None:
-    async def what(producer: Producer, _: Served) -> None:
-        client, wanted = producer.instance, Subscription("Orders")
-        more = {"queue_id": 0, "most": 2, "from_first": True, "orderly": True}
-        first = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
-        assert [one.reconsume_times for one in first.messages] == [0, 0]
-        assert [one.properties[POP_CK].split(" ")[3] for one in first.messages] == ["999", "999"]
-        assert (await pop(client, "poppers", "broker-a", wanted, attempt="a2", **more)).messages == []
-        again = await pop(client, "poppers", "broker-a", wanted, attempt="a1", **more)
-        assert [one.queue_offset for one in again.messages] == [one.queue_offset for one in first.messages]
-        for one in again.messages:
-            await change_invisible(client, "poppers", one, 0.0)
-        later = await pop(client, "poppers", "broker-a", wanted, attempt="a3", **more, hold=1.0)
-        assert [one.reconsume_times for one in later.messages] == [1, 1]
+def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_takes(tmp_path: Path) -> None:
+    """A listener took longer than the invisible time: the queue's batch came to another member meanwhile, out of turn
+    with what the first one was at. Its time is renewed now, also while it waits for a worker.
+    """
+
+    async def what(_: Producer, beside: Served) -> None:
+        begun: list[tuple[int, int]] = []
+        done: dict[int, list[int]] = {}
+        gone: list[int] = []
+
+        async def slow(messages, _context) -> None:
+            (message,) = messages
+            begun.append((message.queue.queue_id, message.queue_offset))
+            if len(begun) == 1:
+                due = Handle.parse(message.properties[POP_CK]).due
+                await until(lambda: now_ms() > due, 30)
+                gone.append(due)
+                assert Handle.parse(message.properties[POP_CK]).due > due, "it has more time"
+            done.setdefault(message.queue.queue_id, []).append(message.queue_offset)
+
+        one = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True, invisible=3.0, threads=1))
+        other = reader(beside, slow, PopConfig(start=FROM_FIRST, hold=0.5, orderly=True))
+        async with one:
+            await until(lambda: len(begun) == 1)
+            await until(lambda: sum(one._open.values()) == 30)
+            async with other:
+                await until(lambda: sum(map(len, done.values())) == 30, 30)
+            assert gone
+        assert one._renewing == set()
+        assert Counter(begun).most_common(1)[0][1] == 1, "each came once"
+        assert all(offsets == list(range(len(offsets))) for offsets in done.values())
 
     popping(tmp_path, what)
 
