@@ -32,7 +32,6 @@ from viewer.cluster.plan import (
     CARD_HIGH,
     EDGE,
     GROUP_HIGH,
-    MIDDLE,
     QUEUE_HIGH,
     SLAVE_HIGH,
     TOPIC_HIGH,
@@ -93,12 +92,14 @@ class LinesCanvas(ThingCanvas):
             (QRectF(EDGE, y, CARD, CARD_HIGH), Chosen("producer", row.client.client_id)) for row, y in plan.senders
         ]
         middle: list[Box] = [
-            (QRectF(MIDDLE, 12, plan.middle, 24), Chosen("names")),
-            *((QRectF(MIDDLE, y, plan.middle, BROKER_HIGH), Chosen("broker", row.name)) for row, y, _ in plan.brokers),
-            *((QRectF(MIDDLE, y, plan.middle, TOPIC_HIGH), Chosen("topic", name)) for name, _, y in plan.topics),
+            (QRectF(plan.side, 12, plan.middle, 24), Chosen("names")),
+            *((QRectF(plan.side, y, plan.middle, BROKER_HIGH), Chosen("broker", row.name))
+              for row, y, _ in plan.brokers),
+            *((QRectF(plan.side, y, plan.middle, TOPIC_HIGH), Chosen("topic", name)) for name, _, y in plan.topics),
             *((self._queue_box(number), Chosen("queue", group=row.group, queue=row.queue))
               for number, row in enumerate(plan.queues)),
-            *((QRectF(MIDDLE, y, plan.middle, SLAVE_HIGH), Chosen("broker", part.name)) for part, y in plan.slaves),
+            *((QRectF(plan.side, y, plan.middle, SLAVE_HIGH), Chosen("broker", part.name))
+              for part, y in plan.slaves),
         ]  # fmt: skip
         right: list[Box] = [
             *((QRectF(plan.right_edge, y, CARD, GROUP_HIGH - 6), Chosen("group", row.name)) for row, y in plan.groups),
@@ -108,7 +109,7 @@ class LinesCanvas(ThingCanvas):
         return [sorted(column, key=lambda one: one[0].top()) for column in (left, middle, right)]
 
     def _queue_box(self, number: int) -> QRectF:
-        return QRectF(MIDDLE, self.plan.queue_y[number] - QUEUE_HIGH / 2, self.plan.middle, QUEUE_HIGH)
+        return QRectF(self.plan.side, self.plan.queue_y[number] - QUEUE_HIGH / 2, self.plan.middle, QUEUE_HIGH)
 
     def right_of(self, chosen: Chosen) -> Chosen | None:
         """Producer → broker → its first group; queue → its owner; topic → its group."""
@@ -197,7 +198,7 @@ class LinesCanvas(ThingCanvas):
         p.drawText(QRectF(EDGE, 12, 300, 20), LEFT, senders)
         words = " · ".join((tr("{n:,} brokers", n=len(picture.brokers)), tr("{n:,} topics", n=len(picture.topics)),
                             tr("{n:,} queues", n=picture.queues)))  # fmt: skip
-        p.drawText(QRectF(MIDDLE, 12, plan.middle, 20), LEFT, words)
+        p.drawText(QRectF(plan.side, 12, plan.middle, 20), LEFT, words)
         words = f"{tr('{n:,} consumers', n=picture.clients)} · {tr('{n:,} groups', n=len(picture.groups))}"
         p.drawText(QRectF(plan.right_edge, 12, CARD, 20), LEFT, words)
         state = model.state
@@ -206,23 +207,23 @@ class LinesCanvas(ThingCanvas):
         p.setFont(words_font(12, 500))
         said = elided(p, said, plan.middle * 0.55)
         wide = p.fontMetrics().horizontalAdvance(said)
-        mark(p, "warn" if wrong or model.stale else "ok", QPointF(MIDDLE + plan.middle - wide - 12, 23), 4.2)
+        mark(p, "warn" if wrong or model.stale else "ok", QPointF(plan.side + plan.middle - wide - 12, 23), 4.2)
         p.setPen(C("accent"))
-        p.drawText(QRectF(MIDDLE, 12, plan.middle, 20), RIGHT, said)
+        p.drawText(QRectF(plan.side, 12, plan.middle, 20), RIGHT, said)
 
     def _broker(self, p: QPainter, row: BrokerRow, y: float, end: float) -> None:
         wide, part = self.plan.middle, row.master
         on = same(self.model.chosen, Chosen("broker", row.name))
         p.setPen(QPen(C("accent" if on else "line"), 2 if on else 1))
         p.setBrush(C("pane"))
-        p.drawRoundedRect(QRectF(MIDDLE + 0.5, y + 0.5, wide - 1, end - y - 1), 6, 6)
+        p.drawRoundedRect(QRectF(self.plan.side + 0.5, y + 0.5, wide - 1, end - y - 1), 6, 6)
         role = "text3" if part is None or part.words else "text"
-        self._icon(p, "broker", "text2", MIDDLE + 12, y + 11)
+        self._icon(p, "broker", "text2", self.plan.side + 12, y + 11)
         p.setFont(words_font(13, 600))
         p.setPen(C(role))
         name = elided(p, row.name, 160)
-        p.drawText(QRectF(MIDDLE + 38, y, 170, BROKER_HIGH), LEFT, name)
-        at = MIDDLE + 46 + p.fontMetrics().horizontalAdvance(name)
+        p.drawText(QRectF(self.plan.side + 38, y, 170, BROKER_HIGH), LEFT, name)
+        at = self.plan.side + 46 + p.fontMetrics().horizontalAdvance(name)
         p.setFont(words_font())
         p.setPen(C("text2"))
         what = tr("no master") if part is None else f"{tr('master')} · {whose(part)}"
@@ -233,19 +234,19 @@ class LinesCanvas(ThingCanvas):
         if part is not None and part.words:
             why = engine_words(part.words)
             said = f"{tr('As of {time}', time=clock(part.at))} · {why}" if part.at else why
-        room = MIDDLE + wide - 14 - at - 130
+        room = self.plan.side + wide - 14 - at - 130
         p.drawText(QRectF(at + 130, y, room, BROKER_HIGH), RIGHT, elided(p, said, room, Qt.TextElideMode.ElideRight))
-        p.fillRect(QRectF(MIDDLE + 1, y + BROKER_HIGH - 1, wide - 2, 1), C("hair"))
+        p.fillRect(QRectF(self.plan.side + 1, y + BROKER_HIGH - 1, wide - 2, 1), C("hair"))
 
     def _topic(self, p: QPainter, name: str, queues: Sequence[QueueRow], y: float) -> None:
-        right = MIDDLE + self.plan.middle
+        right = self.plan.side + self.plan.middle
         if same(self.model.chosen, Chosen("topic", name)):
-            p.fillRect(QRectF(MIDDLE + 1, y, self.plan.middle - 2, TOPIC_HIGH), C("select"))
+            p.fillRect(QRectF(self.plan.side + 1, y, self.plan.middle - 2, TOPIC_HIGH), C("select"))
         p.setFont(words_font(12, 600))
         p.setPen(C("text"))
         room = self.plan.middle - FIGURES - 22
         said = elided(p, name, room)
-        p.drawText(QRectF(MIDDLE + 14, y, room, TOPIC_HIGH), LEFT, said)
+        p.drawText(QRectF(self.plan.side + 14, y, room, TOPIC_HIGH), LEFT, said)
         room -= p.fontMetrics().horizontalAdvance(said) + 12
         p.setFont(words_font(11))
         p.setPen(C("text3"))
@@ -263,17 +264,17 @@ class LinesCanvas(ThingCanvas):
 
     def _queue(self, p: QPainter, row: QueueRow, y: float) -> None:
         plan, model, chosen = self.plan, self.model, self.model.chosen
-        right = MIDDLE + plan.middle
+        right = plan.side + plan.middle
         mine = chosen.kind == "client" and chosen.name in row.owners
         if mine or (chosen.kind == "queue" and chosen.queue == row.queue):
-            p.fillRect(QRectF(MIDDLE + 1, y - QUEUE_HIGH / 2, plan.middle - 2, QUEUE_HIGH), C("select", 0.7))
+            p.fillRect(QRectF(plan.side + 1, y - QUEUE_HIGH / 2, plan.middle - 2, QUEUE_HIGH), C("select", 0.7))
         p.setFont(figures_font())
         p.setPen(C("text"))
-        p.drawText(QRectF(MIDDLE + 14, y - 10, 34, 20), LEFT, f"q{row.queue.queue_id}")
+        p.drawText(QRectF(plan.side + 14, y - 10, 34, 20), LEFT, f"q{row.queue.queue_id}")
         group = model.find_group(row.group)
         badge = model.badge(row.owners[0]) if row.owners else None
         ground = client_colour(badge.place) if badge is not None else C("text3")
-        self._line(p, row, QRectF(MIDDLE + LINE_AT, y - 5, plan.middle - LINE_AT - FIGURES - 8, 10), ground)
+        self._line(p, row, QRectF(plan.side + LINE_AT, y - 5, plan.middle - LINE_AT - FIGURES - 8, 10), ground)
         late = (row.behind or 0) >= LATE
         p.setPen(C("text3"))
         p.setFont(figures_font())
@@ -307,7 +308,7 @@ class LinesCanvas(ThingCanvas):
         """The mark of a pull that waits, with how many where it is not one."""
         if not row.held:
             return
-        right = MIDDLE + self.plan.middle - HELD[0]
+        right = self.plan.side + self.plan.middle - HELD[0]
         if row.held > 1:
             p.setFont(figures_font(11))
             p.setPen(C("text2"))
@@ -316,7 +317,7 @@ class LinesCanvas(ThingCanvas):
 
     def _figure(self, p: QPainter, where: tuple[int, int], y: float, words: str) -> None:
         at, wide = where
-        p.drawText(QRectF(MIDDLE + self.plan.middle - at - wide, y - 10, wide, 20), RIGHT, words)
+        p.drawText(QRectF(self.plan.side + self.plan.middle - at - wide, y - 10, wide, 20), RIGHT, words)
 
     def _line(self, p: QPainter, row: QueueRow, box: QRectF, ground: QColor) -> None:
         """Its last entries: consumed blue, not consumed amber, the owner's tick where its group reads next."""
@@ -344,15 +345,15 @@ class LinesCanvas(ThingCanvas):
         return box.right() - box.width() * min(max(behind, 0), LAST) / LAST
 
     def _slave(self, p: QPainter, name: str, note: str, words: str, y: float) -> None:
-        p.fillRect(QRectF(MIDDLE + 1, y, self.plan.middle - 2, 1), C("hair"))
-        self._icon(p, "broker", "text3", MIDDLE + 12, y + 10)
+        p.fillRect(QRectF(self.plan.side + 1, y, self.plan.middle - 2, 1), C("hair"))
+        self._icon(p, "broker", "text3", self.plan.side + 12, y + 10)
         p.setFont(words_font(12, 600))
         p.setPen(C("text"))
-        p.drawText(QRectF(MIDDLE + 38, y, 90, SLAVE_HIGH), LEFT, name)
+        p.drawText(QRectF(self.plan.side + 38, y, 90, SLAVE_HIGH), LEFT, name)
         p.setFont(figures_font())
         p.setPen(C("warn" if words else "text2"))
         room = self.plan.middle - 150
-        p.drawText(QRectF(MIDDLE + 130, y, room, SLAVE_HIGH), LEFT, elided(p, f"{note} {words}".strip(), room))
+        p.drawText(QRectF(self.plan.side + 130, y, room, SLAVE_HIGH), LEFT, elided(p, f"{note} {words}".strip(), room))
 
     def _sender(self, p: QPainter, row: ProducerRow, y: float) -> None:
         chosen = Chosen("producer", row.client.client_id)
@@ -376,6 +377,8 @@ class LinesCanvas(ThingCanvas):
         word = tr("behind") if late else tr("idle") if idle else ""
         wide = QFontMetrics(words_font(12, 600)).horizontalAdvance(word)
         room = CARD - 54 - (wide + 20 if word else 0)
+        if p.fontMetrics().horizontalAdvance(name) > room:
+            name = row.client.language
         p.drawText(QRectF(x + 46, y + 8, room, 20), LEFT, elided(p, name, room, Qt.TextElideMode.ElideRight))
         if word:
             p.setFont(words_font(12, 600))

@@ -22,8 +22,8 @@ Line = tuple[float, float, float, float, float | None, int, bool, str]
 """Of one line x0, y0, x1, y1, messages a second, place, whether dashed, whose."""
 EDGE, TOP, GAP = 16, 44, 20
 CARD, CARD_HIGH, CARD_STEP = 204, 62, 72
-MIDDLE = 336
-"""Px from either edge to the brokers."""
+MIDDLE, NEAREST_MIDDLE = 336, 288
+"""Px from either edge to the brokers, and where there is less room."""
 LEAST_MIDDLE = 480
 QUEUE_HIGH, TOPIC_HIGH, BROKER_HIGH, SLAVE_HIGH, GROUP_HIGH, GROUP_GAP = 37, 32, 40, 38, 50, 24
 FOOT = 48
@@ -77,6 +77,8 @@ class LinesPlan:
 
     width: float
     height: float
+    side: float
+    """Px from either edge to the brokers."""
     brokers: tuple[tuple[BrokerRow, float, float], ...]
     topics: tuple[tuple[str, tuple[QueueRow, ...], float], ...]
     queues: tuple[QueueRow, ...]
@@ -91,7 +93,7 @@ class LinesPlan:
     @property
     def middle(self) -> float:
         """Width of the brokers."""
-        return self.width - 2 * MIDDLE
+        return self.width - 2 * self.side
 
     @property
     def right_edge(self) -> float:
@@ -106,7 +108,8 @@ class LinesPlan:
 
 def lines_plan(picture: Picture, width: float) -> LinesPlan:
     """Lay out a small cluster on ``width`` px."""
-    width = max(width, 2 * MIDDLE + LEAST_MIDDLE)
+    width = max(width, 2 * NEAREST_MIDDLE + LEAST_MIDDLE)
+    side = min(float(MIDDLE), (width - LEAST_MIDDLE) / 2)
     brokers, topics, rows, ys, slaves = [], [], [], [], []
     y = float(TOP)
     for broker in picture.brokers:
@@ -140,14 +143,16 @@ def lines_plan(picture: Picture, width: float) -> LinesPlan:
             y += CARD_STEP
         y += GROUP_GAP
     made = (tuple(brokers), tuple(topics), tuple(rows), np.array(ys, np.float64))
-    left = _left(senders, brokers)
-    right = _right(groups, clients, rows, ys, topics, width)
-    return LinesPlan(width, max(end, y) + FOOT, *made, tuple(slaves), tuple(senders), tuple(groups), tuple(clients),
-                     left, right)  # fmt: skip
+    left = _left(senders, brokers, side)
+    right = _right(groups, clients, rows, ys, topics, (width - side, width - EDGE - CARD))
+    return LinesPlan(width, max(end, y) + FOOT, side, *made, tuple(slaves), tuple(senders), tuple(groups),
+                     tuple(clients), left, right)  # fmt: skip
 
 
-def _left(senders: Sequence[tuple[ProducerRow, float]], brokers: Sequence[tuple[BrokerRow, float, float]]) -> Bands:
-    """Who is connected to which broker."""
+def _left(
+    senders: Sequence[tuple[ProducerRow, float]], brokers: Sequence[tuple[BrokerRow, float, float]], side: float
+) -> Bands:
+    """Who is connected to which broker; brokers begin at ``side``."""
     tops = {broker.name: top for broker, top, _ in brokers}
     coming: dict[str, list[tuple[ProducerRow, float]]] = {}
     for sender, y in senders:
@@ -159,7 +164,7 @@ def _left(senders: Sequence[tuple[ProducerRow, float]], brokers: Sequence[tuple[
         for number, (sender, y) in enumerate(some):
             at = tops[name] + BROKER_HIGH / 2 + (number - (len(some) - 1) / 2) * 4
             shift = (sender.brokers.index(name) - (len(sender.brokers) - 1) / 2) * SPREAD
-            rows.append((EDGE + CARD, y + CARD_HIGH / 2 + shift, MIDDLE - 4.0, at, None, sender.badge.place, False,
+            rows.append((EDGE + CARD, y + CARD_HIGH / 2 + shift, side - 4.0, at, None, sender.badge.place, False,
                          sender.client.client_id))  # fmt: skip
     return _bands(rows)
 
@@ -170,14 +175,14 @@ def _right(
     rows: Sequence[QueueRow],
     ys: Sequence[float],
     topics: Sequence[tuple[str, tuple[QueueRow, ...], float]],
-    width: float,
+    ends: tuple[float, float],
 ) -> Bands:
-    """Who owns which queue; of a broadcast group, who reads which topic."""
+    """Who owns which queue; of a broadcast group, who reads which topic. ``ends`` are where lines begin and end."""
     at = {row.queue: y for row, y in zip(rows, ys, strict=True)}
     went = {(group.name, row.queue): row.went for group, _ in groups for row in group.queues}
     broadcast = {group.name for group, _ in groups if group.broadcast}
     found: list[Line] = []
-    edge, goal = width - MIDDLE, width - EDGE - CARD
+    edge, goal = ends
     for client, y in clients:
         middle = y + CARD_HIGH / 2
         name = client.client.client_id

@@ -7,10 +7,14 @@ import numpy as np
 
 from viewer.cluster.cluster_model import Chosen
 from viewer.cluster.plan import (
+    CARD,
     CARD_HIGH,
+    EDGE,
     FEW,
+    LEAST_MIDDLE,
     MIDDLE,
     MUCH,
+    NEAREST_MIDDLE,
     NOBODY,
     QUEUE_HIGH,
     ROW,
@@ -44,6 +48,18 @@ def test_a_line_goes_from_its_queue_to_the_card_of_its_owner():
             assert cards[whose] <= plan.right.y1[number] <= cards[whose] + CARD_HIGH
     assert len(plan.right) == 6 + 2 + 2, "a line a queue, and one a topic and broker of a broadcast group"
     assert len(plan.left) == 4, "each producer is connected to both brokers"
+
+
+def test_where_there_is_less_room_the_lines_grow_shorter_before_anything_is_cut():
+    """A view of 1180 px, less its folded side column and a scroll bar, cut the right edge of the consumers' cards."""
+    plan = lines_plan(MODEL.picture, 1180 - 32 - 12)
+    assert plan.width == 1136
+    assert plan.right_edge + CARD + EDGE == plan.width
+    assert plan.middle == LEAST_MIDDLE
+    assert set(plan.right.x0.tolist()) == {plan.side + plan.middle}
+    assert set(plan.left.x1.tolist()) == {plan.side - 4}
+    assert lines_plan(MODEL.picture, 0).side == NEAREST_MIDDLE
+    assert lines_plan(MODEL.picture, 2000).side == MIDDLE
 
 
 def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
