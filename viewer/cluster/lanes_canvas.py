@@ -157,19 +157,15 @@ class LanesCanvas(ThingCanvas):
 
     def _axis(self, p: QPainter) -> None:
         begin, end = self.window_ms
-        step = next((one for one in TICKS if (end - begin) / 1000 / one <= MOST_TICKS), TICKS[-1]) * 1000
         p.setFont(figures_font(11))
         chosen = self.line.steps[self.step] if self.step is not None and self.step < len(self.line.steps) else None
         if chosen is not None and chosen.end >= begin and chosen.begin <= end:
             left, right = self._x(chosen.begin), self._x(chosen.end)
             p.fillRect(QRectF(left, FLAGS, max(right - left, 2), self._high - FLAGS), C("glow", 0.6))
-        at = begin - begin % step + step  # the next round time
-        while at <= end:
-            x = self._x(at)
+        p.setPen(C("text3"))
+        for x, box, said in self._ticks():
             p.fillRect(QRectF(x, FLAGS + AXIS, 1, self._high - FLAGS - AXIS), C("hair"))
-            p.setPen(C("text3"))
-            p.drawText(QRectF(x - 40, FLAGS + 2, 80, 18), int(Qt.AlignmentFlag.AlignCenter), clock(at)[:8])
-            at += step
+            p.drawText(box, int(Qt.AlignmentFlag.AlignCenter), said)
         for one, other in self.line.breaks:
             if other >= begin and one <= end:
                 left, right = self._x(one), self._x(other)
@@ -177,6 +173,16 @@ class LanesCanvas(ThingCanvas):
                     p.setPen(C("text3"))
                     box = QRectF(left, FLAGS + AXIS, right - left, 18)
                     p.drawText(box, int(Qt.AlignmentFlag.AlignCenter), tr("not sampled"))
+
+    def _ticks(self) -> list[tuple[float, QRectF, str]]:
+        """Round times: where the line stands, the box of its words, and these; none where the edge would cut them."""
+        begin, end = self.window_ms
+        step = next((one for one in TICKS if (end - begin) / 1000 / one <= MOST_TICKS), TICKS[-1]) * 1000
+        wide, found = QFontMetrics(figures_font(11)).horizontalAdvance("00:00:00") + 2, []
+        for at in range(begin - begin % step + step, end + 1, step):
+            box = QRectF(self._x(at) - wide / 2, FLAGS + 2, wide, 18)
+            found.append((self._x(at), box, clock(at)[:8] if box.right() <= LABEL + self._wide + EDGE else ""))
+        return found
 
     def _client(self, p: QPainter, client: str, y: float, highest: float) -> None:
         model, line = self.model, self.line

@@ -42,6 +42,16 @@ def test_lanes_are_chosen_and_flags_lead_to_steps(canvas, qtbot):
     assert len(steps) == 3
 
 
+def test_no_time_of_the_axis_is_cut_by_the_edge(canvas):
+    """ "14:00:50" ended behind its last colon where the window's end was nearly a round time."""
+    line = canvas.line
+    for more in range(0, 10_000, 1_000):
+        canvas.show_line(line, (line.begin, line.end + more), 1)
+        ticks = canvas._ticks()
+        assert len([said for _, _, said in ticks if said]) >= len(ticks) - 1 > 3
+        assert all(box.right() <= canvas.width() for _, box, said in ticks if said)
+
+
 def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
     asked, zooms = [], []
     canvas.stepAsked.connect(asked.append)
