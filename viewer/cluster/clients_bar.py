@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QVBoxLayout
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.lab_acts import LabActs
@@ -42,6 +43,8 @@ class ClientsBar(Paper):
         self.model = ClusterModel()
         self.own: OwnClients | None = None
         self._kind = "consumer"
+        self._came_from: QWidget | None = None
+        """What had the focus before a form was opened."""
         self.lock = Label("", 12, "ok", 600)
         self.mine = Button(tr("It is my own: let me add clients"))
         self.mine.setObjectName("cluster.mine")
@@ -81,7 +84,7 @@ class ClientsBar(Paper):
         box.addWidget(line)
         self.form = self._form()
         box.addWidget(self.form)
-        self.lab.asks.connect(self.form.hide)
+        self.lab.asks.connect(self._opening)
         box.addWidget(self.lab.form)
         self.refresh()
 
@@ -107,7 +110,7 @@ class ClientsBar(Paper):
         add.clicked.connect(self.add)
         form = row(self.what, self.group, self.topic, self.amount, self.unit, add, close, self.fault, None,
                         margins=(12, 4, 12, 8))  # fmt: skip
-        close.clicked.connect(form.hide)
+        close.clicked.connect(lambda _on: self.leave())
         form.hide()
         return form
 
@@ -176,8 +179,8 @@ class ClientsBar(Paper):
         return found
 
     def press(self, event: QKeyEvent) -> bool:
-        """Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker; Del stops the chosen client or
-        broker, Shift+Del kills the client, Ctrl+Del cuts its connection.
+        """Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker, Esc closes what asks; Del
+        stops the chosen client or broker, Shift+Del kills the client, Ctrl+Del cuts its connection.
         """
         key, held = event.key(), event.modifiers()
         shift = bool(held & Qt.KeyboardModifier.ShiftModifier)
@@ -188,6 +191,8 @@ class ClientsBar(Paper):
             self.ask("producer" if shift else "consumer")
         elif key == Qt.Key.Key_Plus:
             self.lab.ask("queues")
+        elif key == Qt.Key.Key_Escape:
+            return self.leave()
         elif key == Qt.Key.Key_Delete and control:
             self.lab.cut_now()
         elif key == Qt.Key.Key_Delete and self.lab.added() is not None:
@@ -218,6 +223,7 @@ class ClientsBar(Paper):
         """Ask for group and topic of a new client; what is chosen gives both."""
         if not self.model.is_own:
             return
+        self._opening()
         self.lab.form.hide()
         self._kind = kind
         group, amount = USUAL[kind]
@@ -237,6 +243,23 @@ class ClientsBar(Paper):
         self.form.show()
         self.topic.setFocus()
 
+    def _opening(self) -> None:
+        """A form is opened: the other one closes."""
+        held = QApplication.focusWidget()
+        if held is not None and not any(form.isAncestorOf(held) for form in (self.form, self.lab.form)):
+            self._came_from = held
+        self.form.hide()
+
+    def leave(self) -> bool:
+        """Close the form that is open, the focus back where it was before; whether one was open."""
+        found = not (self.form.isHidden() and self.lab.form.isHidden())
+        self.form.hide()
+        self.lab.form.hide()
+        if found and self._came_from is not None and isValid(self._came_from):
+            self._came_from.setFocus()
+        self._came_from = None
+        return found
+
     def add(self) -> None:
         """Add what the form asks for."""
         group, topic, amount = self.group.text().strip(), self.topic.text().strip(), self._amount()
@@ -248,7 +271,7 @@ class ClientsBar(Paper):
         self.own.add(self._kind, self.model.addresses, group, topic, amount)
         said = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
         self.did.emit("cluster.add", said, {"group": group, "topic": topic, "amount": f"{amount:g}"})
-        self.form.hide()
+        self.leave()
 
     def _amount(self) -> float | None:
         try:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import made_clusters as made
 import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
 
 from viewer.cluster.clients_bar import SLOW, ClientsBar
 from viewer.cluster.clients_work import Told
@@ -23,6 +25,21 @@ def bar(shown, monkeypatch) -> ClientsBar:
     shown(made_bar, width=1200)
     made_bar.refresh()
     return made_bar
+
+
+def test_escape_closes_what_asks_and_the_focus_is_back(bar, qtbot):
+    """Esc did nothing, and behind Add and Close the focus was wherever Qt found the next widget."""
+    bar.producer.setFocus()
+    bar.ask("consumer")
+    assert bar.topic.hasFocus()
+    event = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    assert bar.press(event)
+    assert not bar.form.isVisible()
+    assert bar.producer.hasFocus()
+    assert not bar.press(event), "nothing is open"
+    bar.ask("consumer")
+    bar.add()
+    assert bar.producer.hasFocus()
 
 
 def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
