@@ -137,7 +137,8 @@ class LessonsPanel(Paper):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 1, 0)
         layout.setSpacing(0)
-        layout.addWidget(PaneHead(tr("Lessons"), ""))
+        self.head = PaneHead(tr("Lessons"), "")
+        layout.addWidget(self.head)
         layout.addWidget(area, 1)
         self.chosen = ""
         self.choose(LESSONS[0].key)
@@ -204,6 +205,8 @@ class LessonsPanel(Paper):
 
     def refresh(self) -> None:
         """As the runs stand."""
+        done = sum(run.standing == "done" for run in self.runs.values())
+        self.head.set_note(tr("{n:,} of {m:,} run", n=done, m=len(LESSONS)) if done else "")
         for key, entry in self.entries.items():
             run = self.runs.get(key)
             if entry.show_run(run) and key == self.chosen:

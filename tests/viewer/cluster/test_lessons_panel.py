@@ -73,5 +73,6 @@ def test_figures_stand_under_their_lesson(panel):
     panel.refresh()
     entry = panel.entries["retry"]
     assert entry.line.text() == "Refused 4 · Dead letters 4"
+    assert panel.head.note.text() == "1 of 8 run"
     assert [one.text() for one in entry.findChildren(Label) if one.text() == "each handed out 3 times"] != []
     assert entry.result.text() == ""
