@@ -39,10 +39,15 @@ def test_a_cluster_under_churn(tmp_path: Path, request: pytest.FixtureRequest) -
     seen = json.loads(figures.read_text("utf-8"))
     grown = seen["end"] / seen["warm"] - 1
     minutes = " ".join(f"{one >> 20}" for one in seen["minutes"])
-    told = f"{SECONDS:.0f} s of a cluster, {seen['deeds']} deeds, {seen['clients']} clients, "
+    deeds = ", ".join(f"{count} {name}" for name, count in sorted(seen["deeds"].items()))
+    beside = ", ".join(f"{name} {warm >> 20} → {end >> 20}" for name, (warm, end) in sorted(seen["beside"].items()))
+    told = f"{SECONDS:.0f} s of a cluster, {deeds}, {seen['clients']} clients, "
     told += f"{seen['readings']} readings kept of {seen['bounds']['readings']} at most; "
-    told += f"MiB by minute: {minutes}; {grown:+.1%} after warm-up"
+    told += f"{seen['sent']} messages; MiB by minute: {minutes}; {grown:+.1%} after warm-up; beside it {beside}"
     account(request.node, "soak", [told])
     assert seen["sent"] > 0, "messages went through it"
     assert seen["failed"] == []
+    if FULL:
+        done = {name for name, count in seen["deeds"].items() if count}
+        assert done == {"came", "left", "killed", "slowed", "cut", "queues", "brokers", "brokers ended"}
     assert grown < GROWTH, f"memory grew by {grown:.1%} ({minutes} MiB); now " + "; ".join(seen["pieces"])

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import multiprocessing
 import os
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +43,23 @@ async def until(true: Any, seconds: float = 120) -> None:
         await asyncio.sleep(0.05)
 
 
+def own_memory() -> dict[str, int]:
+    """Bytes that the processes beside the window hold for themselves, by name: pages of files are left out."""
+    found = {}
+    for child in multiprocessing.active_children():
+        lines = Path(f"/proc/{child.pid}/status").read_text("utf-8").splitlines()
+        found[child.name] = next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+    return found
+
+
 class Churn:
     """One thing after the other that changes the cluster, and what a person looks at meanwhile."""
 
     def __init__(self, window: Any, pane: Any) -> None:
         self._window, self._pane = window, pane
         self._lab, self._own = window.lab.session, pane.watch.own
-        self.done = 0
+        self.done: Counter[str] = Counter()
+        """What was done, and how often."""
         self._turn = 0
 
     @property
@@ -63,7 +75,6 @@ class Churn:
         if self._turn % 40 == 20:
             await self._broker()
         self._look()
-        self.done += 1
 
     def _running(self) -> list[Any]:
         return [one for one in self._own.rows.values() if one.standing == "running" and one.spec.kind == "consumer"]
@@ -71,34 +82,41 @@ class Churn:
     async def _join(self) -> None:
         if len(self._running()) < MOST_CLIENTS:
             self._own.add("consumer", self._model.addresses, GROUP, TOPIC, 0)
+            self.done["came"] += 1
 
     async def _leave(self) -> None:
         if len(self._running()) > 2:
             self._own.stop(self._running()[0].spec.number)
+            self.done["left"] += 1
 
     async def _kill(self) -> None:
         if len(self._running()) > 2:
             self._own.kill(self._running()[-1].spec.number)
+            self.done["killed"] += 1
 
     async def _slow(self) -> None:
         for one in self._running()[:1]:
             self._own.slow(one.spec.number, 0.0 if one.delay else 0.025)
+            self.done["slowed"] += 1
 
     async def _cut(self) -> None:
         for one in self._running()[:1]:
-            await self._lab.cut_client(one.client_id, "")
+            self.done["cut"] += await self._lab.cut_client(one.client_id, "") > 0
 
     async def _queues(self) -> None:
-        topic = f"Empty{self._turn % 3}"
-        await self._lab.set_queues("broker-a", topic, 2)
-        await self._lab.set_queues("broker-a", topic, 0 if self._turn % 2 else 1)
+        turn = self._turn // 8
+        await self._lab.set_queues("broker-a", f"Empty{turn % 3}", 2)
+        await self._lab.set_queues("broker-a", f"Empty{turn % 3}", turn % 2)
+        self.done["queues"] += 1
 
     async def _broker(self) -> None:
         folder = self._lab.folder.with_name("soak-broker-b")
         if len(self._lab.serving.brokers) > 1:
             await self._lab.end_broker("broker-b")
+            self.done["brokers ended"] += 1
         else:
             await self._lab.add_broker("broker-b", folder)
+            self.done["brokers"] += 1
 
     def _look(self) -> None:
         pane, model = self._pane, self._model
@@ -136,7 +154,7 @@ async def drive(window: Any) -> None:
         own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
     await until(lambda: sum(one.standing == "running" for one in own.rows.values()) == 3)
     churn = Churn(window, pane)
-    begun, warm, minutes = time.monotonic(), 0, []
+    begun, warm, minutes, beside = time.monotonic(), 0, [], {}
     while (gone := time.monotonic() - begun) < SECONDS:
         await churn.step()
         await asyncio.sleep(STEP)
@@ -145,11 +163,12 @@ async def drive(window: Any) -> None:
             minutes.append(resident())
         if not warm and gone > SECONDS * WARM_UP:
             gc.collect()
-            warm = resident()
+            warm, beside = resident(), own_memory()
     gc.collect()
     model = pane.watch.model
     figures: dict[str, Any] = {
         "deeds": churn.done, "clients": len(own.rows), "readings": len(model.kept), "warm": warm, "end": resident(),
+        "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
         "minutes": minutes, "bounds": {"readings": cluster_model.KEPT, "deliveries_ms": deliveries.KEPT_MS},
         "sent": sum(one.sent for one in own.rows.values()),
         "failed": sorted({one.words for one in own.rows.values() if one.standing == "failed"}),
