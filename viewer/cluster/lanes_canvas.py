@@ -177,8 +177,9 @@ class LanesCanvas(ThingCanvas):
     def _ticks(self) -> list[tuple[float, QRectF, str]]:
         """Round times: where the line stands, the box of its words, and these; none where the edge would cut them."""
         begin, end = self.window_ms
-        step = next((one for one in TICKS if (end - begin) / 1000 / one <= MOST_TICKS), TICKS[-1]) * 1000
         wide, found = QFontMetrics(figures_font(11)).horizontalAdvance("00:00:00") + 2, []
+        most = min(MOST_TICKS, self._wide / (wide + 8))
+        step = next((one for one in TICKS if (end - begin) / 1000 / one <= most), TICKS[-1]) * 1000
         for at in range(begin - begin % step + step, end + 1, step):
             box = QRectF(self._x(at) - wide / 2, FLAGS + 2, wide, 18)
             found.append((self._x(at), box, clock(at)[:8] if box.right() <= LABEL + self._wide + EDGE else ""))
@@ -274,26 +275,46 @@ class LanesCanvas(ThingCanvas):
         p.setFont(figures_font(11))
         p.setPen(C("text3"))
         p.drawText(QRectF(0, y, LABEL - 8, 26), RIGHT, f"{row.ends.max_offset:,}" if row is not None else "")
-        self._twice(p, queue, y)
+        again = self._again(queue)
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(C("warn"))
+        p.drawRects([QRectF(x, y + 20, 1.5, 4) for x in sorted({round(self._x(at)) for at in again})])
         for piece in self.line.pieces.get(queue, ()):
             if piece.end >= self.window_ms[0] and piece.begin <= self.window_ms[1]:
                 self._piece(p, piece, y)
-
-    def _twice(self, p: QPainter, queue: Queue, y: float) -> None:
-        """A tick for each message that was handed out again."""
-        begin, end = self.window_ms
-        again = [one for one in self.model.deliveries.twice(self.line.group, begin, end + 1) if one.queue == queue]
-        if not again:
-            return
-        places = sorted({round(self._x(one.at)) for one in again})
-        p.setPen(Qt.PenStyle.NoPen)
-        p.setBrush(C("warn"))
-        p.drawRects([QRectF(x, y + 20, 1.5, 6) for x in places])
         p.setFont(words_font(11, 600))
-        p.setPen(C("warn"))
-        said = tr("{n:,} twice", n=len(again))
-        wide = QFontMetrics(p.font()).horizontalAdvance(said) + 4
-        p.drawText(QRectF(min(places[-1] + 6, LABEL + self._wide - wide), y + 17, wide, 15), LEFT, said)
+        for box, words, role in self.words_below(queue):
+            p.setPen(C(role))
+            p.drawText(box.translated(0, y), LEFT, words)
+
+    def _again(self, queue: Queue) -> list[int]:
+        """When a message of a queue was handed out again, within the window."""
+        begin, end = self.window_ms
+        return [one.at for one in self.model.deliveries.twice(self.line.group, begin, end + 1) if one.queue == queue]
+
+    def words_below(self, queue: Queue) -> list[tuple[QRectF, str, str]]:
+        """What is written under a queue's band, px from the lane's top, with its role: how often something came twice,
+        then that it has two owners or none, as far as there is room beside that.
+        """
+        again, found = self._again(queue), list[tuple[QRectF, str, str]]()
+        metrics, edge = QFontMetrics(words_font(11, 600)), LABEL + self._wide
+
+        def put(said: str, left: float, role: str) -> None:
+            wide = metrics.horizontalAdvance(said) + 4
+            box = QRectF(min(left, edge - wide), 23, wide, 15)
+            if not any(box.intersects(other) for other, _, _ in found):
+                found.append((box, said, role))
+
+        if again:
+            put(tr("{n:,} twice", n=len(again)), self._x(max(again)) + 6, "warn")
+        for piece in self.line.pieces.get(queue, ()):
+            if piece.end < self.window_ms[0] or piece.begin > self.window_ms[1]:
+                continue
+            if len(piece.owners) > 1:
+                put(tr("two owners"), self._x(piece.begin), "warn")
+            elif not piece.owners and piece.known:
+                put(tr("no owner {n} s", n=f"{(piece.end - piece.begin) / 1000:.1f}"), self._x(piece.begin), "error")
+        return found
 
     def _piece(self, p: QPainter, piece: Piece, y: float) -> None:
         left, right = self._x(piece.begin), self._x(piece.end)
@@ -301,12 +322,6 @@ class LanesCanvas(ThingCanvas):
         if not piece.owners:
             if piece.known:
                 hatch(p, box, "error")
-                p.setFont(words_font(11, 600))
-                p.setPen(C("error"))
-                said = tr("no owner {n} s", n=f"{(piece.end - piece.begin) / 1000:.1f}")
-                wide = QFontMetrics(p.font()).horizontalAdvance(said) + 4
-                at = min(left, LABEL + self._wide - wide)
-                p.drawText(QRectF(at, y + 20, wide, 15), LEFT, said)
             else:
                 hatch(p, box, "text3", 0.4)
             return
@@ -317,10 +332,6 @@ class LanesCanvas(ThingCanvas):
             p.setPen(QPen(C("warn"), 2))
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(box)
-            p.setFont(words_font(11, 600))
-            p.setPen(C("warn"))
-            said = tr("two owners")
-            p.drawText(QRectF(left, y + 20, QFontMetrics(p.font()).horizontalAdvance(said) + 4, 15), LEFT, said)
             return
         colour = self._colour(piece.owners[0])
         p.fillRect(box, colour)

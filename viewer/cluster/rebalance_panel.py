@@ -76,6 +76,8 @@ class RebalancePanel(QWidget):
         self.group.setObjectName("cluster.rebalance.group")
         self.group.setAccessibleName(tr("Consumer group"))
         self.group.setMinimumWidth(px(150))
+        self.group.setMaximumWidth(px(240))
+        self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.group.activated.connect(lambda _at: self._group_chosen())
         self.before, self.after = Tool("back", tr("Step before ([)")), Tool("forward", tr("Next step (])"))
         self.before.setObjectName("cluster.step.before")
@@ -137,6 +139,7 @@ class RebalancePanel(QWidget):
             self.group.addItems(names)
         name = wanted if wanted in names else names[0] if names else ""
         self.group.setCurrentText(name)
+        self.group.setToolTip(name)
         moments = self.model.moments.get(name, ())
         seen = (name, len(moments), moments[-1].at if moments else 0)
         if name != self.line.group:

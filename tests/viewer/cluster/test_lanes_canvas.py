@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations, pairwise
 
 import made_clusters as made
 import pytest
@@ -12,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.deliveries import Handed
 from viewer.cluster.drawn import client_colour
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import timeline
@@ -50,6 +52,40 @@ def test_no_time_of_the_axis_is_cut_by_the_edge(canvas):
         ticks = canvas._ticks()
         assert len([said for _, _, said in ticks if said]) >= len(ticks) - 1 > 3
         assert all(box.right() <= canvas.width() for _, box, said in ticks if said)
+
+
+def test_times_of_the_axis_stand_apart_however_narrow_it_is(canvas):
+    """Nine of them stood in 390 px, one in the other."""
+    line = canvas.line
+    for wide in (400, 590, 800, 1600):
+        canvas.resize(wide, canvas.height())
+        for length in (9_000, 30_000, 60_000, 600_000):
+            canvas.show_line(line, (line.begin, line.begin + length), 1)
+            boxes = [box for _, box, _ in canvas._ticks()]
+            assert all(one.right() < other.left() for one, other in pairwise(boxes)), (wide, length)
+
+
+def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
+    """ "Two owners" stood below "68 twice" and the ticks of those."""
+    model = canvas.model = made.looked_at(*made.rebalanced(), *two_own(60, 70))
+    line = timeline("billing", tuple(model.moments["billing"]))
+    handed = [Handed(made.BEGUN + at, name, "billing", made.A[0], n)
+              for n in range(90) for at, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))]  # fmt: skip
+    model.deliveries.add(handed)
+    for begin in (0, 50, 60):
+        canvas.show_line(line, (made.BEGUN + begin * 1000, line.end), 1)
+        found = canvas.words_below(made.A[0])
+        assert found[0][1].endswith(" twice")
+        assert not any(one.intersects(other) for (one, *_), (other, *_) in combinations(found, 2))
+        assert all(box.right() <= canvas.width() for box, *_ in found)
+        assert canvas.grab().toImage().size().width() == canvas.width()
+    canvas.show_line(line, (made.BEGUN, line.end), 1)
+    assert [words for _, words, _ in canvas.words_below(made.A[2])] == ["no owner 3.0 s"]
+
+
+def two_own(begin: int, end: int):
+    """Readings in which a queue has two owners."""
+    return [made.small(second, owns={made.C1: made.A, made.C2: made.A[:1]}) for second in range(begin, end)]
 
 
 def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
