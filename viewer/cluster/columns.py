@@ -132,7 +132,7 @@ REQUESTS = RecordKind(
         text_column("address", words("Asked"), 180, mono=True, filterable=False),
         chip_column("answer", words("Answer"), 130, lambda row: Chip(row.trouble or "ok", row.answer),
                     filterable=False),
-        number_column("times", words("Times"), 80, filterable=False),
+        number_column("times", words("How often"), 80, filterable=False),
         number_column("longest", words("Longest ms"), 100, filterable=False),
         text_column("about", words("About"), 360, filterable=False),
     ),
