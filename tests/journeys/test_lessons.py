@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from walker import Run, Walker
 from engine.broker.serving import Addresses, serving_beside
 from engine.client.events import Delivered, Rebalanced, Sent, Stopped, TransactionEnded
 from viewer.cluster.lesson_figures import Record
+from viewer.cluster.lessons import LessonRun
 from viewer.cluster.pane import ClusterPane
+from viewer.shell.windows import open_beside
 
 pytestmark = pytest.mark.journey
-Begin = Callable[[Sequence[str]], Awaitable[ClusterPane]]
+Begin = Callable[..., Awaitable[ClusterPane]]
 KEYS = ("disagree", "slow", "broadcast", "retry", "transaction")
 
 
@@ -31,7 +34,7 @@ def served(tmp_path: Path) -> Iterator[Addresses]:
 def begin(walker: Walker, served: Addresses) -> Begin:
     """Connects, and clicks on lessons."""
 
-    async def begun(keys: Sequence[str]) -> ClusterPane:
+    async def begun(keys: Sequence[str], walker: Walker = walker) -> ClusterPane:
         await walker.act("view.cluster")
         pane = walker.window.panes["cluster"]
         assert isinstance(pane, ClusterPane)
@@ -78,13 +81,30 @@ async def until_told(walker: Walker, pane: ClusterPane) -> dict[str, dict[str, s
     return {key: {one.name: one.figure for one in run.figures} for key, run in runs.items()}
 
 
-def test_a_lesson_about_a_rebalance_tells_what_it_showed(run: Run, walker: Walker, begin: Begin) -> None:
-    """One too many: five consumers, four queues, one of them idle. A kill: what was not committed comes again."""
+def test_lessons_about_a_rebalance_in_two_windows_tell_what_they_showed(
+    run: Run, walker: Walker, begin: Begin, served: Addresses, orders: Path
+) -> None:
+    """Beside each other, at one broker. One more consumer, and one too many: five consumers, four queues, one of them
+    idle. A kill: what was not committed comes again.
+    """
 
     async def walk() -> None:
+        beside = open_beside(walker.window, orders, f"cluster:{served.namesrv}")
+        assert beside is not None
+        other = Walker(beside)  # type: ignore[arg-type]
+        await other.until(lambda: beside.view == "cluster", "the other window looks at the cluster too")
+        second = await begin(("more",), other)
         pane = await begin(("kill", "many"))
         runs = pane.lessons.runs
         told = await until_told(walker, pane)
+        more = await until_told(other, second)
+        for key, one in [*runs.items(), *second.lessons.runs.items()]:
+            seen = second if key == "more" else pane
+            counted = harms_counted_again(one, seen)
+            assert {name: (told | more)[key][name] for name in counted} == counted, key
+            said = seen._markdown().split(f"## {one.lesson.title}\n")[1].split("\n## ")[0]
+            assert [f"- {name}: {figure}, " in said for name, figure in counted.items()] == [True] * 4, key
+        assert second.model.moments.keys() == pane.model.moments.keys(), "each sees the other's groups too"
         assert runs["many"].result.endswith("idle 0 → 1")
         assert pane.rebalance.line.group == runs["many"].group, "the last one is looked at"
         record = runs["kill"].record
@@ -128,6 +148,42 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
         pane.tabs.choose("lines")
 
     run(walk())
+
+
+def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
+    """The harms of a run's last step, from what its consumers were handed and what readings saw while it ran."""
+    moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.begun]
+    changed = [n for n in range(1, len(moments)) if (moments[n].owners, moments[n].clients) !=
+               (moments[n - 1].owners, moments[n - 1].clients)]  # fmt: skip
+    first = last = changed.pop()
+    while changed:  # changes that follow each other closely, or while a queue has no owner, are one step
+        waits = moments[changed[-1]].told and not all(moments[changed[-1]].owners)
+        if moments[first].at - moments[changed[-1]].at > (45_000 if waits else 4_000):
+            break
+        first = changed.pop()
+    begin, end, until = moments[first - 1].at, moments[last].at, moments[-1].at + 1_000
+    by_queue: dict[object, list[int]] = defaultdict(list)
+    seen, twice = set(), 0
+    for got in one.record.of(Delivered):
+        if got.group == one.group:
+            by_queue[got.queue].append(got.at)
+            twice += (got.queue, got.queue_offset) in seen and begin <= got.at < until
+            seen.add((got.queue, got.queue_offset))
+    pauses, bursts = [], []
+    for times in by_queue.values():
+        gaps = [later - at for at, later in pairwise(times) if at <= end and later >= begin]
+        pauses += [max(gaps)] if gaps and times[0] <= begin else []
+        since = max(begin - 10_000, times[0])
+        before = sum(since <= at < begin for at in times)
+        after = [at for at in times if end <= at <= min(until, end + 60_000)]
+        most = max((sum(at - 2_000 <= one <= at for one in after) for at in after), default=0)
+        if before > 1 and begin - since >= 2_000 and most:
+            bursts.append((most / 2_000) / (before / (begin - since)))
+    idle = [sum(not any(name in owners for owners in moments[at].owners) for name in moments[at].clients)
+            for at in (first - 1, last)]  # fmt: skip
+    burst = f"× {max(bursts):.1f}" if max(bursts) > 1 else "× 1"
+    return {"Pause": f"{max(pauses):,} ms", "Handed out twice": f"{twice:,}", "Burst": burst,
+            "Idle consumers": f"{idle[0]} → {idle[1]}"}  # fmt: skip
 
 
 def two_clients(record: Record, told: dict[str, str]) -> None:

@@ -160,6 +160,8 @@ def _counted(step: Step, told: Deliveries, group: str, end: int) -> Iterator[Har
     fast = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
     if fast is None:
         yield Harm(tr("Burst"), UNTOLD, tr("too little was handed out before it"), "chat")
+    elif bursts[fast][1] <= bursts[fast][0]:
+        yield Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok")
     else:
         before, after = bursts[fast]
         note = tr("{queue}: {after} after {before}", queue=short(fast), after=f"{after:,.0f} /s",

@@ -109,3 +109,13 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     assert "- Pause: 712 ms" in rebalance_markdown(model, LINE)
     empty = harms(step, 1.0, model.deliveries, "billing", step.begin)
     assert empty[1].figure == "0"
+
+
+def test_what_went_slower_afterwards_is_no_burst():
+    """On a machine that had much to do the figure was "× 0.7"."""
+    model = made.looked_at(*made.rebalanced())
+    step = LINE.steps[1]
+    times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
+    model.deliveries.add([Handed(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
+    burst = harms(step, 1.0, model.deliveries, "billing", until(LINE, step))[2]
+    assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue went faster afterwards", "ok")
