@@ -258,13 +258,15 @@ class LessonRun:
 
     @property
     def group(self) -> str:
-        """A group of its own each time: offsets of the last run are none of its."""
-        return f"lesson-{self.lesson.key}-{self.number}"
+        """A group of its own each time: offsets of the last run are none of its. What differs stands in front: a narrow
+        table shortens names in their middle.
+        """
+        return f"{self.lesson.key}-lesson-{self.number}"
 
     @property
     def topic(self) -> str:
         """The same for its topic."""
-        return f"{TOPIC}-{self.lesson.key}-{self.number}"
+        return f"{self.lesson.key}-{TOPIC}-{self.number}"
 
     def go_on(self, model: ClusterModel, own: Clients) -> None:
         """Do what can be done now; called with each reading, and as clients tell something."""

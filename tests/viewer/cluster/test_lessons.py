@@ -79,7 +79,7 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     queue = Queue(run.topic, "broker-a", 1)
     run.go_on(model, own)
     assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
-    assert own.done[1][1:] == ("lesson-kill-7", "Lesson-kill-7", 20)
+    assert own.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
     for second in range(3):
         model.take(Look(state(run, second, "aabb")))
         run.go_on(model, own)
@@ -97,7 +97,7 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     assert run.result.startswith("pause ")
     assert "twice 10" in run.result
     assert own.done[-4:] == [("stop", 1), ("stop", 2), ("stop", 4),
-                             ("forget", ("Lesson-kill-7", "%RETRY%lesson-kill-7"), ("lesson-kill-7",))]  # fmt: skip
+                             ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",))]  # fmt: skip
 
 
 def test_what_does_not_come_ends_the_run(model):
@@ -126,14 +126,14 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     by_key = {one.key: one for one in LESSONS}
     run, own = LessonRun(by_key["retry"], 3), Own()
     run.go_on(model, own)
-    assert own.done == [("broker", "retry-3", "Lesson-retry-3", 0)]
+    assert own.done == [("broker", "retry-3", "retry-Lesson-3", 0)]
     run.go_on(model, own)
     assert len(own.done) == 1, "clients come when it runs"
     own.tell(1, "running")
     run.go_on(model, own)
     assert [one[:3] for one in own.done[1:]] == [
-        ("consumer", "lesson-retry-3", "Lesson-retry-3"), ("producer", "lesson-retry-3", "Lesson-retry-3"),
-        ("consumer", "lesson-retry-3-dead", "%DLQ%lesson-retry-3"),
+        ("consumer", "retry-lesson-3", "retry-Lesson-3"), ("producer", "retry-lesson-3", "retry-Lesson-3"),
+        ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
     ]  # fmt: skip
     assert own.rows[2].spec.options.refuses == 5
     assert all(row.spec.options.told for row in own.rows.values())
@@ -141,9 +141,9 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0)
             for n in range(4)]  # fmt: skip
     strange = replace(sent[0], group="another")
-    dead = MessageQueue("%DLQ%lesson-retry-3", "retry-3", 0)
+    dead = MessageQueue("%DLQ%retry-lesson-3", "retry-3", 0)
     run.record.take([*sent, strange])
-    run.record.take([Delivered(9_000 + n, "d", "lesson-retry-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000)
+    run.record.take([Delivered(9_000 + n, "d", "retry-lesson-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000)
                      for n in range(4)])  # fmt: skip
     assert strange not in run.record.events
     run.go_on(model, own)
@@ -151,7 +151,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     assert "Dead letters 4" in run.result
     written = lessons_markdown([run])
     assert "## Retry to the dead letters" in written
-    assert "- Dead letters: 4, read from %DLQ%lesson-retry-3" in written
+    assert "- Dead letters: 4, read from %DLQ%retry-lesson-3" in written
     assert lessons_markdown([LessonRun(by_key["slow"], 1)]) == ""
     assert [one for one in own.done if one[0] == "stop"] == [("stop", 3), ("stop", 2), ("stop", 4), ("stop", 1)]
     assert own.done[-1] == ("stop", 1), "all else goes with its broker"
@@ -188,7 +188,7 @@ def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
     told(40, 60, "consumer@2")
     run.go_on(model, own)
     assert own.rows[5].spec.options == own.rows[3].spec.options
-    assert own.rows[5].spec.options.name == "lesson-broadcast-3-2"
+    assert own.rows[5].spec.options.name == "broadcast-lesson-3-2"
     told(0, 0)
     run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
     run.go_on(model, own)
