@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from engine.client.consuming import BROADCASTING
-from engine.client.events import Rebalanced, Sent
+from engine.client.events import Committed, Rebalanced, Sent
 from engine.client.messages import DEAD_LETTERS, RETRY
 from viewer.cluster.clients_work import USUAL, Options
 from viewer.cluster.cluster_model import ClusterModel
@@ -82,6 +82,18 @@ def _one_got(count: int) -> Act:
     return Act("until", true=lambda record: max(Counter(one.client_id for one in record.deliveries).values()) >= count)
 
 
+def _not_committed(place: int, count: int) -> Act:
+    """Of the consumers, counted from 0, one was handed so many messages behind what it committed last."""
+
+    def true(record: Record) -> bool:
+        who = [one for one, options in record.clients.items() if options.stalls][place]
+        done = {one.queue: one.offset for one in record.of(Committed) if one.client_id == who}
+        handed = [one for one in record.deliveries if one.client_id == who]
+        return sum(one.queue_offset >= done.get(one.queue, 0) for one in handed) >= count
+
+    return Act("until", true=true)
+
+
 def _allocated(clients: int) -> Act:
     """So many clients saw each other in their lists, and took what they take to be their own."""
 
@@ -129,7 +141,7 @@ LESSONS = (
               "before the oldest that is not done. The second consumer is killed: what it had taken behind that is "
               "handed out again."),
         (Act("producer", 300), *(Act("consumer", 20, Options(stalls=50)),) * 3, Act("shared", 3), Act("handed", 900),
-         Act("wait", 6), Act("kill", 1), Act("shared", 2), Act("wait", 12)), about_moves=True,
+         Act("wait", 6), _not_committed(1, 10), Act("kill", 1), Act("shared", 2), Act("wait", 12)), about_moves=True,
     ),
     Lesson(
         "disagree", words("Two clients disagree"),
