@@ -229,6 +229,12 @@ class Deliveries:
                 found[queue] = longest
         return found
 
+    def since(self, group: str, queue: Queue, end: int) -> int | None:
+        """Ms from the last delivery of a queue before ``end`` up to then; None where there was none."""
+        log = self._logs.get((group, queue))
+        number = bisect.bisect_left(log.times, end) if log is not None else 0
+        return end - log.times[number - 1] if log is not None and number else None
+
     def bursts(self, group: str, begin: int, end: int, until: int) -> dict[Queue, tuple[float, float]]:
         """Of each queue messages a second before a step, and at most after it."""
         found = {}

@@ -132,6 +132,8 @@ class Step:
     """Queues that went faster afterwards."""
     went_back: int = 0
     """Messages by which committed offsets fell: these are read again."""
+    told: bool = True
+    """Whether every client said what it owned when it stood."""
 
     @property
     def came(self) -> tuple[str, ...]:
@@ -346,7 +348,7 @@ def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, 
             dict(_spans(moments, first, last, queues, lambda owners, told: told and not owners)) if first else {},
             dict(_spans(moments, first, last, queues, lambda owners, _told: len(owners) > 1)) if first else {},
             dict(_bursts(at, queues, offsets, first - 1, last, until)) if first else {},
-            _went_back(offsets, max(first - 1, 0), until),
+            _went_back(offsets, max(first - 1, 0), until), now.told,
         )  # fmt: skip
 
 

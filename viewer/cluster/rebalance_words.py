@@ -144,13 +144,22 @@ def _idle(step: Step) -> Harm:
 def _counted(step: Step, told: Deliveries, group: str, end: int) -> Iterator[Harm]:
     """Pause, handed out twice and burst, from what consumers of one's own were handed."""
     pauses = told.pauses(group, step.begin, step.end, end)
+    still = dict[Queue, int]()
+    for queue, owners in step.after.items() if step.told else ():
+        since = told.since(group, queue, end - LAST) if not owners else None
+        if since is not None and since > pauses.get(queue, 0):
+            still[queue] = pauses[queue] = since
     worst = max(pauses, key=lambda queue: pauses[queue], default=None)
     if worst is None:
         yield Harm(tr("Pause"), UNTOLD, tr("nothing was handed out around it"), "chat")
     else:
         others = [taken for queue, taken in pauses.items() if queue != worst]
-        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=max(others, default=0))
-        yield Harm(tr("Pause"), f"{pauses[worst]:,} ms", note, "warn" if pauses[worst] >= LONG_PAUSE else "ok")
+        figure, most = f"{pauses[worst]:,} ms", max(others, default=0)
+        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=most)
+        if worst in still:
+            figure = f"≥ {figure}"
+            note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=most)
+        yield Harm(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE else "ok")
     again = told.twice(group, step.begin, end)
     note = tr("of {n:,} handed out since, by queue and offset", n=told.handed(group, step.begin, end))
     if told.dropped:

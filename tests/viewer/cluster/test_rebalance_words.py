@@ -119,3 +119,19 @@ def test_what_went_slower_afterwards_is_no_burst():
     model.deliveries.add([Handed(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
     burst = harms(step, 1.0, model.deliveries, "billing", until(LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue went faster afterwards", "ok")
+
+
+def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
+    """Two clients that disagreed left a queue without owner: its pause was told as its last one that had ended."""
+    model = made.looked_at(*made.rebalanced()[:19])
+    line = timeline("billing", tuple(model.moments["billing"]))
+    step = line.steps[-1]
+    assert step.after[made.A[2]] == ()
+    times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
+    model.deliveries.add([Handed(at, "a", "billing", queue, n) for queue, some in times.items()
+                          for n, at in enumerate(some)])  # fmt: skip
+    pause = harms(step, 1.0, model.deliveries, "billing", until(line, step))[0]
+    assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
+    assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
+    nobody_knows = replace(step, told=False)
+    assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(line, step))[0].figure == "90 ms"
