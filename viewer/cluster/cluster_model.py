@@ -268,9 +268,10 @@ class ClusterModel:
         by_topic: dict[str, list[Queue]] = {}
         for queue in of_users(state):
             by_topic.setdefault(queue.topic, []).append(queue)
+        answered = {name for part in state.masters if not part.words for name in part.groups}
         for name, group in state.groups.items():
-            if group.model == "BROADCASTING":
-                continue
+            if group.model == "BROADCASTING" or name not in answered:
+                continue  # nobody told of it: in its timeline that is a stretch without a reading
             held = self.moments.setdefault(name, deque(maxlen=MOST_MOMENTS))
             while len(held) > FEWEST_MOMENTS and len(held) * len(state.queues) >= MOMENT_QUEUES:
                 held.popleft()

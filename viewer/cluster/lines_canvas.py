@@ -157,6 +157,7 @@ class LinesCanvas(ThingCanvas):
         top, bottom = event.rect().top() / z, event.rect().bottom() / z
         plan, chosen = self.plan, self.model.chosen
         strong = chosen.name if chosen.kind in {"client", "producer"} else ""
+        gone = {one.name for one in plan.gone}
         self._heads(p)
         draw_bands(p, plan.left, strong, top, bottom)
         draw_bands(p, plan.right, strong, top, bottom)
@@ -167,7 +168,8 @@ class LinesCanvas(ThingCanvas):
             if y + TOPIC_HIGH >= top and y <= bottom:
                 self._topic(p, name, queues, y)
         for number in plan.queues_seen(top, bottom):
-            self._queue(p, plan.queues[number], float(plan.queue_y[number]))
+            row = plan.queues[number]
+            self._queue(p, row, float(plan.queue_y[number]), gone=row.queue.broker in gone)
         for part, y in plan.slaves:
             self._slave(
                 p,
@@ -262,14 +264,15 @@ class LinesCanvas(ThingCanvas):
             at, wide = HELD
             p.drawText(QRectF(right - at - wide, y, wide, TOPIC_HIGH), RIGHT, tr("Held"))
 
-    def _queue(self, p: QPainter, row: QueueRow, y: float) -> None:
+    def _queue(self, p: QPainter, row: QueueRow, y: float, *, gone: bool) -> None:
+        """A queue; what stands there of one whose broker does not answer is grey: nobody told it now."""
         plan, model, chosen = self.plan, self.model, self.model.chosen
         right = plan.side + plan.middle
         mine = chosen.kind == "client" and chosen.name in row.owners
         if mine or (chosen.kind == "queue" and chosen.queue == row.queue):
             p.fillRect(QRectF(plan.side + 1, y - QUEUE_HIGH / 2, plan.middle - 2, QUEUE_HIGH), C("select", 0.7))
         p.setFont(figures_font())
-        p.setPen(C("text"))
+        p.setPen(C("text3" if gone else "text"))
         p.drawText(QRectF(plan.side + 14, y - 10, 34, 20), LEFT, f"q{row.queue.queue_id}")
         group = model.find_group(row.group)
         badge = model.badge(row.owners[0]) if row.owners else None
@@ -279,14 +282,15 @@ class LinesCanvas(ThingCanvas):
         p.setPen(C("text3"))
         p.setFont(figures_font())
         self._figure(p, IN, y, UNTOLD if row.came is None else f"{row.came:,.0f}")
-        p.setPen(C("accent"))
+        p.setPen(C("text3" if gone else "accent"))
         offset = row.next_offset if row.group else row.ends.max_offset
         self._figure(p, NEXT, y, count(offset))
-        p.setPen(C("warn" if late else "text2"))
+        p.setPen(C("text3" if gone else "warn" if late else "text2"))
         p.setFont(figures_font(12, 600 if late else 400))
         if row.group:
             self._figure(p, BEHIND, y, count(row.behind))
-        self._held(p, row, y)
+        if not gone:
+            self._held(p, row, y)
         at = QRectF(right - 38, y - 8, 28, 16)
         if len(row.owners) > 1:
             for number, one in enumerate(row.owners[:2]):

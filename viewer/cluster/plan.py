@@ -96,6 +96,11 @@ class LinesPlan:
         return self.width - 2 * self.side
 
     @property
+    def gone(self) -> tuple[BrokerRow, ...]:
+        """Brokers that do not answer: what stands there of them is from before."""
+        return tuple(row for row, _, _ in self.brokers if row.master is None or row.master.words)
+
+    @property
     def right_edge(self) -> float:
         """Where the consumers begin."""
         return self.width - EDGE - CARD

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import made_clusters as made
 import pytest
 
 from viewer.cluster.cluster_model import Chosen, ClusterModel, Look, NoAddress, addresses_in
+from viewer.cluster.rebalance import timeline
 
 
 @pytest.mark.parametrize(
@@ -169,3 +172,17 @@ def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
     monkeypatch.setattr("viewer.cluster.cluster_model.MOMENT_QUEUES", 1)
     model.take(Look(made.large(20, 2, 8, 4)))
     assert {len(one) for one in model.moments.values()} == {4}
+
+
+def test_a_group_of_which_nobody_tells_has_no_readings_meanwhile():
+    """Behind a broker's end its queues went on to be owned in the timeline, by clients that nobody had asked."""
+    model = made.looked_at(*(made.small(second) for second in range(5)))
+    for second in range(5, 20):
+        state = made.small(second)
+        model.take(Look(replace(state, brokers=tuple(replace(one, words="no answer") for one in state.brokers))))
+    assert len(model.moments["billing"]) == 5
+    for second in range(20, 25):
+        model.take(Look(made.small(second)))
+    line = timeline("billing", tuple(model.moments["billing"]))
+    assert line.breaks == ((made.BEGUN + 4_000, made.BEGUN + 20_000),)
+    assert all(piece.end - piece.begin == 4_000 for piece in line.pieces[made.A[0]])

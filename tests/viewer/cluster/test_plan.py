@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import made_clusters as made
 import numpy as np
 
@@ -70,6 +72,14 @@ def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
     assert plan.right.seen(0, plan.height).size == len(plan.right)
     assert plan.right.seen(plan.height + 10, plan.height + 20).size == 0
     assert lines_plan(Picture(), 900).right.seen(0, 1000).size == 0
+
+
+def test_brokers_that_do_not_answer_are_known():
+    state = made.small(6)
+    silent = tuple(replace(one, words="no answer") if one.name == "broker-b" else one for one in state.brokers)
+    model = made.looked_at(made.small(0), made.small(5), replace(state, brokers=silent))
+    assert [one.name for one in lines_plan(model.picture, 1200).gone] == ["broker-b"]
+    assert lines_plan(MODEL.picture, 1200).gone == ()
 
 
 def test_cells_say_what_is_behind_and_who_owns_nothing():
