@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import forked_processes
 import main_garbage
 import pytest
 import qasync
@@ -25,6 +26,13 @@ from viewer.shell.windows import close_all
 
 LONGEST = 120
 """Seconds a walk may take where the machine is busy with other things."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Processes of a window are forked; see :mod:`forked_processes`."""
+    with forked_processes.forked(request.path.name):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import lzma
@@ -24,10 +25,16 @@ def names(file: str = "store.tar.xz") -> list[str]:
 
 
 def account(name: str, file: str) -> Iterator[dict[str, Any]]:
-    """The lines of one account (``expected.jsonl.xz``, ``truth.jsonl.xz`` ...) of the store ``name``."""
+    """The lines of one account (``expected.jsonl.xz``, ``truth.jsonl.xz`` ...) of the store ``name``; whoever
+    asks for the same one next gets the same lines, so nobody changes them.
+    """
+    return iter(_lines(name, file))
+
+
+@functools.lru_cache(maxsize=2)
+def _lines(name: str, file: str) -> list[dict[str, Any]]:
     with lzma.open(GOLDEN / name / file, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        return [json.loads(line) for line in lines]
 
 
 def fingerprint(directory: Path) -> Fingerprint:

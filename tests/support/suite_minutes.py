@@ -1,16 +1,23 @@
-"""Minutes of each suite, printed before pytest's closing line; a suite is a folder under ``tests``. The name of a test
-that fails is printed at once: a run that is cut off has said it.
+"""Minutes of each suite, and the files that took longest, printed before pytest's closing line; a suite is a folder
+under ``tests``. The name of a test that fails is printed at once: a run that is cut off has said it.
+
+Beside the time that passes stands that of the processors, programs that a test started and that have ended among it:
+where the two differ much, a test waits.
 
 Tests may run in several processes: what a test has to say for the end of the run travels with its report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+LONGEST = 40
+"""How many files are told."""
 SUITES = {
     "engine": "unit",
     "golden_agree": "golden",
@@ -39,7 +46,7 @@ def suite_of(nodeid: str) -> str:
 
 def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
     """One line a suite: how many tests, how many failed, how long they took with their fixtures."""
-    seconds: dict[str, float] = {}
+    seconds, worked = _seconds(reports, suite_of)
     tests: dict[str, set[str]] = {}
     failed: dict[str, set[str]] = {}
     for outcome, listed in reports.items():
@@ -47,15 +54,51 @@ def minutes(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
             if not isinstance(report, pytest.TestReport):
                 continue
             suite = suite_of(report.nodeid)
-            seconds[suite] = seconds.get(suite, 0.0) + report.duration
             tests.setdefault(suite, set()).add(report.nodeid)
             if outcome in {"failed", "error"}:
                 failed.setdefault(suite, set()).add(report.nodeid)
     lines = [
         f"{suite:<10}{len(tests[suite]):>7} tests{len(failed.get(suite, ())):>5} failed{seconds[suite] / 60:>8.1f} min"
+        f"{worked[suite] / 60:>8.1f} of a processor"
         for suite in sorted(seconds)
     ]
-    return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{sum(seconds.values()) / 60:>8.1f} min"]
+    whole = f"{sum(seconds.values()) / 60:>8.1f} min{sum(worked.values()) / 60:>8.1f} of a processor"
+    return [*lines, f"{'all':<10}{sum(map(len, tests.values())):>7} tests{'':12}{whole}"]
+
+
+def longest(reports: dict[str, list[pytest.TestReport]]) -> list[str]:
+    """One line for each of the files that took longest."""
+    seconds, worked = _seconds(reports, lambda nodeid: nodeid.partition("::")[0])
+    files = sorted(seconds, key=lambda file: -seconds[file])[:LONGEST]
+    return [f"{seconds[file]:>7.1f} s{worked[file]:>8.1f} of a processor  {file}" for file in files]
+
+
+def _seconds(
+    reports: dict[str, list[pytest.TestReport]], place: Callable[[str], str]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """By ``place``: seconds that passed, and those of the processors."""
+    passed: dict[str, float] = defaultdict(float)
+    worked: dict[str, float] = defaultdict(float)
+    for report in (one for listed in reports.values() for one in listed):
+        if isinstance(report, pytest.TestReport):
+            passed[place(report.nodeid)] += report.duration
+            worked[place(report.nodeid)] += getattr(report, "processor", 0.0)
+    return passed, worked
+
+
+class Processor:
+    """Notes with each report how much of the processors its part of a test has taken."""
+
+    def __init__(self) -> None:
+        self._before = sum(os.times()[:4])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Iterator[None]:
+        """Hook."""
+        report = yield
+        now = sum(os.times()[:4])
+        report.processor, self._before = now - self._before, now
+        return report
 
 
 def account(item: pytest.Item, heading: str, lines: Iterable[str]) -> None:
@@ -90,10 +133,11 @@ class NamesOfFailures:
 def pytest_configure(config: pytest.Config) -> None:
     """Hook."""
     config.pluginmanager.register(NamesOfFailures(config))
+    config.pluginmanager.register(Processor())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Hook: what tests had to say, and the table of suites."""
+    """Hook: what tests had to say, the table of suites, and the longest files."""
     reports = {key: listed for key, listed in terminalreporter.stats.items() if key}
     for heading, lines in accounts(report for listed in reports.values() for report in listed).items():
         terminalreporter.section(heading)
@@ -103,4 +147,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports["phases"] = terminalreporter.stats.get("", [])
     terminalreporter.section("minutes of each suite")
     for line in minutes(reports):
+        terminalreporter.write_line(line)
+    terminalreporter.section("longest files")
+    for line in longest(reports):
         terminalreporter.write_line(line)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+import forked_processes
 import main_garbage
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -19,6 +20,13 @@ from viewer.runtime.settings import Settings
 from viewer.shell.main_window import MainWindow
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Processes of a window are forked; see :mod:`forked_processes`."""
+    with forked_processes.forked(request.path.name):
+        yield
 
 
 @pytest.fixture
