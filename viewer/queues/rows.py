@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.inspection.entry_verdict import Resolved, resolve
 from engine.inspection.log_reader import LogReader
-from engine.inspection.queue_reader import CqEntry, QueueReader, Resolved, resolve
+from engine.inspection.queue_reader import CqEntry, QueueReader
 from viewer.widgets.row_window import Page
 
 PROBLEMS = frozenset({"missing", "wrongTopic", "wrongQueue", "wrongQueueOffset", "wrongSize", "wrongTag", "gap"})

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.inspection.queue_reader import resolve
+from engine.inspection.entry_verdict import resolve
 from viewer.queues.rows import PROBLEMS, batches, in_other_queue, shown_verdict
 
 if TYPE_CHECKING:

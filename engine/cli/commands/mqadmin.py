@@ -16,10 +16,11 @@ from engine.cli.output import Column, Output
 from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.inspection import records
+from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, trace
 from engine.inspection.lookup import by_key, by_offset_id
-from engine.inspection.queue_reader import CqEntry, QueueReader, resolve
+from engine.inspection.queue_reader import CqEntry, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 
 _STATUS = (

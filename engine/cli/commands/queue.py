@@ -9,7 +9,7 @@ from engine.cli.options import common, number, open_given
 from engine.cli.output import Column, Output
 from engine.errors import CannotRead, StoreError
 from engine.inspection import records
-from engine.inspection.queue_reader import resolve
+from engine.inspection.entry_verdict import resolve
 
 COLUMNS = (
     Column("Queue offset", "queueOffset", "number"),

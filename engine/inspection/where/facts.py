@@ -23,9 +23,9 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
 from engine.errors import CorruptUnit, StoreError
 from engine.inspection.deleted_topics import topics_known
+from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
-from engine.inspection.queue_reader import compare
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach

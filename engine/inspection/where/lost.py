@@ -19,10 +19,11 @@ from engine.codec.unit_scan import Damage
 from engine.errors import CorruptUnit
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
+from engine.inspection.entry_verdict import resolve
 from engine.inspection.log_reader import LogReader
 from engine.inspection.lookup import chained_offsets
 from engine.inspection.lost_units import lost_at, was
-from engine.inspection.queue_reader import QueueReader, resolve
+from engine.inspection.queue_reader import QueueReader
 from engine.inspection.where.facts import Evidence, FactFinder, time_text
 from engine.rules import where as rules
 

@@ -1,0 +1,77 @@
+"""Whether a queue entry and the unit that it points at agree: one verdict an entry, with what was expected and found.
+
+The entry's side of the check in both directions (spec 2.9, 3.1, 3.4, 3.8). Nothing is written, damage is a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.codec import properties as props
+from engine.codec.consume_queue import same_tag
+from engine.codec.message import SCHEDULE_TOPIC, Unit, tags_code_of
+from engine.codec.unit_scan import Stop
+from engine.inspection.log_reader import LogReader
+from engine.store.queue_entry import CqEntry
+
+Verdict = Literal["ok", "missing", "wrongTopic", "wrongQueueOffset", "wrongSize", "wrongTag", "belowMinOffset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An entry with its verdict; None for slots that hold no entry, and where its unit could not be read.
+
+    ``unit`` is what was found at its offset, ``what`` says what does not agree ("" where all does).
+    """
+
+    entry: CqEntry
+    verdict: Verdict | None
+    unit: Unit | None = None
+    what: str = ""
+
+
+def resolve(
+    log: LogReader, topic: str, queue_id: int, entry: CqEntry, levels: tuple[int, ...] | None = None, crc: bool = False
+) -> Resolved:
+    """Follow ``entry`` of ``topic``/``queue_id`` to its unit and compare them.
+
+    ``levels``: delay levels in ms of the broker that wrote a delay topic; without them any delivery time is right.
+    """
+    if entry.state != "entry":
+        return Resolved(entry, None)
+    if entry.physical_offset < log.min_offset:
+        return Resolved(entry, "belowMinOffset", None, f"the log begins at {log.min_offset:,}")
+    found = log.unit_at(entry.physical_offset, crc)
+    if isinstance(found, Stop) and found.kind == "unread":
+        return Resolved(entry, None, None, found.reason)
+    if not isinstance(found, Unit):
+        what = getattr(found, "reason", "") or "an end-of-file unit lies there"
+        return Resolved(entry, "missing", None, what)
+    verdict, what = compare(topic, queue_id, entry, found, levels)
+    return Resolved(entry, verdict, found, what)
+
+
+def compare(
+    topic: str, queue_id: int, entry: CqEntry, unit: Unit, levels: tuple[int, ...] | None = None
+) -> tuple[Verdict, str]:
+    """The verdict on an entry and the unit found at its offset, and the difference in words."""
+    own = unit.topic == topic and unit.queue_id == queue_id
+    if not own and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
+        return "wrongTopic", f"the unit is of {unit.topic}/{unit.queue_id}"
+    # Multi dispatch appends where the queue ends, whatever number the unit lists for it (spec 3.3, 3.8).
+    if own and unit.queue_offset != entry.queue_offset:
+        return "wrongQueueOffset", f"the unit has queue offset {unit.queue_offset:,}"
+    if unit.size != entry.size:
+        return "wrongSize", f"the entry says {entry.size:,} B, the unit has {unit.size:,}"
+    code = entry.real_tags_code
+    if code is not None and not _same_code(topic, code, unit, levels):
+        tag = f"“{unit.tags}”" if unit.tags else "no tag"
+        return "wrongTag", f"the unit has {tag}: its subscribers miss it"
+    return "ok", ""
+
+
+def _same_code(topic: str, code: int, unit: Unit, levels: tuple[int, ...] | None) -> bool:
+    if topic == SCHEDULE_TOPIC and props.DELAY in unit.properties:
+        return levels is None or code == tags_code_of(topic, unit.properties, unit.store_timestamp, levels)
+    return same_tag(code, unit.tags_code)
