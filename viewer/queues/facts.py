@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.inspection.groups import GroupProgress, group_progress, queue_progress
-from engine.inspection.queue_reader import QueueReader, bounds_around, units_at
+from engine.inspection.queue_place import bounds_around, units_at
+from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile

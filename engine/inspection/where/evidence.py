@@ -16,7 +16,7 @@ from engine.errors import CorruptUnit
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
-from engine.inspection.queue_reader import bounds_by_queue, units_at
+from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
 from engine.rules import where as rules

@@ -1,18 +1,11 @@
-"""One queue that is only looked at: its entries, and the bounds that a broker would give it (spec 3.4).
-
-A unit by topic, queue and queue offset out of the log itself.
-"""
+"""One queue that is only looked at: its entries, and the bounds that a broker would give it (spec 3.4)."""
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 from made_stores import QUEUE_SIZE, MadeStore
-from planted_faults import patch
 
-from engine.inspection import open_store, queue_reader
-from engine.inspection.queue_reader import bounds_around, bounds_by_queue, units_at
+from engine.inspection import open_store
 
 PER_FILE = QUEUE_SIZE // 20
 
@@ -71,40 +64,3 @@ def test_a_file_that_is_gone_is_a_gap(made, tmp_path):
         numbers = [one.queue_offset for one in queue.entries()]
         assert numbers == [*range(PER_FILE), *range(2 * PER_FILE, 50)]
         assert (queue.is_written(3), queue.is_written(PER_FILE), queue.is_written(49)) == (True, False, True)
-
-
-@pytest.fixture
-def made_of_queue_place():
-    made = MadeStore()
-    for number in range(30):
-        made.put(("Orders", "Paid")[number % 2])
-    made.put("Orders", queue_offset=7)  # after a recovery an offset may be used twice
-    made.put("Orders", queue_offset=7, sys_flag=0x4)  # a half message has no place in a queue
-    return made
-
-
-@pytest.mark.parametrize("bulk", [1 << 40, 0])
-def test_every_unit_of_that_offset_is_found_singly_and_by_columns(made_of_queue_place, tmp_path, monkeypatch, bulk):
-    monkeypatch.setattr(queue_reader, "BULK", bulk)
-    done = []
-    with open_store(made_of_queue_place.write(tmp_path / "s")) as store:
-        found = list(units_at(store.log, "Orders", 0, 7, 0, made_of_queue_place.end, done.append))
-        assert [unit.offset for unit in found] == [
-            made_of_queue_place.units[14].offset,
-            made_of_queue_place.units[30].offset,
-        ]
-        assert list(units_at(store.log, "Orders", 1, 7, 0, made_of_queue_place.end)) == []
-    assert bool(done) == (bulk == 0)
-
-
-def test_a_wrong_entry_lies_between_its_good_neighbours(made_of_queue_place, tmp_path):
-    root = made_of_queue_place.write(tmp_path / "s")
-    patch(root / "consumequeue" / "Orders" / "0" / f"{0:020d}", 20 * 5, struct.pack(">q", 1))
-    with open_store(root) as store:
-        queue = store.queue("Orders", 0)
-        assert bounds_around(store.log, queue, 5) == (
-            made_of_queue_place.units[8].offset,
-            made_of_queue_place.units[12].offset,
-        )
-        assert bounds_by_queue(queue, queue.max_offset + 3)[0] == queue.entry(queue.max_offset - 1).physical_offset
-        assert bounds_by_queue(queue, 3) == (0, 1 << 62)
