@@ -18,9 +18,8 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, other_logs
+from engine.inspection.check import config, ext, incident, other_logs, tail
 from engine.inspection.check import dispatch as check_losses
-from engine.inspection.check import fold as check_tail
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import index as check_keys
 from engine.inspection.check import start as check_release
@@ -189,11 +188,11 @@ def _all(
     around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
     if starts.dledger and not log.units:
         around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log
-    around = list(check_tail.of_torn_units(around, log.torn))
-    tail = list(check_tail.fold(around, store, log, fold, explained=bool(missed) or starts.dledger))
+    around = list(tail.of_torn_units(around, log.torn))
+    behind = list(tail.fold(around, store, log, fold, explained=bool(missed) or starts.dledger))
     yield from _going_on(check_clock.producers(store))
     yield from _going_on(log.findings())
-    yield from tail
+    yield from behind
 
 
 class _Checks(NamedTuple):

@@ -7,7 +7,7 @@ from broken_stores import zero_log_from
 from made_stores import MadeStore
 
 from engine.inspection import open_store
-from engine.inspection.check.fold import of_torn_units
+from engine.inspection.check.tail import of_torn_units
 from engine.inspection.findings import check
 from engine.rules import catalogue
 from engine.rules.findings import Finding
