@@ -18,8 +18,7 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, other_logs, tail
-from engine.inspection.check import dispatch as check_losses
+from engine.inspection.check import config, ext, incident, losses, other_logs, tail
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import index as check_keys
 from engine.inspection.check import start as check_release
@@ -83,7 +82,7 @@ def check(
     complete = None not in items
     if complete:
         with contextlib.suppress(CannotRead):
-            found += check_losses.findings(store, starts, found)
+            found += losses.findings(store, starts, found)
         found = list(_without_the_log(agree(starts, found)))
         found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))

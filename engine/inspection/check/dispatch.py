@@ -2,21 +2,19 @@
 
 A queue that lost its tail or its folder is one fault of the store, told once, with what a start would dispatch again:
 the plan of recovery is asked, so the two never differ.
-
-What the next start of a broker loses: units that it leaves out of their queues for good, and index files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from engine.codec.message import SCHEDULE_TOPIC
 from engine.codec.words import HALF_TOPIC, OP_TOPIC
-from engine.inspection import foreign
 from engine.inspection.check.entries import QueueWalk
 from engine.inspection.check.log import LogCheck
+from engine.inspection.check.losses import of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import Homeless, QueueCheck
 from engine.inspection.check.start import Starts
@@ -25,11 +23,9 @@ from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
 from engine.rules import catalogue
-from engine.rules import catalogue_tables as rules
-from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity, at_least
+from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
 from engine.rules.system_names import LMQ
-from engine.rules.unit_check import Release
-from engine.store.recovery.plan import RecoveryPlan, undispatched_words
+from engine.store.recovery.plan import RecoveryPlan
 
 MOST = 20
 MOST_NAMED = 3
@@ -303,72 +299,3 @@ def _queues(row: dict[str, Any]) -> int:
 
 def _units(count: int) -> str:
     return "1 unit" if count == 1 else f"{count:,} units"
-
-
-_QUEUES = ("CQ", "CF02")
-
-
-def findings(store: StoreSnapshot, starts: Starts, found: Sequence[Finding]) -> Iterator[Finding]:
-    """RP01 and IX04 as the release that wrote the store would start; ``found`` says whether anything is wrong at all:
-    nothing is lost by the start of a store that was closed and is whole.
-    """
-    plan = of_own_release(store, starts) if is_troubled(store, found) else None
-    if plan is not None and plan.will_start:
-        yield from _index(plan)
-        yield from _undispatched(store, plan, starts.left_out)
-
-
-def is_troubled(store: StoreSnapshot, found: Sequence[Finding]) -> bool:
-    """Whether a start may do more than go on where the store was closed."""
-    return store.abort or any(at_least(one.severity, "warn") or one.id.startswith(_QUEUES) for one in found)
-
-
-def of_own_release(store: StoreSnapshot, starts: Starts) -> RecoveryPlan | None:
-    """The plan of the release that seems to have written the store; where that does not start, of the other."""
-    guess = foreign.guess(store)
-    own: Release = guess[0] if guess is not None else "5.3"
-    other: Release = "4.9" if own == "5.3" else "5.3"
-    plan = starts.losses(own)
-    return plan if plan is None or plan.will_start else starts.losses(other)
-
-
-def _index(plan: RecoveryPlan) -> Iterator[Finding]:
-    """IX04: index files that the start deletes, and the keys that it does not index again."""
-    gone = plan.index_deleted
-    if not gone:
-        return
-    start = plan.first_pass.start if plan.first_pass is not None else plan.end_offset
-    filled = [index for index in gone if index.entries]
-    first = max(min((index.begin_phy_offset for index in filled), default=start), plan.log_min)
-    entries = sum(index.entries for index in gone)
-    files = len(gone) + len(plan.index_kept)
-    evidence: dict[str, Any] = {"files": [index.name for index in gone[:MOST]], "entries": entries, "from": first}
-    text = f"The next start deletes {len(gone):,} of {files:,} index files with {entries:,} entries"
-    if first < start and filled:
-        text += f"; keys of units {first:,} to {start:,} will not be found"
-        yield rules.IX04.found(text, gone[0].path, None, {**evidence, "to": start}, kind="lost")
-    else:
-        yield rules.IX04.found(f"{text} and indexes their units again", gone[0].path, None, evidence)
-
-
-def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, told: Mapping[tuple[str, int], int]) -> Iterator[Finding]:
-    """RP01: what no start brings into its queue; it follows from CQ10 where that has ``told`` it of every queue."""
-    loss = plan.undispatched
-    if loss is None or not loss.messages:
-        return
-    file = store.log.sequence.find(loss.first_unit)
-    evidence = {**loss.record(), "queues": [row.record() for row in loss.queues[:MOST]], "like": plan.like}
-    ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in plan.queues}
-    for row in evidence["queues"]:
-        row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
-    text = undispatched_words(loss)
-    evidence[HAPPENED] = (
-        f"{len(loss.queues):,} queues lost {loss.messages:,} entries before what a start dispatches, "
-        f"of units from {loss.first_unit:,} on"
-    )
-    evidence |= between(
-        min((row.first_time for row in loss.queues), default=-1),
-        max((row.last_time for row in loss.queues), default=-1),
-    )
-    cause = "CQ10" if all(row.units <= told.get((row.topic, row.queue_id), 0) for row in loss.queues) else None
-    yield rules.RP01.found(text, file.path if file else None, loss.first_unit, evidence, caused_by=cause)

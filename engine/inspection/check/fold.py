@@ -14,9 +14,10 @@ import numpy as np
 
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.message import COMMIT, Unit, sys_flag_words
-from engine.inspection.check.dispatch import Undispatched, of_own_release
+from engine.inspection.check.dispatch import Undispatched
 from engine.inspection.check.entries import QueueWalk, Suspect
 from engine.inspection.check.log import LogCheck
+from engine.inspection.check.losses import of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import RELEASES, Starts

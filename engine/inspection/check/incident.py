@@ -19,7 +19,7 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.counted import capital
 from engine.errors import CannotRead
 from engine.inspection import foreign
-from engine.inspection.check import dispatch as check_losses
+from engine.inspection.check import losses
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.start import RELEASES, Starts
 from engine.inspection.queue_reader import QueueReader
@@ -41,7 +41,7 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
     known = not foreign.unknown_to_plans(store)
     already = lost_already(store, log) if known else None
     lost = {like: _start(starts.losses(like), already) for like in RELEASES}
-    plan = check_losses.of_own_release(store, starts)
+    plan = losses.of_own_release(store, starts)
     return {
         "whatHappened": what_happened(grave, crashed=store.abort),
         "lostAlready": _loss(already) if already is not None and log.units else None,

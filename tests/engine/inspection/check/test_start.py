@@ -10,7 +10,7 @@ import pytest
 
 from engine.inspection import findings, left_behind, recovery
 from engine.inspection.block_scan import scan_log
-from engine.inspection.check import dispatch as check_losses
+from engine.inspection.check import losses
 from engine.inspection.check import start as check_start
 from engine.inspection.check.start import Starts
 from engine.inspection.findings import check
@@ -43,7 +43,7 @@ def test_what_was_told_of_another_queue_folds_nothing(built, left_out, expected)
         starts = Starts(store)
         items = [one for one in check(store) if isinstance(one, Finding)]
         starts.left_out |= left_out
-        (found,) = of_rule(check_losses.findings(store, starts, items), "RP01")
+        (found,) = of_rule(losses.findings(store, starts, items), "RP01")
     assert (found.severity, found.caused_by) == expected
 
 
