@@ -18,9 +18,8 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, losses, other_logs, tail
+from engine.inspection.check import config, ext, incident, index_findings, losses, other_logs, tail
 from engine.inspection.check import groups as check_groups
-from engine.inspection.check import index as check_keys
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
 from engine.inspection.check import tables as check_tables
@@ -183,7 +182,7 @@ def _all(
         short = fold.undispatched.short
         around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
         around += _going_on(check_groups.offset_findings(store, short, log.spans.spans))
-        around += _going_on(check_keys.findings(store, log, index, fold.odd_units, starts.indexed_from))
+        around += _going_on(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
     around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
     if starts.dledger and not log.units:
         around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log

@@ -1,0 +1,315 @@
+"""The index's findings, judged when the broken places of the log are known: file by file, and of the index as a whole
+(none at all, files without a byte in them, one of another store: IX06, IX10).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import islice
+from pathlib import PurePath
+from typing import Any
+
+from engine.codec import index as codec
+from engine.codec.message import Unit
+from engine.inspection import recovery
+from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
+from engine.inspection.check.log import LogCheck
+from engine.inspection.snapshot import StoreSnapshot
+from engine.mapped.sparse import last_byte
+from engine.rules import catalogue, index_rules
+from engine.rules import catalogue_tables as rules
+from engine.rules.findings import HAPPENED, Finding, Severity
+
+MOST = 20
+MANY_KEYS = 0.25
+"""Share of all keys that are in no index file from which on queries by key cannot be relied on."""
+
+
+def findings(
+    store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int], again_from: int | None = None
+) -> Iterator[Finding]:
+    """Everything about index files; ``odd_units`` are units whose own fields are wrong, so their keys are too. The next
+    start indexes the units from ``again_from`` on again, None where it does not or that is not known.
+    """
+    doomed = _doomed(store, index)
+    wrong, beyond = _sort_out(store, log, index, odd_units)
+    yield from missing(store, index)
+    blank = blank_files(store, index)
+    yield from folded(blank)
+    renamed = misnamed(store, index)
+    yield from renamed
+    foreign = of_another_store(index, wrong)
+    if foreign is not None:
+        yield foreign
+        wrong, beyond = {}, {}
+    size = usual_size(index)
+    rewritten = False
+    for number, account in enumerate(index.accounts):
+        if number in blank:
+            continue
+        lighter: Severity | None = "note" if number in doomed else None
+        twice = None if wrong.get(number) else overwritten(index, number)
+        if twice is not None:
+            rewritten = True
+            yield twice
+            continue
+        yield from _of_file(account, wrong.get(number, []), lighter, size)
+        if number in beyond:
+            yield _beyond(log, account, beyond[number], "note" if store.abort else None)
+    if index.missing > len(index.bad):
+        span = f"{index.first_missing:,} to {index.last_missing:,}"
+        text = f"{index.missing:,} keys are in no index file, of units from {span}"
+        evidence: dict[str, Any] = {
+            "keys": index.missing,
+            "firstUnit": index.first_missing,
+            "lastUnit": index.last_missing,
+        }
+        evidence[HAPPENED] = f"{index.missing:,} of {index.keys:,} keys are in no index file"
+        file = store.log.sequence.find(index.first_missing)
+        cut = any(account.trouble is not None for account in index.accounts)
+        causes = {"IX06": foreign is not None, "IX10": bool(blank or renamed), "IX08": cut, "IX09": rewritten}
+        healed = again_from is not None and index.first_missing >= again_from
+        many = index.missing >= index.keys * MANY_KEYS
+        text += " · the next start indexes them again" if healed else ""
+        yield catalogue.IX05.found(
+            text,
+            file.path if file else None,
+            index.first_missing,
+            evidence,
+            "chat" if healed or store.lock_state == "held" else "warn" if many else None,
+            caused_by=next((rule for rule, holds in causes.items() if holds), None),
+        )
+
+
+def _doomed(store: StoreSnapshot, index: IndexCheck) -> set[int]:
+    """Files that the next start deletes: after a crash only."""
+    if not store.abort:
+        return set()
+    limit = recovery.mapped_checkpoint(store)[0].index_msg_timestamp
+    return {n for n, a in enumerate(index.accounts) if a.header is not None and a.header.end_timestamp > limit}
+
+
+def _sort_out(
+    store: StoreSnapshot, log: LogCheck, index: IndexCheck, odd_units: AbstractSet[int]
+) -> tuple[dict[int, list[BadEntry]], dict[int, list[BadEntry]]]:
+    """By file: entries that are wrong themselves, and those behind the log's end; the rest are consequences."""
+    wrong: dict[int, list[BadEntry]] = {}
+    beyond: dict[int, list[BadEntry]] = {}
+    least = max(store.log.min_offset, 0)
+    for bad in index.bad:
+        span = log.spans.find(bad.physical)
+        if span is not None:
+            span.keys += 1
+        elif (0 <= bad.physical < least and bad.physical < index.first_physical + least) or bad.physical in odd_units:
+            continue
+        elif bad.physical >= log.end and _in_order(index, bad):
+            beyond.setdefault(bad.file, []).append(bad)
+        else:
+            wrong.setdefault(bad.file, []).append(bad)
+    return wrong, beyond
+
+
+def _in_order(index: IndexCheck, bad: BadEntry) -> bool:
+    """The file itself says that it goes that far: not one entry that was changed."""
+    header = index.accounts[bad.file].header
+    return header is not None and bad.physical <= header.end_phy_offset
+
+
+def _of_file(account: IndexAccount, wrong: list[BadEntry], lighter: Severity | None, size: int) -> Iterator[Finding]:
+    path = account.reader.path
+    if account.trouble is not None and account.reader.size < size:
+        text = f"{account.reader.name} has {account.reader.size:,} of the others' {size:,} bytes: a copy that was cut"
+        evidence: dict[str, Any] = {"expected": size, "found": account.reader.size}
+        evidence[HAPPENED] = f"the index file {account.reader.name} was cut to {account.reader.size:,} bytes"
+        yield catalogue.IX08.found(text, path, account.reader.size, evidence, lighter, kind="cut")
+        return
+    if account.trouble is not None:
+        text = f"{account.reader.name}: {account.trouble}"
+        yield catalogue.IX08.found(text, path, 0, {"found": account.trouble, "size": account.reader.size}, lighter)
+        return
+    geometry = account.geometry
+    if geometry is None:
+        return
+    if account.header_faults:
+        text = f"{account.reader.name}: " + "; ".join(account.header_faults)
+        yield catalogue.IX01.found(text, path, _header_field(account), {"found": account.header_faults}, lighter)
+    first = min(wrong, key=lambda bad: bad.number) if wrong else None
+    link = min(account.links, key=lambda bad: bad.entry) if account.links else None
+    if first is not None and (link is None or first.number <= link.entry):
+        yield _bad_entry(account, geometry, first, len(wrong) - 1, lighter)
+        return
+    misplaced = index_rules.with_changed_hash([*account.links, *account.slots])
+    if misplaced is not None:
+        text = f"{account.reader.name}: entry {misplaced:,} has the hash of another chain than its own"
+        evidence = {"entry": misplaced, "links": [index_rules.link_words(b) for b in account.links[:4]]}
+        yield catalogue.IX06.found(text, path, geometry.entry_position(misplaced), evidence, lighter)
+    elif link is not None or account.slots:
+        bad = link if link is not None else account.slots[0]
+        at = geometry.entry_position(bad.entry) + 16 if bad.entry else geometry.slot_position(bad.slot)
+        evidence = {"expected": bad.expected, "found": bad.found, "slot": bad.slot, "entry": bad.entry}
+        further = account.bad_links - 1
+        text = f"{account.reader.name}: {index_rules.link_words(bad)}"
+        if further:
+            evidence["furtherLinks"] = further
+            text += f"; {further:,} more links do not fit"
+        yield catalogue.RULES[index_rules.RULE_OF[bad.kind]].found(text, path, at, evidence, lighter)
+
+
+def _header_field(account: IndexAccount) -> int:
+    """Position of the first header field that is wrong."""
+    words = account.header_faults[0]
+    fields = (("entries", 36), ("used slots", 32), ("beginPhyOffset", 16), ("endPhyOffset", 24))
+    return next((position for name, position in fields if name in words), 0)
+
+
+def _bad_entry(
+    account: IndexAccount, geometry: codec.Geometry, bad: BadEntry, further: int, lighter: Severity | None
+) -> Finding:
+    there = "the unit there has no key of this hash" if bad.unit_there else "no unit begins there"
+    text = f"{account.reader.name}: entry {bad.number:,} (hash {bad.key_hash}) leads to {bad.physical:,}; {there}"
+    evidence: dict[str, Any] = {
+        "entry": bad.number,
+        "found": {"keyHash": bad.key_hash, "phyOffset": bad.physical},
+        "expected": "a unit with a key of this hash",
+    }
+    if further:
+        evidence["furtherEntries"] = further
+        text += f"; {further:,} more entries lead nowhere"
+    return catalogue.IX06.found(text, account.reader.path, geometry.entry_position(bad.number), evidence, lighter)
+
+
+def _beyond(log: LogCheck, account: IndexAccount, bad: list[BadEntry], lighter: Severity | None) -> Finding:
+    first = bad[0]
+    text = f"{account.reader.name}: {len(bad):,} entries point behind the end of the log ({log.end:,})"
+    last = max(entry.physical for entry in bad)
+    evidence = {"expected": f"below {log.end:,}", "found": first.physical, "entry": first.number, "last": last}
+    assert account.geometry is not None
+    return catalogue.IX07.found(
+        text, account.reader.path, account.geometry.entry_position(first.number), evidence, lighter
+    )
+
+
+MOST_UNITS = 64
+MOST_NAMED = 20
+FOREIGN_FILES = 2
+FOREIGN_SHARE = 0.5
+"""Share of an index's entries that lead nowhere where it is another store's."""
+LEAST_WRONG = 0.25
+"""Share of these that lead into the log: of a log that lost its tail all lead behind its end."""
+
+
+def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
+    """IX10: a log of messages with keys, and no index file. Raises :class:`CannotRead`."""
+    if store.paths is None or index.accounts or store.lock_state == "held":
+        return []
+    store.whole_index()
+    if store.index_files() or (store.config is not None and not store.config.message_index_enable):
+        return []
+    keys = sum(bool(item.keys) for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
+    if not keys:
+        return []
+    text = "There are no index files, and the log has units with keys: a query by key or id finds nothing"
+    evidence = {"expected": "index files", "found": "none", "unitsWithKeys": keys, "looked": MOST_UNITS}
+    evidence[HAPPENED] = "the index files are gone, or were never made"
+    cause = None if store.topics() else "CQ10"
+    return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
+
+
+def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:
+    """IX10 by the number of the file: files of 0 bytes, or of zeros."""
+    found: dict[int, Finding] = {}
+    last = len(index.accounts) - 1
+    for number, account in enumerate(index.accounts):
+        reader = account.reader
+        if reader.size and last_byte(reader.file):
+            continue
+        begun = number == last and bool(reader.size) and (store.abort or store.lock_state == "held")
+        if begun:  # a broker makes a file before it puts the first entry in
+            continue
+        how = "is all zero" if reader.size else "is empty (0 bytes)"
+        text = f"{reader.name} {how}: the keys that were in it are not found"
+        evidence: dict[str, Any] = {"expected": "a header and entries", "found": how.removeprefix("is ")}
+        evidence |= {"size": reader.size, HAPPENED: f"the index file {reader.name} {how.partition(' (')[0]}"}
+        found[number] = rules.IX10.found(text, reader.path, 0, evidence, kind="blank")
+    return found
+
+
+def misnamed(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
+    """IX10: index files whose name is no number, as somebody renamed them: a broker passes them over."""
+    paths = store.misnamed_index_files(usual_size(index))
+    if not paths:
+        return []
+    name = PurePath(paths[0]).name
+    more = f", as are {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    text = f"The file {name} has the length of an index file, and its name is no time{more}: a broker passes it over"
+    evidence: dict[str, Any] = {"expected": "a name of 17 digits, as 20260131080000000", "found": name}
+    evidence |= {"files": [PurePath(path).name for path in paths[:MOST_NAMED]]}
+    evidence[HAPPENED] = f"the index file {name} was renamed"
+    return [rules.IX10.found(text, paths[0], None, evidence, kind="name")]
+
+
+def folded(blank: Mapping[int, Finding]) -> list[Finding]:
+    """One finding for all files with nothing in them."""
+    found = [blank[number] for number in sorted(blank)]
+    if len(found) < 2:
+        return found
+    names = [PurePath(one.file or "").name for one in found]
+    text = f"{len(found):,} index files are empty or all zero, {names[0]} to {names[-1]}: their keys are not found"
+    evidence = {**found[0].evidence, "files": names[:MOST_NAMED]}
+    evidence[HAPPENED] = f"{len(found):,} index files are empty or all zero, the first is {names[0]}"
+    return [replace(found[0], message=text, evidence=evidence)]
+
+
+def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:
+    """IX06, once: most entries of several files lead to no unit with their key."""
+    entries = sum(account.entries for account in index.accounts)
+    kept = sum(map(len, wrong.values()))
+    if len(wrong) < FOREIGN_FILES or index.bad_count < entries * FOREIGN_SHARE or kept < len(index.bad) * LEAST_WRONG:
+        return None
+    names = [index.accounts[number].reader.name for number in sorted(wrong)]
+    text = (
+        f"{index.bad_count:,} of {entries:,} entries in {len(index.accounts):,} index files lead to no unit with their "
+        f"key: it is the index of another store"
+    )
+    first = wrong[min(wrong)][0]
+    evidence = {
+        "expected": "units with these keys",
+        "found": {"keyHash": first.key_hash, "phyOffset": first.physical},
+        "entries": entries,
+        "wrong": index.bad_count,
+        "files": names[:MOST_NAMED],
+    }
+    folder = str(index.accounts[0].reader.path).rsplit("/", 1)[0]
+    return catalogue.IX06.found(text, folder, None, evidence, kind="foreign")
+
+
+def overwritten(index: IndexCheck, number: int) -> Finding | None:
+    """IX09, a note: a file that has the slots of a former life, and the keys between it and the one in front are gone.
+    An index file's name is the millisecond in which it was made, and RocketMQ takes a file of that name as it is: the
+    first link of a chain then leads to what the slot held before, whose hash is another, and no entry is missed.
+    """
+    account, before = index.accounts[number], index.accounts[number - 1] if number else None
+    links = [*account.links, *account.slots]
+    if not links or before is None or before.header is None or account.header is None or not index.missing:
+        return None
+    stale = len(links) == account.bad_links and not any(link.expected for link in links)
+    slots_only = all("used slots" in fault for fault in account.header_faults)
+    gone = before.header.end_phy_offset <= index.first_missing <= index.last_missing <= account.header.begin_phy_offset
+    if not (stale and slots_only and gone):
+        return None
+    text = (
+        f"{account.reader.name}: two index files were made within one millisecond, and the second overwrote the first: "
+        f"{index.missing:,} keys are gone, and {len(links):,} links of the former life stay, which miss nothing"
+    )
+    happened = f"two index files were made within one millisecond, and {account.reader.name} overwrote the first"
+    evidence: dict[str, Any] = {"keys": index.missing, "links": len(links), HAPPENED: happened}
+    return catalogue.IX09.found(text, account.reader.path, 0, evidence, kind="overwritten")
+
+
+def usual_size(index: IndexCheck) -> int:
+    """The length (bytes) that most files have whose table is known; 0 where none is."""
+    sizes = Counter(account.reader.size for account in index.accounts if account.geometry is not None)
+    return max(sizes, key=lambda size: (sizes[size], size), default=0)
