@@ -34,8 +34,8 @@ from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.store.put import batches, objects
 from engine.store.put import columns as put_columns
-from engine.store.put import objects
 from engine.store.put import ruled as put_ruled
 from engine.store.put.log import Topic
 from engine.store.put.message import (
@@ -382,12 +382,12 @@ class CommitLog:
         return put_columns.append_columns(self, what)
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put.ruled.put_batch`."""
-        return put_ruled.put_batch(self, messages, properties)
+        """Put messages of one topic and queue as a client's batch: see :func:`engine.store.put.batches.put_batch`."""
+        return batches.put_batch(self, messages, properties)
 
     def put_encoded_batch(self, batch: Message) -> PutMessageResult:
-        """Put a client's batch as it came: see :func:`engine.store.put.ruled.put_encoded_batch`."""
-        return put_ruled.put_encoded_batch(self, batch)
+        """Put a client's batch as it came: see :func:`engine.store.put.batches.put_encoded_batch`."""
+        return batches.put_encoded_batch(self, batch)
 
     def append_raw(self, unit: bytes) -> int:
         """Store a whole unit again: see :func:`engine.store.put.ruled.append_raw`."""

@@ -2,28 +2,20 @@
 that are stored again as they are (spec 2.5, 2.7, 3.8, 8.1, 12.1).
 
 The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes.
-
-A client's batch: messages of one topic and queue that are stored side by side (spec 2.7).
-
-Java: ``CommitLog.asyncPutMessages``, ``DefaultAppendMessageCallback.doAppend`` with a ``MessageExtBatch``. What a
-client encoded is cut at its lengths and never decoded: a unit is its head, and slices of what came.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.codec import message as codec
 from engine.codec import properties as props
-from engine.codec.batch import MemberDamage, spans
 from engine.codec.encode import (
     CRC_TAIL,
     LONGEST_PROPERTIES,
     Message,
-    UnitRun,
-    encode_batch,
     encode_properties,
     encode_unit,
     host_raw,
@@ -37,14 +29,12 @@ from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.store.put.message import (
     BLANK_SIZE,
     LMQ_PREFIX,
-    RETRY_PREFIX,
     UNIT_SLACK,
     AppendMessageResult,
     AppendMessageStatus,
     PutMessageResult,
     PutMessageStatus,
     check_inner_batch,
-    delay_level,
     reschedule,
     wants_light_queues,
 )
@@ -241,88 +231,3 @@ def append_raw(log: PutLog, unit: bytes) -> int:
             seal(copy)
         file.append(bytes(copy), stored)
     return offset
-
-
-_ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
-
-
-def put_batch(log: PutLog, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-    """Put messages of one topic and queue as one batch; ``properties`` are the batch's own.
-
-    Queue, birth, flags and hosts are those of the first message.
-    """
-    if log.refuses is not None:
-        return PutMessageResult(log.refuses)
-    if not messages:
-        return PutMessageResult(_ILLEGAL)
-    first = messages[0]
-    if any(message.topic != first.topic or message.queue_id != first.queue_id for message in messages):
-        return PutMessageResult(_ILLEGAL)
-    if any(message.body is None for message in messages):
-        return PutMessageResult(_ILLEGAL)
-    try:
-        if any(delay_level(message) > 0 for message in messages):
-            return PutMessageResult(_ILLEGAL)
-        body = encode_batch(messages)
-    except ValueError:
-        return PutMessageResult(_ILLEGAL)
-    return put_encoded_batch(log, first.changed(body=body, properties=properties, properties_raw=None))
-
-
-def put_encoded_batch(log: PutLog, batch: Message) -> PutMessageResult:
-    """Put a batch as SEND_BATCH_MESSAGE brings it: its members are the body, each with its flag and properties, to
-    which the batch's own are added.
-
-    In a topic of batch queues, with UNIQ_KEY among the batch's properties, they become one unit; else a unit each, all
-    in one file.
-    """
-    if log.refuses is not None:
-        return PutMessageResult(log.refuses)
-    shared = batch.properties or {}
-    if not _may_be_batch(log, batch) or len(batch.body) > log.max_message_size:
-        return PutMessageResult(_ILLEGAL)
-    members = spans(batch.body)
-    if isinstance(members, MemberDamage) or not members:
-        return PutMessageResult(_ILLEGAL)
-    if props.UNIQUE_KEY in shared and log.is_batch_topic(batch.topic):
-        found = {**shared, props.INNER_NUM: str(len(members))}
-        flags = batch.sys_flag | codec.INNER_BATCH | codec.NEED_UNWRAP
-        return log.put_message(batch.changed(properties=found, sys_flag=flags))
-    try:
-        host = host_raw(batch.store_host) if batch.store_host is not None else log.store_host_raw
-        run = UnitRun(
-            batch, members, text_of(batch), stored_host=host, property_crc=log.property_crc,
-            auto_version=log.auto_version,
-        )  # fmt: skip
-    except ValueError:
-        return PutMessageResult(_ILLEGAL)
-    if run.longest_properties > LONGEST_PROPERTIES:
-        return PutMessageResult(PutMessageStatus.PROPERTIES_SIZE_EXCEEDED)
-    if log.is_busy:
-        return PutMessageResult(PutMessageStatus.OS_PAGE_CACHE_BUSY)
-    return in_turn(log, lambda now: _batches_append(log, batch, run, host, now))
-
-
-def _may_be_batch(log: PutLog, batch: Message) -> bool:
-    if batch.topic.startswith(RETRY_PREFIX) or batch.queue_id < 0 or not log.topic(batch.topic).legal:
-        return False
-    if batch.sys_flag & codec.TRANSACTION_MASK or batch.body is None:
-        return False
-    try:
-        return delay_level(batch) <= 0
-    except ValueError:
-        return False
-
-
-def _batches_append(log: PutLog, batch: Message, run: UnitRun, host: bytes, now: int) -> PutMessageResult:
-    base = log.queue_offsets.next(batch.topic, batch.queue_id)
-    file = log.room_for(run.size, now)
-    if isinstance(file, PutMessageResult):
-        return file
-    start = file.start_offset + file.wrote
-    data, offsets = run.at(base, start, now)
-    publish(log, file, data, now, (batch.topic, batch.queue_id, len(offsets)))
-    answer = AppendMessageResult(
-        AppendMessageStatus.PUT_OK, start, run.size, now, base, len(offsets), host, tuple(offsets)
-    )
-    return PutMessageResult(PutMessageStatus.PUT_OK, answer)

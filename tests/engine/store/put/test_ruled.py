@@ -1,21 +1,16 @@
-"""Puts with rules: CRC, IPv6, versions, batches, light queues, units stored again (spec 2.5 - 2.7, 3.8).
-
-A client's batch: a unit each side by side, or one inner batch; what is none is refused whole (spec 2.7).
-"""
+"""Puts with rules: CRC, IPv6, versions, batches, light queues, units stored again (spec 2.5 - 2.7, 3.8)."""
 
 from __future__ import annotations
 
 import golden_stores
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from put_logs import PutLog
 
-from engine.codec import batch, properties
 from engine.codec import message as codec
-from engine.codec.encode import Message, UnitRun, encode_unit, host_raw, joined_properties
+from engine.codec import properties
+from engine.codec.encode import Message
 from engine.errors import CorruptUnit, UsageError
-from engine.store.put.message import AppendMessageStatus, PutMessageStatus
+from engine.store.put.message import PutMessageStatus
 
 Status = PutMessageStatus
 
@@ -134,153 +129,3 @@ def test_what_is_no_unit_is_not_stored_again(tmp_path) -> None:
     big.log.put_message(Message("T", b"x" * 200))
     with pytest.raises(UsageError, match="does not fit"):
         put.log.append_raw(big.files.read(0, big.log.wrote))
-
-
-def test_a_classic_batch_becomes_a_unit_each(tmp_path) -> None:
-    put = PutLog(tmp_path)
-    put.log.put_message(Message("T", b"before", 2))
-    many = [
-        Message("T", b"one", 2, {"TAGS": "a"}, flag=1, reconsume_times=3, born_host="10.0.0.1:1"),
-        Message("T", b"two", 2, properties_raw=b"KEYS\x01k", flag=2, born_host="10.0.0.2:2"),
-        Message("T", b"", 2),
-    ]
-    result = put.log.put_batch(many, {"WAIT": "true"})
-    units = put.units()[1:]
-    assert result.status is Status.PUT_OK
-    assert (result.append.queue_offset, result.append.message_count) == (1, 3)
-    assert result.append.unit_offsets == tuple(unit.offset for unit in units)
-    assert result.append.msg_id.split(",") == [unit.offset_msg_id for unit in units]
-    assert result.append.end_offset == put.log.wrote
-    assert [unit.queue_offset for unit in units] == [1, 2, 3]
-    assert [unit.flag for unit in units] == [1, 2, 0]
-    assert {(unit.born_host, unit.reconsume_times) for unit in units} == {("10.0.0.1:1", 3)}, (
-        "the batch's, not their own"
-    )
-    assert [unit.properties_raw for unit in units] == [
-        b"TAGS\x01a\x02WAIT\x01true\x02",
-        b"KEYS\x01k\x02WAIT\x01true\x02",
-        b"WAIT\x01true\x02",
-    ]
-    assert put.log.put_message(Message("T", b"after", 2)).append.queue_offset == 4
-
-
-def test_a_batch_lies_in_one_file(tmp_path) -> None:
-    """The sum decides: though the first elements would still fit, all go to the next file."""
-    put = PutLog(tmp_path, 1000)
-    put.log.put_message(Message("T", b"x" * 300))
-    result = put.log.put_batch([Message("T", b"y" * 100)] * 4)
-    assert result.append.physical_offset == 1000
-    too_long = put.log.put_batch([Message("T", b"y" * 400)] * 4)
-    assert (too_long.status, too_long.append.status) == (Status.PUT_OK, AppendMessageStatus.END_OF_FILE)
-    assert put.offsets.next("T", 0) == 5
-
-
-def test_a_batch_with_property_crcs(tmp_path) -> None:
-    put = PutLog(tmp_path, enabled_append_prop_crc=True)
-    put.log.put_batch([Message("T", b"x", properties_raw=b"a\x01b"), Message("T", b"y")])
-    for unit in put.units():
-        assert properties.verify_crc(put.files.read(unit.offset, unit.size))
-
-
-NO_BATCHES = [
-    pytest.param([], None, id="nothing"),
-    pytest.param([Message("T", b"x"), Message("U", b"x")], None, id="two topics"),
-    pytest.param([Message("T", b"x"), Message("T", b"x", 1)], None, id="two queues"),
-    pytest.param([Message("%RETRY%g", b"x")], None, id="retry topic"),
-    pytest.param([Message("T", b"x", sys_flag=4)], None, id="transaction"),
-    pytest.param([Message("T", b"x")], {"DELAY": "1"}, id="delayed"),
-    pytest.param([Message("T", b"x", properties={"DELAY": "1"})], None, id="delayed element"),
-    pytest.param([Message("T", b"x")], {"DELAY": "x"}, id="delayed by nonsense"),
-    pytest.param([Message("T", b"x" * 100_001)], None, id="too long"),
-    pytest.param([Message("T", b"x", born_host="?")], None, id="no host"),
-    pytest.param([Message("T", None)], None, id="no body"),  # type: ignore[arg-type]
-]
-
-
-@pytest.mark.parametrize(("many", "shared"), NO_BATCHES)
-def test_no_batch(tmp_path, many, shared) -> None:
-    put = PutLog(tmp_path, max_message_size=100_000)
-    assert put.log.put_batch(many, shared).status is Status.MESSAGE_ILLEGAL
-    assert put.log.wrote == 0
-
-
-def test_properties_of_a_batch_count_for_each_element(tmp_path) -> None:
-    put = PutLog(tmp_path)
-    many = [Message("T", b"x"), Message("T", b"x", 0, {"p": "v" * 20_000})]
-    assert put.log.put_batch(many, {"q": "v" * 20_000}).status is Status.PROPERTIES_SIZE_EXCEEDED
-
-
-def test_an_inner_batch_is_one_unit(tmp_path) -> None:
-    put = PutLog(tmp_path)
-    many = [Message("Batch", b"one", 1, {"TAGS": "a"}), Message("Batch", b"two", 1, {"TAGS": "b"}, flag=9)]
-    for base in (0, 2):
-        result = put.log.put_batch(many, {"UNIQ_KEY": "U"})
-        unit = put.unit(result)
-        assert (result.append.queue_offset, result.append.message_count) == (base, 2)
-        assert unit.sys_flag == codec.INNER_BATCH | codec.NEED_UNWRAP
-        assert unit.properties == {"UNIQ_KEY": "U", "INNER_NUM": "2", "INNER_BASE": str(base)}
-        assert [(member.body, member.flag) for member in batch.members(unit.body)] == [(b"one", 0), (b"two", 9)]
-    assert put.log.put_message(Message("Batch", b"x", 1)).append.queue_offset == 4
-
-
-def test_without_a_unique_key_a_batch_topic_takes_a_classic_batch(tmp_path) -> None:
-    put = PutLog(tmp_path)
-    assert len(put.log.put_batch([Message("Batch", b"one"), Message("Batch", b"two")]).append.unit_offsets) == 2
-
-
-def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
-    put = PutLog(tmp_path)
-    flags = codec.INNER_BATCH | codec.NEED_UNWRAP
-    for found in ({"properties": {"INNER_NUM": "3"}}, {"properties_raw": b"INNER_NUM\x013\x02"}):
-        result = put.log.put_message(Message("Batch", b"...", sys_flag=flags, **found))
-        assert result.append.message_count == 3
-    assert put.unit(result).properties == {"INNER_NUM": "3", "INNER_BASE": "3"}
-    assert (
-        put.log.put_message(Message("Batch", b"", sys_flag=flags, properties={"INNER_NUM": "0"})).append.message_count
-        == 1
-    )
-    for bad in ("40000", "x"):
-        result = put.log.put_message(Message("Batch", b"", sys_flag=flags, properties={"INNER_NUM": bad}))
-        assert result.status is Status.MESSAGE_ILLEGAL
-
-
-def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
-    """Also properties without an end, which no map gives back."""
-    put = PutLog(tmp_path)
-    members = batch.member(7, b"one", b"a\x01b") + batch.member(0, b"two", b"")
-    result = put.log.put_encoded_batch(Message("T", members, 3, {"UNIQ_KEY": "U"}))
-    units = put.units()
-    assert result.append.unit_offsets == tuple(unit.offset for unit in units)
-    assert [(unit.body, unit.flag, unit.queue_id, unit.queue_offset) for unit in units] == [
-        (b"one", 7, 3, 0), (b"two", 0, 3, 1),
-    ]  # fmt: skip
-    assert [unit.properties_raw for unit in units] == [b"a\x01b\x02UNIQ_KEY\x01U\x02", b"UNIQ_KEY\x01U\x02"]
-
-
-@pytest.mark.parametrize("body", [b"", b"x", batch.member(0, b"one", b"") + b"rest of it"])
-def test_members_that_make_no_sense_are_refused_whole(tmp_path, body) -> None:
-    put = PutLog(tmp_path)
-    assert put.log.put_encoded_batch(Message("T", body)).status is Status.MESSAGE_ILLEGAL
-    assert put.log.wrote == 0
-
-
-texts = st.sampled_from([b"", b"a\x01b", b"a\x01b\x02", b"__CRC32#\x010000000000\x02k\x01v\x02"])
-elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), texts)
-
-
-@given(st.lists(elements, min_size=1, max_size=4), texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
-def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
-    body = b"".join(batch.member(*one) for one in many)
-    whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
-    run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
-    data, offsets = run.at(40, 1000, 99)
-    expected = b""
-    for number, (flag, content, own) in enumerate(many):
-        raw = joined_properties(own, shared)
-        assert offsets[number] == 1000 + len(expected)
-        message = whole.changed(body=content, flag=flag, properties_raw=raw, store_host="[::2]:7")
-        expected += encode_unit(
-            message, queue_offset=40 + number, physical_offset=offsets[number], store_timestamp=99, property_crc=crc
-        )
-    assert bytes(data) == expected
-    assert run.size == len(expected)
