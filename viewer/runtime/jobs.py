@@ -2,11 +2,6 @@
 
 Results come back on the loop's thread. A quick read is nobody's business but its pane's; a job is listed in the status
 bar. ``work(control)`` runs elsewhere and may ask :attr:`Control.cancelled` and tell :meth:`Control.report`.
-
-What the window keeps of a store outside of it is written by one thread, in order.
-
-All windows of the process share it: of two states of a file the later one lands last, and one that was overtaken before
-its turn is not written at all.
 """
 
 from __future__ import annotations
@@ -19,12 +14,12 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.runtime.kept_files import LAST_SECONDS, keeper
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
 from viewer.runtime.worker import Cancelled, Worker
 
@@ -369,49 +364,3 @@ def _settle(future: asyncio.Future[Any], value: object, error: Exception | None 
         future.set_result(value)
     else:
         future.set_exception(error)
-
-
-Finish = Callable[[Exception | None], None]
-LAST_SECONDS = 30.0
-"""How long the end waits for what must still be done: a disk, a lab store that is being closed."""
-
-
-class Keeper:
-    """Writes states of files one after the other. ``finish`` of each is called once, in any thread: with the error, or
-    with None where the state was written or overtaken.
-    """
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "keeper")
-        self._lock = threading.Lock()
-        self._waiting: dict[Path, tuple[Callable[[], object], Finish]] = {}
-
-    def keep(self, file: Path, write: Callable[[], object], finish: Finish) -> None:
-        """Have ``write`` put the newest state into ``file`` when its turn has come."""
-        with self._lock:
-            overtaken = self._waiting.get(file)
-            self._waiting[file] = write, finish
-        if overtaken is None:
-            self._pool.submit(self._write, file)
-        else:
-            overtaken[1](None)
-
-    def settle(self, seconds: float | None = None) -> None:
-        """Wait until everything is written that was to be kept so far; raises ``TimeoutError`` after ``seconds``."""
-        self._pool.submit(lambda: None).result(seconds)
-
-    def _write(self, file: Path) -> None:
-        with self._lock:
-            write, finish = self._waiting.pop(file)
-        try:
-            write()
-        except Exception as error:  # noqa: BLE001 (carried to whoever wanted it kept)
-            finish(error)
-        else:
-            finish(None)
-
-
-@cache
-def keeper() -> Keeper:
-    """The one of this process."""
-    return Keeper()

@@ -23,7 +23,7 @@ from engine.config import MessageStoreConfig
 from viewer.look import assets
 from viewer.look.theme import desktop_contrast, theme
 from viewer.runtime.garbage import LoopGarbage
-from viewer.runtime.jobs import LAST_SECONDS, keeper
+from viewer.runtime.kept_files import LAST_SECONDS, keeper
 from viewer.runtime.settings import Settings
 from viewer.shell.command_handlers import show_choices
 from viewer.shell.crash_notes import take

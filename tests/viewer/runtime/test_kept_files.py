@@ -1,0 +1,153 @@
+"""What the window keeps is written by one thread in order; the newest state lands last, errors are told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from viewer.log.row_dress import RowMarks, read_marks, write_marks
+from viewer.runtime.jobs import Jobs
+from viewer.runtime.kept_files import Keeper
+
+Run = Callable[[Any], Any]
+
+
+@pytest.fixture
+def jobs(run: Run) -> Iterator[Jobs]:
+    made = Jobs()
+    yield made
+    made.close()
+
+
+A, B = Path("a"), Path("b")
+
+
+def nothing(_error: Exception | None) -> None:
+    """Whoever kept it does not ask."""
+
+
+def test_of_states_that_wait_only_the_newest_is_written() -> None:
+    keeper, gate, written, finished = Keeper(), threading.Event(), [], []
+    keeper.keep(B, gate.wait, nothing)
+    for number in range(5):
+        keeper.keep(A, lambda number=number: written.append(number), finished.append)
+    keeper.keep(B, lambda: written.append("b"), nothing)
+    gate.set()
+    keeper.settle()
+    assert written == [4, "b"]
+    assert finished == [None] * 5, "who kept an overtaken state is answered too"
+
+
+def test_a_state_that_is_being_written_is_followed_by_the_next() -> None:
+    keeper, begun, gate, written = Keeper(), threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        begun.set()
+        gate.wait()
+        written.append(1)
+
+    keeper.keep(A, first, nothing)
+    begun.wait()
+    keeper.keep(A, lambda: written.append(2), nothing)
+    gate.set()
+    keeper.settle()
+    assert written == [1, 2]
+
+
+def test_three_windows_write_marks_of_one_store(tmp_path: Path) -> None:
+    """Three threads of the quick pool wrote marks through one name beside the file: some failed, an older state could
+    land last.
+    """
+    keeper, failed = Keeper(), []
+    file, last = tmp_path / "marks" / "x.json", RowMarks(frozenset({7}))
+
+    def window(number: int) -> None:
+        for at in range(100):
+            marks = RowMarks(frozenset(range(number * 100 + at + 1)))
+            keeper.keep(file, lambda marks=marks: write_marks(file, tmp_path, marks), failed.append)
+
+    threads = [threading.Thread(target=window, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    keeper.keep(file, lambda: write_marks(file, tmp_path, last), failed.append)
+    keeper.settle()
+    assert (set(failed), read_marks(file)) == ({None}, last)
+
+
+def test_an_error_is_told_on_the_loop_and_the_next_state_is_written(run, tmp_path: Path) -> None:
+    jobs, told = Jobs(), []
+
+    def refuse() -> None:
+        raise OSError("no room")
+
+    async def work() -> int:
+        jobs.keep(tmp_path / "x", refuse, told.append)
+        await jobs.quick(lambda: None)
+        return await ask(jobs)
+
+    async def ask(jobs: Jobs) -> int:
+        import asyncio
+
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        jobs.keep(tmp_path / "y", lambda: (tmp_path / "y").write_text("there"), told.append)
+        jobs.read_kept(lambda: len((tmp_path / "y").read_text()), answer.set_result, told.append)
+        return await answer
+
+    assert run(work()) == 5, "a read comes behind what is still being kept"
+    assert [str(error) for error in told] == ["no room"]
+    assert jobs.idle
+    jobs.close()
+
+
+def test_closing_the_window_loses_no_state(run, tmp_path: Path) -> None:
+    """What waited for its turn when the window closed was dropped with the short reads."""
+    from viewer.runtime.kept_files import keeper
+
+    jobs, gate = Jobs(), threading.Event()
+
+    async def work() -> None:
+        jobs.keep(tmp_path / "x", gate.wait, pytest.fail)
+        jobs.keep(tmp_path / "y", lambda: (tmp_path / "y").write_text("there"), pytest.fail)
+        jobs.close()
+
+    run(work())
+    gate.set()
+    keeper().settle()
+    assert (tmp_path / "y").read_text() == "there"
+
+
+def test_what_fails_behind_a_closed_window_is_said_on_stderr(run, tmp_path: Path, capfd) -> None:
+    from viewer.runtime.kept_files import keeper
+
+    jobs, gate = Jobs(), threading.Event()
+
+    def refuse() -> None:
+        gate.wait()
+        raise OSError("no room for marks")
+
+    async def work() -> None:
+        jobs.keep(tmp_path / "x", refuse, pytest.fail)
+        jobs.close()
+
+    run(work())
+    gate.set()
+    keeper().settle()
+    assert "no room for marks" in capfd.readouterr().err
+
+
+def test_kept_things_that_cannot_be_read_are_an_error_not_nothing(tmp_path: Path) -> None:
+    """An unreadable file of marks counted as none; the next mark took its place."""
+    from viewer.runtime import bookmarks
+
+    (tmp_path / "x.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        read_marks(tmp_path / "x.json")
+    with pytest.raises(OSError, match="directory"):
+        bookmarks.read(tmp_path / "x.json")
