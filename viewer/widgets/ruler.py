@@ -28,20 +28,18 @@ from viewer.look.assets import tr
 from viewer.look.broken import Broken
 from viewer.look.formats import size as size_text
 from viewer.look.theme import C, dark, follow, ink, mono, over, px, scale, ui
-from viewer.widgets.focus import FocusRing
-from viewer.widgets.paint import (
+from viewer.widgets.flag_layout import (
     SMALL_GAP,
     FlagPlace,
     FlagWish,
     Scale,
-    broken_box,
-    free_part,
-    hatch,
     inside_gap,
     place_flags,
     place_words,
     share_flags,
 )
+from viewer.widgets.focus import FocusRing
+from viewer.widgets.paint import broken_box, free_part, hatch
 from viewer.widgets.record_menu import Found, MarkMenu
 from viewer.widgets.row_commands import Mark, broken_mark, place_mark
 

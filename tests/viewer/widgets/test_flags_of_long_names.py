@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication
 
 from viewer.space.space_line import Block, LineFlag, SpaceLine
+from viewer.widgets.flag_layout import MOST_LETTERS
 from viewer.widgets.log_line import LogLine
-from viewer.widgets.paint import MOST_LETTERS
 
 
 def test_a_flag_of_a_group_with_a_long_name_stays_in_the_line(dressed: QApplication) -> None:
