@@ -20,8 +20,8 @@ from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.pipeline.tables import HOUR, MEASURES, Measure, Rates
 from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs
-from viewer.widgets.paint import ROOM, draw_lead
 from viewer.widgets.stepwise import Runner, run_here
+from viewer.widgets.topic_lead import ROOM, draw_lead
 
 QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 """Parts of Qt that pyqtgraph imports: in this thread, before it."""

@@ -27,8 +27,9 @@ from viewer.look.formats import shorten_end, shorten_middle, shorten_start
 from viewer.look.theme import C, mono, scale, ui
 from viewer.look.topic_colours import TopicColours, alike_at_the_start
 from viewer.widgets.columns import Chip, Column, Record, RowLook
-from viewer.widgets.paint import CHIP_FILL, CHIP_INK, ROOM, draw_lead, mark
+from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 from viewer.widgets.record_table import RecordTable
+from viewer.widgets.topic_lead import ROOM, draw_lead
 
 PAD = 8
 TEXTS = 8192
