@@ -40,8 +40,8 @@ from viewer.pane.finding_facts import (
     title,
 )
 from viewer.pane.group_rows import order, read_groups, sentence
-from viewer.pane.live_plots import NAMES
 from viewer.pane.plan_words import plan_rows
+from viewer.pane.position_facts import NAMES
 from viewer.runtime.bookmarks import Bookmark, Kept
 from viewer.runtime.jobs import Control
 from viewer.runtime.survey import Survey

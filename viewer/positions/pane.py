@@ -20,7 +20,8 @@ from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.exporting import command_copier, table_commands
-from viewer.pane.live_plots import (
+from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
+from viewer.pane.position_facts import (
     NAMES,
     ROLES,
     TIME_FLAGS,
@@ -31,7 +32,6 @@ from viewer.pane.live_plots import (
     ruler_view,
     slaves_of,
 )
-from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import LiveSide, live_commands
 from viewer.runtime import places

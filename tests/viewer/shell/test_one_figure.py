@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.inspection.positions import Position, Positions
-from viewer.pane.live_plots import ruler_view
+from viewer.pane.position_facts import ruler_view
 from viewer.positions.pane import PositionsPane
 from viewer.runtime.position_look import Look
 

@@ -1,0 +1,90 @@
+"""Positions of a store, and what is not known of them."""
+
+from __future__ import annotations
+
+import pytest
+from panes import on_store
+
+from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_beside
+from engine.codec.encode import Message
+from engine.inspection.positions import positions
+from engine.inspection.snapshot import open_store
+from engine.replication.master import SlavePosition
+from engine.replication.source import Slave
+from viewer.pane.position_facts import gap_list, rows, ruler_view, slaves_of
+from viewer.pane.position_facts import look as live_plots_look
+from viewer.positions.pane import PositionsPane
+
+
+@pytest.mark.golden
+def test_what_files_cannot_tell_is_said_and_never_drawn(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        found = positions(session.snapshot)
+        assert found.flushed.offset is None
+        assert any("flushed" in text and "not written down" in text for text in pane._unknown.texts())
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert (row.offset, row.behind) == (None, None)
+        assert not any(flag.name == "flushed" for flag in ruler_view(pane._seen, None).flags)
+        assert "flushed" not in [name for name, _, _ in gap_list(pane._seen)]
+
+    on_store(qapp, PositionsPane, golden("crash-power-5.3.3"), drive)
+
+
+def test_a_store_with_an_empty_log_is_drawn_without_a_line(qapp, tmp_path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(8192))
+
+    async def drive(pane, session) -> None:
+        seen = live_plots_look(session.snapshot, 0)
+        assert seen.positions.wrote.offset == 0
+        assert ruler_view(seen, None).lens()[1] > 0
+        pane.ruler.grab()
+
+    on_store(qapp, PositionsPane, tmp_path, drive)
+
+
+@pytest.mark.golden
+def test_a_log_by_itself_does_not_claim_to_be_flushed(qapp, golden) -> None:
+    """Without its store nothing says whether the broker was stopped: the page cache may hold the tail."""
+
+    async def drive(pane, session) -> None:
+        row = next(r for r in rows(pane._seen) if r.key == "flushed")
+        assert row.offset is None
+        assert "log by itself" in row.why
+        assert "whole store" in pane._plan_words.text()
+
+    on_store(qapp, PositionsPane, next(golden("clean-5.3.3").rglob("commitlog")), drive)
+
+
+@pytest.mark.golden
+def test_slaves_stand_on_their_masters_ruler(golden) -> None:
+    with open_store(golden("clean-5.3.3")) as store:
+        seen = live_plots_look(store, 0)
+        end = seen.positions.wrote.offset
+        one, two = SlavePosition("127.0.0.1:5", end, end, end), SlavePosition("127.0.0.1:6", end, end - 100, end - 2048)
+        view = ruler_view(seen, None, slaves=(one, two))
+        stands = [(flag.name, flag.offset, flag.note) for flag in view.flags if "slave" in flag.name]
+        assert stands == [
+            ("slave has", end, "127.0.0.1:5"),
+            ("slave has", end - 2048, "127.0.0.1:6"),
+            ("sent to slave", end - 100, "127.0.0.1:6"),
+        ]
+        assert [(gap.start, gap.end) for gap in view.gaps if "slave" in gap.words] == [(end - 2048, end)]
+        assert slaves_of(store, end) == (), "nobody has it open"
+
+
+def test_the_broker_that_has_the_store_open_is_asked_who_follows_it(tmp_path, monkeypatch) -> None:
+    made = ListeningBroker.__aenter__
+
+    async def with_a_slave(self: ListeningBroker) -> ListeningBroker:
+        self.broker.followers = lambda: [Slave("127.0.0.1:5", sent=7, acknowledged=5)]
+        assert self.broker.store.put_message(Message("Orders", b"x")).ok
+        return await made(self)
+
+    monkeypatch.setattr(ListeningBroker, "__aenter__", with_a_slave)
+    with serving_beside(tmp_path), open_store(tmp_path) as store:
+        end = positions(store).wrote.offset
+        assert slaves_of(store, end) == (SlavePosition("127.0.0.1:5", end, 7, 5),)
+        monkeypatch.setattr("viewer.pane.live_plots._is_here", lambda _: False)
+        assert slaves_of(store, end) == (), "a message of another machine's broker"
