@@ -13,7 +13,7 @@ import numpy as np
 
 from viewer.look.assets import tr
 from viewer.pane.live_plots import Range, nice_top
-from viewer.runtime.live_history import PeakSeries
+from viewer.runtime.peak_series import PeakSeries
 from viewer.widgets.live_frame import LiveFrame, Trace
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from viewer.look.assets import tr, words
 from viewer.pane.position_facts import NAMES, ROLES
-from viewer.runtime.live_history import DISPATCH_ALARM, FLUSH_ALARM, LATE_FLUSH, LiveHistory, PeakSeries
+from viewer.runtime.live_history import DISPATCH_ALARM, FLUSH_ALARM, LATE_FLUSH, LiveHistory
+from viewer.runtime.peak_series import PeakSeries
 from viewer.runtime.position_look import KEYS, Look
 from viewer.widgets.live_frame import Line, LiveFrame, Trace
 

@@ -32,7 +32,8 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from viewer.pane import Pane
     from viewer.positions.live import LivePositions
-    from viewer.runtime.live_history import Floats, LiveHistory, PeakSeries
+    from viewer.runtime.live_history import Floats, LiveHistory
+    from viewer.runtime.peak_series import PeakSeries
 
 
 MOST_SHOWN = 200

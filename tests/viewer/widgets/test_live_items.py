@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from viewer.runtime.live_history import PeakSeries
+from viewer.runtime.peak_series import PeakSeries
 from viewer.widgets.live_frame import LiveFrame, Trace
 from viewer.widgets.live_items import LiveCurves, LivePlotWidget, Sheet, bars_of, columns_of, runs, strokes_of
 
