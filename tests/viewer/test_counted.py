@@ -13,7 +13,8 @@ from engine.cli.output import Output
 from engine.counted import in_number, many_of, one_of
 from engine.rules.catalogue import RULES
 from tests.support.said_words import said
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 
 GAP = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 COUNT = re.compile(r"\{\w+:,\}")

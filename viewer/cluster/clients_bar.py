@@ -16,7 +16,8 @@ from shiboken6 import isValid
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.lab_acts import LabActs
 from viewer.cluster.own_clients import OwnClients, OwnRow
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
 
 SLOW = 0.025

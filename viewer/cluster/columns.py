@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from engine.cluster.state import Refusal
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.words import UNTOLD, owner_words, queue_lines
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_column, gutter, number_column, text_column
 
 

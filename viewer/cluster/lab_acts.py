@@ -16,7 +16,8 @@ from PySide6.QtWidgets import QComboBox, QMenu, QWidget
 
 from engine.errors import StoreError
 from viewer.cluster.cluster_model import ClusterModel
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
 from viewer.widgets.basics import Boxed, Button, Field, Label, Tool, row
 

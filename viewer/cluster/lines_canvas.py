@@ -40,7 +40,8 @@ from viewer.cluster.plan import (
 )
 from viewer.cluster.rows import LAST, LATE, BrokerRow, ClientRow, GroupRow, ProducerRow, QueueRow
 from viewer.cluster.words import UNTOLD, count, how_it_consumes, owner_words, rate, release, software, whose
-from viewer.look.assets import engine_words, icon_pixmap, tr
+from viewer.look.assets import icon_pixmap, tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import C, scale, theme
 from viewer.widgets.paint import mark

@@ -40,7 +40,8 @@ from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
 from viewer.cluster.words import fault_words, markdown, standing_words, thing_place_words
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane

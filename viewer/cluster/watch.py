@@ -19,7 +19,7 @@ from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
 from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
-from viewer.look.assets import engine_words
+from viewer.look.engine_words import engine_words
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.worker import Cancelled
 

@@ -9,7 +9,8 @@ from engine.cluster.state import BrokerPart, Queue, Refusal
 from engine.remoting.frame import release_of
 from viewer.cluster.cluster_model import Chosen, ClusterModel
 from viewer.cluster.rows import ClientRow, GroupRow, Picture, QueueRow
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, number
 
 UNTOLD = "…"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.pane.exporting import command_copier, table_commands
 from viewer.runtime.places import Place

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QW
 
 from engine.rules.catalogue import RULES
 from engine.rules.findings import Finding
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.look.theme import px
 from viewer.pane.finding_facts import (

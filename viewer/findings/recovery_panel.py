@@ -19,7 +19,8 @@ from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.findings.recovery_trial import Trial, again, save_plan, trial
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number, size, span
 from viewer.look.theme import px
 from viewer.pane.exporting import command_copier

@@ -17,7 +17,8 @@ from engine.codec.index import HEADER_SIZE, SLOT_SIZE
 from engine.codec.java import index_key_hash
 from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, trace
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, day
 
 MOST_STEPS = 100_000

@@ -27,7 +27,8 @@ from engine.errors import StoreError
 from engine.rules.catalogue import RULES
 from engine.rules.findings import SEVERITIES, Finding
 from engine.rules.masking import Masking
-from viewer.look.assets import engine_words, language, tr
+from viewer.look.assets import language, tr
+from viewer.look.engine_words import engine_words
 from viewer.look.field_words import MASKS
 from viewer.look.formats import full_moment, number, size
 from viewer.look.rule_pages import GROUPS, WORDS

@@ -24,7 +24,8 @@ from viewer.lab.plug import PlugPanel
 from viewer.lab.put import PutPanel
 from viewer.lab.serve import ServePanel
 from viewer.lab.services import ServicesPanel
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane import Pane

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QStackedWidget, QVBoxLayou
 
 from viewer.lab.serve_history import ServeHistory
 from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, address_facts, client_rows, code_rows, rate_of
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import follow, px, ui
 from viewer.widgets.basics import (
     Button,

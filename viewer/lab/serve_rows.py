@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number
 from viewer.runtime import places
 from viewer.runtime.places import REQUESTS_LIVE, Place

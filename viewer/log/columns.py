@@ -16,7 +16,8 @@ from engine.codec.message import Unit
 from engine.codec.unit_fields import BY_NAME, INSTEAD, Field
 from viewer.log.row_dress import RowDress
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, size
 from viewer.widgets.cell_filter import body_term, letters_term
 from viewer.widgets.columns import (

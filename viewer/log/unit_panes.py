@@ -45,7 +45,8 @@ from viewer.log.unit_fields import (
     looks_like_json,
     open_body,
 )
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime import places

@@ -11,7 +11,8 @@ from engine.rules.catalogue import RULES
 from engine.rules.causes import CAUSES
 from engine.rules.findings import CAUSES as EXPLAINING
 from engine.rules.findings import STORE, Rule, at_least
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 
 GROUPS = {
     "log": words("Commit log"),

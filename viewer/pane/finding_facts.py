@@ -17,7 +17,8 @@ from engine.layout import parse_file_name
 from engine.mapped.reading import Reading
 from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
-from viewer.look.assets import engine_words, language, tr, words
+from viewer.look.assets import language, tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.runtime import places

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.counted import capital
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, stamps_shown
 from viewer.pane.plan_words import RELEASES, messages_in_words
 from viewer.runtime import places

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 
 from engine.store.recovery.plan import Loss, QueuePlan, RecoveryPlan
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
 from viewer.runtime import places
 from viewer.runtime.store_work import OtherStart

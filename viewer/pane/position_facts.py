@@ -11,8 +11,9 @@ from engine.inspection.positions import Position, Positions, positions
 from engine.inspection.snapshot import StoreSnapshot
 from engine.replication.master import SlavePosition, ask_slaves
 from engine.store.recovery.plan import RecoveryPlan
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
 from viewer.look.broken import Broken, missing_in
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, size
 from viewer.runtime.live_history import LiveHistory
 from viewer.runtime.position_look import KEYS, Look, gaps_of, known_flushed

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from engine.rules.findings import SEVERITIES, Finding
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.field_words import VERDICTS
 from viewer.look.formats import number, plain, size
 from viewer.look.rule_pages import GROUPS, WORDS

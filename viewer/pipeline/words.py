@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import size, span
 from viewer.pipeline.job_rows import when
 from viewer.pipeline.preview import Looked

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import number
 from viewer.queues.rows import PROBLEMS, EndRow, EntryRow, QueueRow, shown_verdict
 from viewer.widgets.columns import (

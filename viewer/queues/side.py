@@ -11,7 +11,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.inspection.groups import GroupProgress
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, full_moment, moment, number, span
 from viewer.look.theme import px
 from viewer.queues.columns import VERDICTS, state_of

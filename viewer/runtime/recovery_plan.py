@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import CannotRead, StoreError
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
 

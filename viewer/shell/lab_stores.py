@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.runtime.lab_session import LabFeed, LabSession
 from viewer.shell.windows import open_beside

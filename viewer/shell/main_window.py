@@ -17,7 +17,8 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from viewer.compare.pane import Comparison
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import zone_text
 from viewer.look.theme import theme
 from viewer.pane import Pane

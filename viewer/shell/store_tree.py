@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from viewer.look.assets import engine_words, icon_pixmap, tr, words
+from viewer.look.assets import icon_pixmap, tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, size, zone_text
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.look.topic_colours import alike_at_the_start, colours_of, is_system_topic

@@ -11,7 +11,8 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
-from viewer.look.assets import engine_words, tr
+from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.look.topic_colours import colours_of

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QCompleter, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from engine.errors import StoreError
 from engine.inspection.copy_out import copy_found
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.exporting import table_commands

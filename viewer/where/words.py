@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from viewer.look.assets import engine_words, tr, words
+from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.field_words import VERDICTS
 from viewer.look.formats import number, plain
 from viewer.runtime import places

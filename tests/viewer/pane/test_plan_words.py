@@ -15,7 +15,7 @@ from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.store.recovery.plan import Blocker, IndexPlan, Loss, QueueLoss
 from viewer.look import assets
-from viewer.look.assets import engine_words
+from viewer.look.engine_words import engine_words
 from viewer.pane.plan_words import cut_queues, fates, headline, plan_rows, start_rows, without_own_lock
 from viewer.runtime.store_work import OtherStart
 

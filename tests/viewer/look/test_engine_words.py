@@ -1,0 +1,170 @@
+"""The engine's sentences, with their values, in Chinese; what nobody has translated stays as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from broken_stores import BROKEN, CONFIG
+from made_stores import healthy
+from PySide6.QtWidgets import QApplication
+
+from engine.codec.words import lasting
+from engine.counted import one_of
+from engine.inspection.findings import check
+from engine.inspection.recovery import plan
+from engine.inspection.snapshot import open_store
+from engine.rules.catalogue import RULES
+from engine.rules.causes import CAUSES
+from engine.rules.findings import Finding, Summary
+from engine.store.recovery.plan import Release
+from viewer.look import assets
+from viewer.look.engine_words import engine_words
+
+SAID = (
+    ("entry 1,234 points at it", "条目 1,234 指向它"),
+    ("1,874 bytes are no unit: magic code 0x6B732D12", "1,874 字节不是消息单元：魔数为 0x6B732D12"),
+    ("OrderPaid/2/17: stored in its topic", "OrderPaid/2/17：存于其主题"),
+    ("end of the last whole unit in the files", "文件中最后一个完整单元的末尾"),
+    (
+        "The body's CRC is 7, the unit says 9: would be explained by bit 2 of byte 79 of the body",
+        "消息体的 CRC 为 7，单元记为 9：消息体第 79 字节的第 2 位翻转可以解释",
+    ),
+    (
+        "9 messages lost: A/0 1–2, B/1 3–4 and 12 more queues; the next message of g (A/0/1) is one of them",
+        "丢失 9 条消息：A/0 1–2, B/1 3–4 以及另外 12 个队列; g (A/0/1) 的下一条消息就在其中",
+    ),
+    (
+        "abnormal exit: the last file whose first unit was stored at or before 8Z (the checkpoint's time less 3 s)",
+        "异常退出：首个单元存储时间不晚于 8Z（checkpoint 时间减 3 秒）的最后一个文件",
+    ),
+    ("line 1 column 6 (offset 5): a string is not closed", "第 1 行第 6 列（偏移量 5）：字符串没有闭合"),
+    ("expected ',' or '}' behind a value, found the end of the text", "值之后应为 ',' 或 '}'，实为 文本末尾"),
+    ("Queue A/0, entry 5 is empty, and entries follow it", "队列 A/0，条目 5 是空的，其后还有条目"),
+)
+
+
+@pytest.mark.parametrize(("english", "chinese"), SAID)
+def test_a_sentence_keeps_its_values(dressed: QApplication, english: str, chinese: str) -> None:
+    assert engine_words(english) == english
+    assets.set_language("zh_CN")
+    assert engine_words(english) == chinese
+
+
+def test_what_nobody_translated_stays(dressed: QApplication) -> None:
+    assets.set_language("zh_CN")
+    assert engine_words("a sentence of tomorrow's engine") == "a sentence of tomorrow's engine"
+    assert engine_words("") == ""
+
+
+@pytest.mark.parametrize(("rule", "clause"), CAUSES)
+def test_what_happened_is_said_in_chinese(dressed: QApplication, rule: str, clause: str) -> None:
+    assets.set_language("zh_CN")
+    for one in (f"{clause[:1].upper()}{clause[1:]} ({rule}).", f"The broker was not closed, and {clause} ({rule})."):
+        assert not re.search("[a-z]{3,} [a-z]{3,}", engine_words(one)), engine_words(one)
+
+
+ENGLISH = [
+    "The file 00000000000001048576 of the commit log is missing (CL07).",
+    "1 queue lacks 1 unit of the log, from 1,416,502 on",
+    "Nothing holds the 1,048,576 bytes from 1,048,576 to 2,097,152 · 1,200 messages lost: A/0 1–3 and 11 more queues",
+    "1,200 units from here on are not in their 14 queues: A/0 ends at 9 and lacks 7 · no start dispatches them again",
+    "it has config/topicQueueMapping.json",
+    "8 slots: the only number that the length and the chains allow",
+    "RocketMQ's defaults, by the file's length",
+    "637 bytes are no unit: length field says 268,436,093, a unit has 91 to 134,217,728 bytes",
+    "596 bytes are no unit: propertiesLength says 85; 8,388,693 bytes are left in the unit · 1 message lost: A/0 71",
+    "479 bytes are no unit: magic code 0xD3197217, expected 0xDAA320A7 or 0xDAA320AB; to the end of the file",
+    "cut off: 40 bytes left, a unit has at least 91",
+    "Queue B, entry 6 repeats the entry in front of it; 6 more entries up to 7 are wrong too",
+    "Queue A/3, entry 113 points to 858,487; its unit is at 857,487",
+    "Queue P/1, entry 10 points to 9,614, the log ends at 9,614; 1 entry of all queues point behind its end",
+    "Expected 1,048,576 bytes like the other files, found 1,052,672; RocketMQ does not start",
+    "consumerOffset.json has 0 bytes, a broker writes at least {}",
+    "a unit or a blank",
+    "a message or a committed one",
+    "below 1,048,097",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ENGLISH)
+def test_a_sentence_with_its_values_is_said_in_chinese(dressed: QApplication, said: str) -> None:
+    assets.set_language("zh_CN")
+    assert not re.search("(?<!/)[a-z]{2,} [a-z]{2,}", engine_words(said)), engine_words(said)
+
+
+SPANS = [(12, "12 毫秒"), (3000, "3 秒"), (90_000, "1.5 分钟"), (9_000_000, "2.5 小时"), (86_400_000, "1 天"),
+         (400 * 86_400_000, "400 天"), (29_920_807 * 60_000, "56.9 年")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ms", "words"), SPANS)
+def test_a_stretch_of_time_is_said_in_chinese(dressed: QApplication, ms: int, words: str) -> None:
+    assets.set_language("zh_CN")
+    said = one_of(f"The checkpoint is {lasting(ms)} behind the newest unit")
+    assert engine_words(said) == f"checkpoint 比最新单元落后 {words}"
+
+
+def test_gaps_are_the_same_in_both_languages() -> None:
+    listed = json.loads(assets.resource_bytes("i18n/zh_CN.engine.json"))
+    for english, chinese in listed.items():
+        assert sorted(set(re.findall(r"\{(\w+)\}", english))) == sorted(set(re.findall(r"\{(\w+)\}", chinese))), english
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_what_a_rule_says_is_said_in_chinese(dressed: QApplication, rule: str) -> None:
+    assets.set_language("zh_CN")
+    one = RULES[rule]
+    steps = [one.next_step, *(kind.step for kind in one.kinds.values() if kind.step)]
+    for text in (one.title, one.explanation, *(step[0].upper() + step[1:] for step in steps)):
+        assert engine_words(text) != text, text
+
+
+FOUND = ("CF03", "CF05", "CF06", "CF07", "CF08", "CF09", "CL08", "CL13", "CQ14", "CQ15", "DK03", "IX03", "IX10", "TM01",
+         "TM02", "TM03", "CK02")  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", FOUND)
+def test_what_a_rule_found_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        found = [one.message for one in check(store, only={rule}) if isinstance(one, Finding)]
+    assets.set_language("zh_CN")
+    for message in found:
+        assert re.search("[\u4e00-\u9fff]", engine_words(message)), message
+    assert found
+
+
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_what_happened_somewhere_is_said_in_chinese(dressed: QApplication, rule: str, tmp_path: Path) -> None:
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        *found, summary = check(store)
+    assert isinstance(summary, Summary)
+    told = [summary.incident["whatHappened"]] if summary.incident is not None else []
+    said_in_chinese([*told, *(one.message for one in found if isinstance(one, Finding))])
+
+
+@pytest.mark.parametrize("like", ["5.3", "4.9"])
+@pytest.mark.parametrize("rule", sorted(BROKEN))
+def test_a_plan_is_told_in_chinese(dressed: QApplication, rule: str, like: Release, tmp_path: Path) -> None:
+    """Why a start begins where it does stayed English once times were dates, and where no queue is left."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    BROKEN[rule](root, made)
+    with open_store(root, CONFIG.get(rule)) as store:
+        found = plan(store, like)
+    said_in_chinese([found.why, found.end_reason, *found.notes, *(one.message for one in found.blockers)])
+
+
+def said_in_chinese(texts: Sequence[str]) -> None:
+    assets.set_language("zh_CN")
+    for one in map(engine_words, texts):
+        bare = re.sub(r"\([^()]*storescope [^()]*\)|\S*/\S+", "", one)
+        assert not re.search(r"\b[a-z]{3,} [a-z]{2,} [a-z]{2,}\b", bare), one
