@@ -11,7 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QVBoxLayout, QWid
 from engine.errors import StoreError
 from engine.rules.masking import Masking
 from engine.whole_file import put_whole
-from viewer.keep.report import Picture, Wanted, gather, render
+from viewer.keep.report import Wanted, gather
+from viewer.keep.report_html import Picture, render
+from viewer.keep.session_file import in_store
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings
