@@ -3,33 +3,27 @@
 Names of fields are RocketMQ's and the same as those of the painted bytes, so that both can be chosen together. Links
 are made by ``links``, which has ``log(offset)``, ``queue(topic, queue_id, queue_offset)`` and
 ``trace(topic, key, offset, store_timestamp)``.
-
-A message body as text: in a charset, as pretty JSON, unpacked; every cut is said. No Qt.
-
-Nothing here trusts the bytes: text is cut at :data:`MOST_TEXT` characters, JSON is laid out only up to
-:data:`MOST_JSON` bytes, and what is packed unpacks to a cap.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from engine.codec import message, properties
-from engine.codec.batch import Member, MemberDamage, members
-from engine.codec.compression import CAP, kind_of, unpack
+from engine.codec.batch import Member, MemberDamage
+from engine.codec.compression import kind_of
 from engine.codec.crc import MASK
 from engine.codec.flipped_bits import Explanation
 from engine.codec.java import jhash
-from engine.codec.message import INNER_BATCH, Unit
+from engine.codec.message import Unit
 from engine.codec.salvage import Wrong
 from engine.codec.unit_flavours import BY_VERSION
 from engine.codec.words import HALF_TOPIC, MOST_LISTED, OP_TOPIC, TEXTS, TIMES, Word, op_offsets
 from viewer.look.assets import tr, words
-from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, size, span
+from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 
 MOST_MEMBERS = 200
 """Messages of a batch that are listed."""
@@ -264,7 +258,6 @@ def _hosts(unit: Unit) -> tuple[Line, ...]:
 
 
 def _body(unit: Unit) -> tuple[Line, ...]:
-    from engine.codec.compression import kind_of
 
     kind = kind_of(unit.sys_flag)
     note = tr("bytes, compressed with {kind}", kind=kind) if kind else tr("bytes")
@@ -444,105 +437,3 @@ def _said(name: str, value: object) -> str:
         rest = len(value) - MOST_LISTED
         return listed + (" " + tr("and {rest:,} more", rest=rest) if rest > 0 else "")
     return plain(str(value))
-
-
-CHARSETS = ("UTF-8", "GB18030", "Big5", "Shift_JIS", "EUC-KR", "Latin-1", "UTF-16-BE", "UTF-16-LE", "ASCII")
-MOST_TEXT = 1 << 20
-MOST_JSON = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A body as stored and unpacked; ``notes`` say what was cut or could not be done."""
-
-    stored: bytes
-    data: bytes
-    kind: str | None
-    notes: tuple[str, ...]
-    members: tuple[Member | MemberDamage, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """``1,204 B``, or ``1,204 B, zlib → 38.0 KiB``."""
-        if self.kind is None:
-            return f"{number(len(self.stored))} B"
-        return f"{number(len(self.stored))} B, {self.kind} → {size(len(self.data))}"
-
-
-def open_body(stored: bytes, sys_flag: int, cap: int = CAP) -> Body:
-    """Unpack ``stored`` as ``sys_flag`` says, at most ``cap`` bytes, and list a batch's messages. May take a while."""
-    kind = kind_of(sys_flag)
-    data, note = unpack(stored, sys_flag, cap)
-    held = tuple(members(data)) if sys_flag & INNER_BATCH else ()
-    return Body(stored, data, kind, (note,) if note else (), held)
-
-
-def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """``data`` in ``charset`` and a note; bytes that are no text there show as �."""
-    cut = data[: MOST_TEXT * 4]
-    text = cut.decode(charset, "replace")
-    notes = []
-    if len(text) > MOST_TEXT or len(cut) < len(data):
-        text = text[:MOST_TEXT]
-        notes.append(tr("the first {count:,} characters", count=len(text)))
-    wrong = text.count("�")
-    if wrong:
-        notes.append(tr("{count:,} places are no {charset}", count=wrong, charset=charset))
-    return text.replace("\0", "␀"), " · ".join(notes)
-
-
-def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """``data`` as JSON, laid out; the note says where it is none. Numbers and the order of names stay as written."""
-    if len(data) > MOST_JSON:
-        return "", tr("JSON is laid out up to {size}; this has {actual}", size=size(MOST_JSON), actual=size(len(data)))
-    try:
-        text = data.decode(charset)
-        value = json.loads(text, parse_float=_Exact, parse_int=_Exact, parse_constant=_Exact)
-        return _lay_out(value), ""
-    except UnicodeDecodeError as error:
-        return "", tr("no {charset} at byte {at:,}", charset=charset, at=error.start)
-    except json.JSONDecodeError as error:
-        return "", tr(
-            "no JSON: {what} in line {line}, column {column}", what=error.msg, line=error.lineno, column=error.colno
-        )
-    except RecursionError:
-        return "", tr("JSON nested too deeply to lay out")
-
-
-class _Exact(str):
-    """A number as its author wrote it: 1.10 stays 1.10, and 19 digits stay 19 digits."""
-
-    __slots__ = ()
-
-
-def _lay_out(value: object) -> str:
-    pieces: list[str] = []
-    _write(value, "", pieces)
-    return "".join(pieces)
-
-
-def _write(value: object, indent: str, out: list[str]) -> None:
-    inner = indent + "  "
-    if isinstance(value, _Exact):
-        out.append(str(value))
-    elif isinstance(value, dict) and value:
-        out.append("{\n")
-        for position, (name, item) in enumerate(value.items()):
-            out.append(f"{inner}{json.dumps(name, ensure_ascii=False)}: ")
-            _write(item, inner, out)
-            out.append(",\n" if position < len(value) - 1 else "\n")
-        out.append(indent + "}")
-    elif isinstance(value, list) and value:
-        out.append("[\n")
-        for position, item in enumerate(value):
-            out.append(inner)
-            _write(item, inner, out)
-            out.append(",\n" if position < len(value) - 1 else "\n")
-        out.append(indent + "]")
-    else:
-        out.append(json.dumps(value, ensure_ascii=False))
-
-
-def looks_like_json(data: bytes) -> bool:
-    """Whether the first letter is one that a JSON body begins with."""
-    return data[:64].lstrip()[:1] in {b"{", b"["}

@@ -30,21 +30,11 @@ from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
+from viewer.log.body_text import CHARSETS, Body, as_json, as_text, looks_like_json, open_body
 from viewer.log.columns import look
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
-from viewer.log.unit_fields import (
-    CHARSETS,
-    Body,
-    Decoded,
-    Group,
-    Line,
-    as_json,
-    as_text,
-    describe,
-    looks_like_json,
-    open_body,
-)
+from viewer.log.unit_fields import Decoded, Group, Line, describe
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain

@@ -1,7 +1,4 @@
-"""The live plots as frames: positions, gaps, flush latency, group size, write and put rate; no Qt widgets.
-
-And the positions themselves as the ruler, the list and the plots show them: one look off the loop, and words for it.
-"""
+"""The live plots as frames: positions, gaps, flush latency, group size, write and put rate; no Qt widgets."""
 
 from __future__ import annotations
 

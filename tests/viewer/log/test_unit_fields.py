@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-import json
-import zlib
 from types import SimpleNamespace
 
 import pytest
 
-from engine.codec.batch import encode
 from engine.codec.flipped_bits import explain
 from engine.codec.message import Unit, parts
 from engine.codec.words import Word, words
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
 from viewer.log.rows import LogSource, UnitRow, unit_row
-from viewer.log.unit_fields import MOST_TEXT, Decoded, as_json, as_text, describe, looks_like_json, open_body, say
+from viewer.log.unit_fields import Decoded, describe, say
 
 LINKS = SimpleNamespace(
     log=lambda offset: ("log", offset),
@@ -122,59 +119,3 @@ def test_sentences_show_numbers_with_separators_and_absent_facts_as_such():
         == "answers for 2 half messages, by half-queue offset: 1,234, 5"
     )
     assert "?" in say(Word("retryTopic", {"group": None}))
-
-
-def test_a_compressed_body_is_unpacked_and_its_sizes_are_told():
-    body = open_body(zlib.compress(b"x" * 5000), 1)
-    assert body.data == b"x" * 5000
-    assert body.summary.endswith("B, zlib → 4.88 KiB")
-
-
-def test_a_body_that_unpacks_to_very_much_is_cut_and_says_so():
-    body = open_body(zlib.compress(b"\0" * 5_000_000), 1, cap=1000)
-    assert len(body.data) == 1000
-    assert "1,000" in body.notes[0]
-
-
-def test_a_batch_lists_its_messages():
-    data = encode(0, b"one", {"KEYS": "a"}) + encode(0, b"two", {})
-    assert [m.body for m in open_body(data, 0x80 | 0x40).members] == [b"one", b"two"]
-
-
-@pytest.mark.parametrize(("charset", "text"), [("UTF-8", "订单"), ("GB18030", "订单"), ("UTF-16-LE", "ab")])
-def test_text_is_read_in_the_chosen_charset(charset, text):
-    assert as_text(text.encode(charset), charset) == (text, "")
-
-
-def test_bytes_that_are_no_text_are_counted():
-    text, note = as_text(b"ok \xff\xfe", "UTF-8")
-    assert text.startswith("ok ")
-    assert note == "2 places are no UTF-8"
-
-
-def test_long_text_is_cut_with_a_word():
-    text, note = as_text(b"a" * (MOST_TEXT + 5))
-    assert len(text) == MOST_TEXT
-    assert "1,048,576" in note
-
-
-def test_json_keeps_numbers_names_and_order_as_written():
-    source = '{"z": 1.10, "a": 12345678901234567890, "list": [], "n": {"x": [true, null, "订"]}}'
-    laid, note = as_json(source.encode())
-    assert note == ""
-    assert laid.splitlines()[1:3] == ['  "z": 1.10,', '  "a": 12345678901234567890,']
-    assert json.loads(laid) == json.loads(source)
-
-
-@pytest.mark.parametrize(
-    ("data", "words"), [(b"{", "line 1"), (b"\xff{", "byte 0"), (b"[" * 100_000, "nested"), (b" " * 5_000_000, "up to")]
-)
-def test_what_is_no_json_is_said(data, words):
-    laid, note = as_json(data)
-    assert laid == ""
-    assert words in note
-
-
-def test_a_json_body_is_recognised_by_its_first_letter():
-    assert looks_like_json(b'  {"a": 1}')
-    assert not looks_like_json(b"plain")
