@@ -13,7 +13,7 @@ from walker import Run, Walker
 
 from viewer.runtime.settings import RecentStore
 from viewer.shell import workspace
-from viewer.shell.help_box import STEPS, Tour
+from viewer.shell.tour import STEPS, Tour
 from viewer.shell.welcome import TOUR
 
 pytestmark = pytest.mark.journey

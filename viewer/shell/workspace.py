@@ -348,7 +348,7 @@ class Workspace:
 
     async def tour(self) -> None:
         """Open the damaged sample and lead through the five steps."""
-        from viewer.shell.help_box import SAMPLE, Tour
+        from viewer.shell.tour import SAMPLE, Tour
         from viewer.shell.welcome import samples
 
         window = self._window

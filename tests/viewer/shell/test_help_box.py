@@ -1,7 +1,4 @@
-"""The help pages speak of commands and pictures that there are, in both languages alike.
-
-The guided tour: five steps over the damaged sample, each a place that is there, ended by Escape.
-"""
+"""The help pages speak of commands and pictures that there are, in both languages alike."""
 
 from __future__ import annotations
 
@@ -13,12 +10,10 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from engine.inspection.samples import sample
 from engine.rules.catalogue import RULES
 from viewer.look import assets
-from viewer.runtime import places
 from viewer.shell.commands import BY_ID, in_words
-from viewer.shell.help_box import SAMPLE, STEPS, HelpPage, Tour, help_text, linked, open_help
+from viewer.shell.help_box import HelpPage, help_text, linked, open_help
 
 
 @pytest.mark.parametrize("name", assets.LANGUAGES)
@@ -97,29 +92,3 @@ def test_names_of_rules_become_links_and_nothing_else() -> None:
     assert linked("# CL01 x\nsee CL01, XX99 and [CF03](rule:CF03)") == (
         "# CL01 x\nsee [CL01](rule:CL01), XX99 and [CF03](rule:CF03)"
     )
-
-
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.at)
-def test_every_step_names_a_place(step):
-    assert places.parse(step.at)
-    assert step.title
-    assert step.text
-
-
-def test_it_goes_on_back_and_ends(run, window, qtbot):
-    assert run(window.open(sample(SAMPLE)))
-    run(window.settled())
-    tour = Tour(window)
-    tour.go(0)
-    run(window.settled())
-    assert (tour.at, tour._number.text(), tour._back.isEnabled()) == (0, "Step 1 of 5", False)
-    tour._next.click()
-    run(window.settled())
-    assert (tour.at, window.view) == (1, "index")
-    tour.go(99)
-    assert tour.at == 1
-    tour.go(len(STEPS) - 1)
-    run(window.settled())
-    assert tour._next.text() == "End the tour"
-    qtbot.keyClick(tour, Qt.Key.Key_Escape)
-    assert tour.isHidden()

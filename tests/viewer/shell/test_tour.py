@@ -1,0 +1,36 @@
+"""The guided tour: five steps over the damaged sample, each a place that is there, ended by Escape."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.inspection.samples import sample
+from viewer.runtime import places
+from viewer.shell.tour import SAMPLE, STEPS, Tour
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.at)
+def test_every_step_names_a_place(step):
+    assert places.parse(step.at)
+    assert step.title
+    assert step.text
+
+
+def test_it_goes_on_back_and_ends(run, window, qtbot):
+    assert run(window.open(sample(SAMPLE)))
+    run(window.settled())
+    tour = Tour(window)
+    tour.go(0)
+    run(window.settled())
+    assert (tour.at, tour._number.text(), tour._back.isEnabled()) == (0, "Step 1 of 5", False)
+    tour._next.click()
+    run(window.settled())
+    assert (tour.at, window.view) == (1, "index")
+    tour.go(99)
+    assert tour.at == 1
+    tour.go(len(STEPS) - 1)
+    run(window.settled())
+    assert tour._next.text() == "End the tour"
+    qtbot.keyClick(tour, Qt.Key.Key_Escape)
+    assert tour.isHidden()

@@ -1,0 +1,215 @@
+"""The guided tour: five steps over the damaged sample store, each a place, a thing to look at and a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QVBoxLayout,
+    QWidget,
+)
+
+from viewer.look.assets import tr, words
+from viewer.look.theme import C, follow, px
+from viewer.widgets.basics import Button, Label, Paper, row
+
+if TYPE_CHECKING:
+    from viewer.pane.store_window import StoreWindow
+
+
+SAMPLE = "orders-damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where the window goes, which part is framed, what is said; ``command`` is one that may be done here."""
+
+    at: str
+    part: str
+    title: str
+    text: str
+    command: str = ""
+
+
+STEPS = (
+    Step(
+        "log:1049472", "unit.hex", words("Read a message down to its bytes"),
+        words(
+            "Each row is a unit of the commit log. The chosen one is taken apart below, and painted as bytes "
+            "beside it: click a field, a byte or a link, and the others follow. F7 and F8 move the list from "
+            "anywhere."
+        ),
+    ),
+    Step(
+        "trace:ShipmentEvents/SO-000421", "trace.steps", words("Follow a key through the index"),
+        words(
+            "The index keeps hashes, not keys: this is the chain that a broker walks for the key, newest first. Each "
+            "step has its verdict and leads to its unit. Here damage bent a link back: the walk sees the ring, and "
+            "stops."
+        ),
+    ),
+    Step(
+        "where:SO-000749", "where.evidence", words("See why a message was not consumed"),
+        words(
+            "One field for an id, a key, an offset or a queue entry. The verdict stands on the right, and below "
+            "it the chain of evidence. Name a group to ask whether it has read the message."
+        ),
+    ),
+    Step(
+        "findings:CL03", "finding.hex", words("Find the damage, see what recovery would do"),
+        words(
+            "Every rule looked at the whole store. The gravest finding is chosen: its bytes, its cause, the "
+            "safe next step. Below stands what the next start of a broker would keep and drop. F4 walks the "
+            "findings from anywhere."
+        ),
+    ),
+    Step(
+        "findings:CL03", "rail.lab", words("Pull the plug on a lab store"),
+        words(
+            "In the lab you put messages into a store of your own and watch them being written, flushed and "
+            "dispatched; then pull its plug and compare the recovery plan with what happened. Nothing of yours "
+            "is touched."
+        ),
+        "lab.create",
+    ),
+)  # fmt: skip
+
+
+class Frame(QWidget):
+    """A frame around the part that is spoken of; lets every click through."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setObjectName("tour.frame")
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Two px in accent."""
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(QPen(C("accent"), 2))
+        p.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 5, 5)
+
+
+class Tour(Paper):
+    """The card over the lower right corner of the window; Escape ends the tour."""
+
+    def __init__(self, window: StoreWindow) -> None:
+        super().__init__("raised", ("top", "bottom", "left", "right"))
+        self.setParent(window)
+        self.setObjectName("tour")
+        self._window = window
+        self.at = -1
+        self._frame = Frame(window)
+        self._number = Label("", 12, "text3")
+        self._title = Label("", 15, "text", 600)
+        self._text = Label("", 13, "text", wrap=True)
+        self._back, self._next = Button(tr("Back")), Button(tr("Next"), "primary")
+        self._end, self._command = Button(tr("End the tour"), "flat"), Button("")
+        for name, button, command in (
+            ("back", self._back, lambda: self.go(self.at - 1)), ("next", self._next, self._forward),
+            ("end", self._end, self.end), ("deed", self._command, self._do),
+        ):  # fmt: skip
+            button.setObjectName(f"tour.{name}")
+            button.clicked.connect(command)
+        layout = self._lines = QVBoxLayout(self)
+        layout.setContentsMargins(px(16), px(12), px(16), px(12))
+        layout.setSpacing(px(6))
+        for part in (self._number, self._title, self._text):
+            layout.addWidget(part)
+        layout.addWidget(row(self._end, None, self._command, self._back, self._next, gap=8))
+        self._look = QTimer(self, interval=150)
+        self._look.timeout.connect(self._place)
+        follow(self, self._place)
+        window.installEventFilter(self)
+
+    def go(self, number: int) -> None:
+        """Show step ``number``."""
+        if not 0 <= number < len(STEPS):
+            return
+        self.at = number
+        step = STEPS[number]
+        self._number.setText(tr("Step {n} of {all}", n=number + 1, all=len(STEPS)))
+        self._title.setText(tr(step.title))
+        self._text.setText(tr(step.text))
+        self.setAccessibleName(f"{tr(step.title)}. {tr(step.text)}")
+        self._back.setEnabled(number > 0)
+        self._next.setText(tr("Next") if number + 1 < len(STEPS) else tr("End the tour"))
+        self._end.setVisible(number + 1 < len(STEPS))
+        self._command.setVisible(bool(step.command))
+        if step.command:
+            self._command.setText(self._window.actions_by_id[step.command].text())
+        self._window.jobs.start(self._window.go_to_text(step.at))
+        self._look.start()
+        self.show()
+        self._place()
+        self._next.setFocus()
+
+    def end(self) -> None:
+        """Take card and frame away."""
+        self._look.stop()
+        self.hide()
+        self._frame.hide()
+        self.deleteLater()
+        self._frame.deleteLater()
+        self._window.removeEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """The card stays in its corner."""
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape ends it."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.end()
+        else:
+            super().keyPressEvent(event)
+
+    def _forward(self) -> None:
+        if self.at + 1 < len(STEPS):
+            self.go(self.at + 1)
+        else:
+            self.end()
+
+    def _do(self) -> None:
+        command = STEPS[self.at].command
+        self.end()
+        self._window.actions_by_id[command].trigger()
+
+    def _place(self) -> None:
+        """Card and frame where they belong; parts appear when their view is there."""
+        window = self._window
+        if window.session is None:
+            self.end()
+            return
+        width = px(460)
+        self.setFixedWidth(width)
+        self.setFixedHeight(self._lines.heightForWidth(width))
+        part = window.findChild(QWidget, STEPS[self.at].part)
+        seen = part is not None and part.isVisible()
+        self._frame.setVisible(seen)
+        box = QRect()
+        if part is not None and seen:
+            shown = part.visibleRegion().boundingRect()
+            box = QRect(part.mapTo(window, shown.topLeft()), shown.size()).adjusted(-2, -2, 2, 2)
+            self._frame.setGeometry(box)
+            self._frame.raise_()
+        self.move(self._corner(box))
+        self.raise_()
+
+    def _corner(self, box: QRect) -> QPoint:
+        """A corner of the window where the card covers least of ``box``."""
+        window, gap = self._window, px(16)
+        right, low = window.width() - self.width() - gap, window.height() - self.height() - px(44)
+        high, left = px(120), px(96)
+
+        def covered(at: QPoint) -> int:
+            over = QRect(at, self.size()).intersected(box)
+            return over.width() * over.height() if not over.isEmpty() else 0
+
+        return min((QPoint(right, low), QPoint(right, high), QPoint(left, low)), key=covered)
