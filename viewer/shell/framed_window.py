@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from viewer.shell.status_bar import StatusStrip
     from viewer.shell.store_tree import StoreTreePane
     from viewer.shell.top_bar import TopBar
-    from viewer.shell.views import SideSplit, ViewStack
+    from viewer.shell.view_stack import SideSplit, ViewStack
     from viewer.widgets.record_state import StateLine
 
 

@@ -41,7 +41,8 @@ from viewer.shell.status_bar import StatusStrip
 from viewer.shell.store_changes import StoreChanges
 from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar, crumbs_of
-from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, SideSplit, ViewStack, make_pane
+from viewer.shell.view_stack import SideSplit, ViewStack
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
 from viewer.shell.welcome import DropFilter, ZoomFilter, error_page, unpacked, welcome_page
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace

@@ -1,14 +1,10 @@
-"""The table of views: whatever names a view elsewhere says the same.
-
-Views come to the front part by part, and all of them is there in the end.
-"""
+"""The table of views: whatever names a view elsewhere says the same."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from engine.cli.main import COMMANDS as CLI_COMMANDS
 from viewer.look.assets import set_language, tr
@@ -16,7 +12,7 @@ from viewer.pane import Pane
 from viewer.runtime.places import KINDS, SHOWN_IN, Place, parse, text_of
 from viewer.shell.commands import BY_ID
 from viewer.shell.top_bar import crumbs_of
-from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, VIEWS, View, ViewStack, make_pane, parts
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, VIEWS, View, make_pane
 
 each = pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.kind)
 
@@ -58,79 +54,3 @@ def test_the_rail_shows_views_with_icons() -> None:
 def test_a_view_is_named_in_chinese(view: View) -> None:
     set_language("zh_CN")
     assert all(tr(said) != said for said in (view.title, view.asks, view.crumb) if said)
-
-
-def view_of(*heights: int) -> QWidget:
-    view = QWidget()
-    box = QVBoxLayout(view)
-    for height in heights:
-        part = QLabel("x")
-        part.setFixedHeight(height)
-        box.addWidget(part)
-    return view
-
-
-def stack_of(*views: QWidget) -> ViewStack:
-    stack = ViewStack()
-    for view in views:
-        stack.addWidget(view)
-    stack.resize(400, 400)
-    stack.show()
-    return stack
-
-
-def test_a_view_seen_before_comes_part_by_part(dressed: QApplication) -> None:
-    first, second = view_of(100, 100, 100), view_of(150, 150)
-    stack = stack_of(first, second)
-    for view in (second, first):
-        stack.setCurrentWidget(view)
-        dressed.processEvents()
-    stack.setCurrentWidget(second)
-    veiled = [part for part in second.findChildren(QLabel) if not part.updatesEnabled()]
-    assert len(veiled) == 2
-    for _ in range(50):
-        dressed.processEvents()
-    assert all(part.updatesEnabled() for part in second.findChildren(QLabel))
-    stack.close()
-
-
-def test_one_who_leafs_fast_leaves_no_part_behind(dressed: QApplication) -> None:
-    first, second = view_of(100, 100, 100), view_of(150, 150)
-    stack = stack_of(first, second)
-    for number in range(7):
-        stack.setCurrentWidget((first, second)[number % 2])
-        if number < 2:
-            dressed.processEvents()
-    assert all(part.updatesEnabled() for part in second.findChildren(QLabel))
-    for _ in range(50):
-        dressed.processEvents()
-    assert all(part.updatesEnabled() for part in first.findChildren(QLabel))
-    stack.close()
-
-
-def test_a_view_that_is_deleted_while_it_comes_harms_nothing(dressed: QApplication) -> None:
-    first, second = view_of(100, 100, 100), view_of(150, 150)
-    stack = stack_of(first, second)
-    for view in (second, first, second):
-        stack.setCurrentWidget(view)
-        if view is first:
-            dressed.processEvents()
-    stack.removeWidget(second)
-    second.deleteLater()
-    for _ in range(50):
-        dressed.processEvents()
-    assert stack.currentWidget() is first
-    stack.close()
-
-
-def test_large_parts_are_taken_apart_and_small_ones_left_out(dressed: QApplication) -> None:
-    view = QWidget()
-    box = QVBoxLayout(view)
-    scroll, held = QScrollArea(), view_of(80, 80, 2)
-    scroll.setWidget(held)
-    scroll.setWidgetResizable(True)
-    box.addWidget(scroll)
-    stack = stack_of(view)
-    dressed.processEvents()
-    assert [part.height() for part in parts(view)] == [80, 80]
-    stack.close()
