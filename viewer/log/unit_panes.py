@@ -43,8 +43,9 @@ from viewer.runtime import places
 from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs, beside, splitter, stacked
+from viewer.widgets.byte_values import Reading, readings
 from viewer.widgets.columns import Column, RecordKind, text_column
-from viewer.widgets.hex_pages import HexField, Reading, hex_fields, readings
+from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_view import RecordView
 

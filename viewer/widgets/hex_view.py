@@ -26,7 +26,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QMenu, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
-from viewer.widgets.hex_pages import AROUND, COPIES, PAGE, ROW_BYTES, FieldMap, HexField, Pages
+from viewer.widgets.byte_values import COPIES
+from viewer.widgets.hex_pages import AROUND, PAGE, ROW_BYTES, FieldMap, HexField, Pages
 from viewer.widgets.hex_painter import HexPainter, Metrics, Painted, measure
 from viewer.widgets.long_scroll_bar import LongScrollBar
 from viewer.widgets.stepwise import Runner, run_here

@@ -4,7 +4,8 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 
-from viewer.widgets.hex_pages import HexField, hex_text, python_literal
+from viewer.widgets.byte_values import hex_text, python_literal
+from viewer.widgets.hex_pages import HexField
 from viewer.widgets.hex_view import HexView
 
 FAR = (1 << 43) + 5

@@ -1,0 +1,132 @@
+"""Bytes as every type they may be: integers, floats, times, addresses, text, checksums; and as source code. No Qt."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from viewer.look.assets import tr
+from viewer.look.formats import full_moment, plain
+
+SANE = (946_684_800_000, 4_102_444_800_000)
+"""Times from 2000 to 2100, ms: others are shown, quietly."""
+INTEGERS = ((8, "int64"), (4, "int32"), (2, "int16"), (1, "int8"))
+Order = Literal["big", "little"]
+ORDERS: tuple[tuple[Order, str], ...] = (("big", "BE"), ("little", "LE"))
+LONGEST_TEXT = 48
+MASK = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading: what type, the value as text ("" where there are too few bytes), a note."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def readings(data: bytes, selected: bytes) -> list[Reading]:
+    """``data`` begins at the cursor; ``selected`` is what is chosen, for checksums and text."""
+    found: list[Reading] = []
+    for order, mark in ORDERS:
+        found.append(_time(data, 8, f"{tr('time, ms')} {mark}", order, 1))
+        found.append(_time(data, 4, f"{tr('time, s')} {mark}", order, 1000))
+        for size, name in INTEGERS:
+            if size > 1 or order == "big":
+                said = name if size == 1 else f"{name} {mark}"
+                found.append(_number(data, size, said, order, signed=True))
+                found.append(_number(data, size, f"u{said}", order, signed=False))
+        found.append(_float(data, 4, f"float {mark}", order))
+        found.append(_float(data, 8, f"double {mark}", order))
+    found.append(Reading("IPv4", str(ipaddress.IPv4Address(data[:4])) if len(data) >= 4 else ""))
+    found.append(Reading("IPv6", str(ipaddress.IPv6Address(data[:16])) if len(data) >= 16 else ""))
+    found.append(Reading("binary", f"{data[0]:08b}" if data else ""))
+    for name, charset in (
+        ("UTF-8", "utf-8"),
+        ("UTF-16 BE", "utf-16-be"),
+        ("UTF-16 LE", "utf-16-le"),
+        ("GB18030", "gb18030"),
+    ):
+        found.append(Reading(name, _text(selected, charset)))
+    crc = zlib.crc32(selected)
+    note = tr("of {n:,} selected bytes", n=len(selected))
+    found.append(Reading("CRC-32", f"0x{crc:08X}", note))
+    found.append(Reading("bodyCRC", f"{crc & MASK:,}", tr("as RocketMQ stores it")))
+    found.append(Reading("hashCode", f"{_java_hash(selected):,}" if len(selected) <= 4096 else "", "String.hashCode"))
+    return found
+
+
+def _number(data: bytes, size: int, name: str, order: Order, *, signed: bool) -> Reading:
+    if len(data) < size:
+        return Reading(name, "")
+    return Reading(name, f"{int.from_bytes(data[:size], order, signed=signed):,}")
+
+
+def _float(data: bytes, size: int, name: str, order: Order) -> Reading:
+    if len(data) < size:
+        return Reading(name, "")
+    value = struct.unpack_from(f"{'>' if order == 'big' else '<'}{'f' if size == 4 else 'd'}", data)[0]
+    return Reading(name, f"{value:.9g}")
+
+
+def _time(data: bytes, size: int, name: str, order: Order, scale: int) -> Reading:
+    if len(data) < size:
+        return Reading(name, "")
+    ms = int.from_bytes(data[:size], order, signed=True) * scale
+    return Reading(name, full_moment(ms) if SANE[0] <= ms <= SANE[1] else "–")
+
+
+def _text(data: bytes, charset: str) -> str:
+    text = data[: LONGEST_TEXT * 4].decode(charset, "replace")
+    return plain(text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…")
+
+
+def _java_hash(data: bytes) -> int:
+    from engine.codec.java import jhash
+
+    return jhash(data.decode("utf-8", "replace"))
+
+
+def as_c(data: bytes) -> str:
+    """An array of C, twelve bytes a line."""
+    lines = [", ".join(f"0x{byte:02X}" for byte in data[n : n + 12]) for n in range(0, len(data), 12)]
+    return f"const unsigned char data[{len(data)}] = {{\n    " + ",\n    ".join(lines) + "\n};\n"
+
+
+def as_base64(data: bytes) -> str:
+    """Base64 on one line."""
+    return base64.b64encode(data).decode()
+
+
+def as_text(data: bytes) -> str:
+    """UTF-8, what is none as �."""
+    return data.decode("utf-8", "replace")
+
+
+def python_literal(data: bytes) -> str:
+    """``data`` as Python source, 16 bytes a line beyond one line."""
+    if len(data) <= 16:
+        return repr(data)
+    lines = [f"    {data[i : i + 16]!r}" for i in range(0, len(data), 16)]
+    return "(\n" + "\n".join(lines) + "\n)"
+
+
+def hex_text(data: bytes) -> str:
+    """``data`` as pairs of digits, 16 bytes a line."""
+    return "\n".join(data[i : i + 16].hex(" ").upper() for i in range(0, len(data), 16))
+
+
+COPIES: dict[str, Callable[[bytes], str]] = {
+    "hex": hex_text,
+    "text": as_text,
+    "python": python_literal,
+    "c": as_c,
+    "base64": as_base64,
+}
+"""Forms in which bytes are copied."""
