@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from viewer.cluster.rebalance_words import mark_words
 from viewer.look.assets import tr
 from viewer.look.formats import clock, size, span
-from viewer.widgets.live_plot import Tick, TimeBar
+from viewer.widgets.time_bar import Tick, TimeBar
 
 if TYPE_CHECKING:
     from viewer.cluster.watch import ClusterWatch

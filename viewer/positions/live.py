@@ -32,8 +32,9 @@ from viewer.runtime.position_look import Look
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import splitter
 from viewer.widgets.live_frame import LiveFrame
-from viewer.widgets.live_plot import LivePlot, Tick, TimeBar
+from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.stepwise import Step, Turns
+from viewer.widgets.time_bar import Tick, TimeBar
 
 SPAN = 60.0
 SHORTEST, LONGEST = 2.0, 7 * 86_400.0
