@@ -171,7 +171,7 @@ def _topic_tone(row: LogRow) -> str:
 
 @lru_cache(maxsize=4096)
 def _tone_of(topic: str) -> str:
-    from viewer.look.topic_colours import is_system_topic
+    from viewer.look.topic_kinds import is_system_topic
 
     return "text2" if is_system_topic(topic) else "text"
 

@@ -1,22 +1,18 @@
 """Which topics of a store have a colour: a thing of that store, whatever else is open.
 
 Every view stands below one that knows its store's colours; what paints asks :func:`colours_of` for them at paint time.
-
-Which topics are users' own and which RocketMQ keeps for itself, and what for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from engine.codec.words import DEAD_LETTER_PREFIX, OP_TOPIC, RETRY_PREFIX
-from viewer.look.assets import tr, words
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, theme
+from viewer.look.topic_kinds import is_system_topic
 
 PLACES = len(TOPICS_LIGHT)
 
@@ -90,46 +86,3 @@ def colours_of(widget: QWidget | None) -> TopicColours:
             return found
         widget = widget.parentWidget()
     return _NONE
-
-
-Kind = Literal["", "retry", "dead", "delayed", "half", "op", "system"]
-
-_DELAYED = ("SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer")
-_HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
-_SYSTEM = ("SCHEDULE_TOPIC_", "RMQ_SYS_", "rmq_sys_", "%SYS%", "TRANS_CHECK_", "SELF_TEST_", "OFFSET_MOVED_EVENT",
-           "TBW102", "BenchmarkTest")  # fmt: skip
-_WORDS: dict[Kind, str] = {
-    "retry": words("retry topic"), "dead": words("dead letter topic"), "delayed": words("delayed messages"),
-    "half": words("half messages"), "op": words("ends of half messages"), "system": words("system topic"),
-}  # fmt: skip
-
-
-def kind_of(topic: str) -> Kind:
-    """What RocketMQ keeps ``topic`` for; empty for a user's own."""
-    if topic.startswith(RETRY_PREFIX):
-        return "retry"
-    if topic.startswith(DEAD_LETTER_PREFIX):
-        return "dead"
-    if topic in _DELAYED:
-        return "delayed"
-    if topic == _HALF:
-        return "half"
-    if topic == OP_TOPIC:
-        return "op"
-    return "system" if topic.startswith(_SYSTEM) else ""
-
-
-def is_system_topic(topic: str) -> bool:
-    """Whether RocketMQ made this topic for itself."""
-    return bool(kind_of(topic))
-
-
-def alike_at_the_start(topic: str) -> bool:
-    """Whether its first letters say nothing, as those of many others do: a short form leaves them out."""
-    return topic.startswith(("RMQ_SYS_", "rmq_sys_"))
-
-
-def kind_words(topic: str) -> str:
-    """The kind of a system topic in words; empty for a user's own."""
-    kind = kind_of(topic)
-    return tr(_WORDS[kind]) if kind else ""

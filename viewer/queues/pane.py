@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.theme import px
-from viewer.look.topic_colours import is_system_topic
+from viewer.look.topic_kinds import is_system_topic
 from viewer.pane import Pane
 from viewer.pane.exporting import command_copier, table_commands
 from viewer.queues.check_list import CheckList

@@ -21,7 +21,8 @@ from viewer.look.assets import icon_pixmap, tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, size, zone_text
 from viewer.look.theme import C, follow, mono, px, scale, ui
-from viewer.look.topic_colours import alike_at_the_start, colours_of, is_system_topic
+from viewer.look.topic_colours import colours_of
+from viewer.look.topic_kinds import alike_at_the_start, is_system_topic
 from viewer.pane.row_commands import RowCommands
 from viewer.runtime import places
 from viewer.runtime.lab_session import lab_of

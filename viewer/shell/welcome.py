@@ -30,7 +30,7 @@ from engine import __version__
 from viewer.look.assets import app_pixmap, tr, words
 from viewer.look.formats import moment
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, follow, px, theme
-from viewer.look.topic_colours import is_system_topic
+from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime.settings import RecentStore, Settings
 from viewer.runtime.store_session import StoreSession
 from viewer.runtime.survey import standing

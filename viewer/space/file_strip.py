@@ -15,7 +15,8 @@ from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.formats import number, plain, size
 from viewer.look.theme import C, dark, px, scale, ui
-from viewer.look.topic_colours import colours_of, kind_words
+from viewer.look.topic_colours import colours_of
+from viewer.look.topic_kinds import kind_words
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.worker import WorkerDied
 from viewer.widgets.basics import PaneHead, Paper, Tool

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from viewer.look.assets import tr, words
 from viewer.look.formats import number, plain, size
-from viewer.look.topic_colours import is_system_topic
+from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.space.areas import (

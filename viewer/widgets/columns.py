@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 
 from engine.errors import BadFilter
 from viewer.look.formats import clock, number, plain
-from viewer.look.topic_colours import kind_words
+from viewer.look.topic_kinds import kind_words
 
 Record = Any
 """A row: any object whose columns know how to read it."""

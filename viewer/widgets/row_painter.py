@@ -25,7 +25,8 @@ from PySide6.QtGui import (
 
 from viewer.look.formats import shorten_end, shorten_middle, shorten_start
 from viewer.look.theme import C, mono, scale, ui
-from viewer.look.topic_colours import TopicColours, alike_at_the_start
+from viewer.look.topic_colours import TopicColours
+from viewer.look.topic_kinds import alike_at_the_start
 from viewer.widgets.columns import Chip, Column, Record, RowLook
 from viewer.widgets.paint import CHIP_FILL, CHIP_INK, mark
 from viewer.widgets.record_table import RecordTable

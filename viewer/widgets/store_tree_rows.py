@@ -15,7 +15,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from viewer.look.assets import tr
 from viewer.look.formats import clock, number, plain, size
-from viewer.look.topic_colours import kind_words
+from viewer.look.topic_kinds import kind_words
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_KNOWN = "?"

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
 from viewer.look.theme import C
-from viewer.look.topic_colours import Kind, kind_of
+from viewer.look.topic_kinds import Kind, kind_of
 
 ROOM = 15
 """Px at 100 % from the left edge to the name."""

@@ -1,14 +1,10 @@
-"""Colours of topics are a store's own; what stands before a topic's name is never hollow.
-
-What RocketMQ keeps a topic for.
-"""
+"""Colours of topics are a store's own; what stands before a topic's name is never hollow."""
 
 from __future__ import annotations
 
-import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from viewer.look.topic_colours import PLACES, TopicColours, colours_of, is_system_topic, kind_of, kind_words
+from viewer.look.topic_colours import PLACES, TopicColours, colours_of
 from viewer.widgets.columns import RecordKind, topic_column
 from viewer.widgets.record_table import RecordTable
 
@@ -81,17 +77,3 @@ def test_the_kind_is_said_in_tooltip_and_to_a_screen_reader(dressed: QApplicatio
     assert table.data(table.index(0, 0), 3) == "%RETRY%billing, retry topic"
     assert "retry topic" in str(table.data(table.index(0, 0), 11))
     assert table.data(table.index(1, 0), 3) == "Orders"
-
-
-KINDS = {
-    "%RETRY%billing": "retry", "%DLQ%billing": "dead", "SCHEDULE_TOPIC_XXXX": "delayed",
-    "rmq_sys_wheel_timer": "delayed", "RMQ_SYS_TRANS_HALF_TOPIC": "half", "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
-    "RMQ_SYS_TRACE_TOPIC": "system", "rmq_sys_REVIVE_LOG_DefaultCluster": "system",
-    "TRANS_CHECK_MAX_TIME_TOPIC": "system", "TBW102": "system", "OFFSET_MOVED_EVENT": "system",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("topic", KINDS)
-def test_system_topics_are_known_by_kind_and_in_words(topic: str, dressed: QApplication) -> None:
-    assert (kind_of(topic), is_system_topic(topic)) == (KINDS[topic], True)
-    assert kind_words(topic)

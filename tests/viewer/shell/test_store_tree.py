@@ -12,7 +12,7 @@ import pytest
 
 from engine.inspection import open_store
 from viewer.look.broken import Broken
-from viewer.look.topic_colours import is_system_topic
+from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
 from viewer.runtime.survey import standing, survey
 from viewer.shell.main_window import MainWindow

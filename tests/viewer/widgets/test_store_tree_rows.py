@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from viewer.look.topic_colours import is_system_topic
+from viewer.look.topic_kinds import is_system_topic
 from viewer.runtime import places
 from viewer.runtime.survey import QueueFacts, Survey, TopicFacts
 from viewer.widgets.store_tree_rows import StoreTree, store_nodes

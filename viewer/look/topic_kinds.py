@@ -1,0 +1,50 @@
+"""Which topics are users' own and which RocketMQ keeps for itself, and what for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engine.codec.words import DEAD_LETTER_PREFIX, OP_TOPIC, RETRY_PREFIX
+from viewer.look.assets import tr, words
+
+Kind = Literal["", "retry", "dead", "delayed", "half", "op", "system"]
+
+_DELAYED = ("SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer")
+_HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
+_SYSTEM = ("SCHEDULE_TOPIC_", "RMQ_SYS_", "rmq_sys_", "%SYS%", "TRANS_CHECK_", "SELF_TEST_", "OFFSET_MOVED_EVENT",
+           "TBW102", "BenchmarkTest")  # fmt: skip
+_WORDS: dict[Kind, str] = {
+    "retry": words("retry topic"), "dead": words("dead letter topic"), "delayed": words("delayed messages"),
+    "half": words("half messages"), "op": words("ends of half messages"), "system": words("system topic"),
+}  # fmt: skip
+
+
+def kind_of(topic: str) -> Kind:
+    """What RocketMQ keeps ``topic`` for; empty for a user's own."""
+    if topic.startswith(RETRY_PREFIX):
+        return "retry"
+    if topic.startswith(DEAD_LETTER_PREFIX):
+        return "dead"
+    if topic in _DELAYED:
+        return "delayed"
+    if topic == _HALF:
+        return "half"
+    if topic == OP_TOPIC:
+        return "op"
+    return "system" if topic.startswith(_SYSTEM) else ""
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether RocketMQ made this topic for itself."""
+    return bool(kind_of(topic))
+
+
+def alike_at_the_start(topic: str) -> bool:
+    """Whether its first letters say nothing, as those of many others do: a short form leaves them out."""
+    return topic.startswith(("RMQ_SYS_", "rmq_sys_"))
+
+
+def kind_words(topic: str) -> str:
+    """The kind of a system topic in words; empty for a user's own."""
+    kind = kind_of(topic)
+    return tr(_WORDS[kind]) if kind else ""
