@@ -45,7 +45,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.places import Place
 from viewer.widgets.basics import (
     Button,

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.places import Place
 from viewer.widgets.basics import PaneHead, WordTabs, splitter, stacked
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, gutter, text_column

@@ -21,10 +21,10 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import size, span
 from viewer.look.theme import C, follow, px
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
 from viewer.pane.finding_facts import COUNTS, FindingRow, Fold, finding_kind, finding_rows, title, unread_findings
 from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
 from viewer.runtime.places import log as log_place

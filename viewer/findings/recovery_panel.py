@@ -23,7 +23,6 @@ from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock, number, size, span
 from viewer.look.theme import px
-from viewer.pane.exporting import command_copier
 from viewer.pane.plan_words import (
     FateRow,
     PlanRow,
@@ -36,6 +35,7 @@ from viewer.pane.plan_words import (
     start_rows,
     without_own_lock,
 )
+from viewer.pane.table_commands import command_copier
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from viewer.look.assets import tr
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
 from viewer.pane.group_rows import GroupRow, GroupsRead, groups_kind, order, read_groups, sentence
 from viewer.pane.log_survey import LogSurvey
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.basics import Hairline, Label, PaneHead, column, stacked

@@ -24,7 +24,7 @@ from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_n
 from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.pane.table_find import find_or
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled

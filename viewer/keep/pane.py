@@ -12,8 +12,8 @@ from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane import Pane
 from viewer.pane.bookmark_box import ask_bookmark
-from viewer.pane.exporting import table_commands
 from viewer.pane.log_survey import LogSurvey
+from viewer.pane.table_commands import table_commands
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import Place

@@ -29,7 +29,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.exporting import table_commands
+from viewer.pane.table_commands import table_commands
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
 from viewer.widgets.basics import (

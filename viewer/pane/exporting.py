@@ -1,15 +1,11 @@
 """Exporting a table: every row of its source as JSON lines or CSV, written off the loop and never into the store;
 and the dialog that asks for form and place.
-
-What every table answers: copying, exporting and stepping; and the equal command of the terminal for a row.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,14 +16,10 @@ from engine.whole_file import whole_text
 from viewer.look.assets import tr, words
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.frequency import table_frequency
-from viewer.pane.table_find import find_commands
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Button, Field, Label, row
-from viewer.widgets.cell_filter import CELL_COMMANDS, cell_term
 from viewer.widgets.columns import Record, RecordKind
-from viewer.widgets.record_menu import use_term
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import RowSource
 
@@ -209,46 +201,3 @@ def ask_target(box: QWidget, path: str, chosen: Callable[[str], object]) -> None
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(chosen)
     dialog.open()
-
-
-def command_copier(table: RecordView, path: str) -> Callable[[str, Record], str | None]:
-    """For ``RecordView.copier``: the row's command with the store's ``path`` in the place of ``STORE``."""
-
-    def text(what: str, record: Record) -> str | None:
-        command = table.kind.command
-        if what != "cli" or command is None:
-            return None
-        return shlex.join([path if word == "STORE" else word for word in command(record)])
-
-    return text
-
-
-def use_cell(pane: Pane, shown: Callable[[], RecordView], how: str) -> None:
-    """Use the chosen cell of the table in front as a condition for the log."""
-    table = shown()
-    row, at = table.current_row(), table.currentIndex().column()
-    term = None
-    if row is not None and 0 <= at < len(table.kind.columns):
-        term = cell_term(table.kind.name, table.kind.columns[at], row)
-    if term is None:
-        pane.statusMessage.emit(tr("This value cannot be asked for in a filter."))
-    else:
-        use_term(table, how, term)
-
-
-def table_commands(pane: Pane, table: Callable[[], RecordView], name: str) -> dict[str, Callable[[], object]]:
-    """The commands that act on the table in front; ``name`` is the file that an export proposes."""
-    return {
-        "copy.cell": lambda: table().copy_current("cell"),
-        "copy.row": lambda: table().copy_current("row"),
-        "copy.json": lambda: table().copy_current("json"),
-        "copy.cli": lambda: table().copy_current("cli"),
-        **{name: partial(use_cell, pane, table, how) for name, how in CELL_COMMANDS.items()},
-        **find_commands(pane, table),
-        "frequency.open": lambda: table_frequency(pane, table()),
-        "export.table": lambda: ask_export(pane, table(), name),
-        "list.next": lambda: table().choose_next(1),
-        "list.previous": lambda: table().choose_next(-1),
-        "go.first": lambda: table().first_row(),
-        "go.last": lambda: table().last_row(),
-    }

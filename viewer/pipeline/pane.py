@@ -18,7 +18,8 @@ from viewer.look.assets import tr
 from viewer.look.theme import follow, px
 from viewer.look.topic_colours import TopicColours
 from viewer.pane import Pane
-from viewer.pane.exporting import ask_export, table_commands
+from viewer.pane.exporting import ask_export
+from viewer.pane.table_commands import table_commands
 from viewer.pipeline.form import JobForm
 from viewer.pipeline.job_rows import STANDINGS, JobsView
 from viewer.pipeline.rates import RatesPlot

@@ -19,7 +19,6 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
 from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
 from viewer.pane.position_facts import (
     NAMES,
@@ -32,6 +31,7 @@ from viewer.pane.position_facts import (
     ruler_view,
     slaves_of,
 )
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.positions.live import LivePositions
 from viewer.positions.live_side import LiveSide, live_commands
 from viewer.runtime import places

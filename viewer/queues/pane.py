@@ -20,7 +20,7 @@ from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.look.topic_kinds import is_system_topic
 from viewer.pane import Pane
-from viewer.pane.exporting import command_copier, table_commands
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.queues.check_list import CheckList
 from viewer.queues.columns import count_words, queue_kind
 from viewer.queues.facts import Loaded, QueueFacts, QueueKey, look, own_unit

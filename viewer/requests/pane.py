@@ -23,7 +23,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.exporting import table_commands
+from viewer.pane.table_commands import table_commands
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,

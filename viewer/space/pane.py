@@ -17,7 +17,8 @@ from viewer.look.formats import clock, size
 from viewer.look.theme import px
 from viewer.look.topic_colours import colours_of
 from viewer.pane import Pane
-from viewer.pane.exporting import ask_export, command_copier, table_commands
+from viewer.pane.exporting import ask_export
+from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place, Search

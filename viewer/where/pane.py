@@ -15,8 +15,8 @@ from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.exporting import table_commands
 from viewer.pane.log_survey import LogSurvey
+from viewer.pane.table_commands import table_commands
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
