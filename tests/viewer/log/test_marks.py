@@ -6,12 +6,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from PySide6.QtCore import Qt
 
 from viewer.log.colour_rules import Rule
 from viewer.log.columns import unit_kind
 from viewer.log.log_model import LogModel
-from viewer.log.marks import ColourBox, LogMarks
+from viewer.log.marks import LogMarks
 from viewer.log.row_dress import RowMarks
 from viewer.log.rows import UnitRow
 from viewer.runtime import places
@@ -89,42 +88,3 @@ def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
     edit.put(edit.before)
     assert settings.colour_rules == []
     assert marks._model.rules == []
-
-
-@pytest.fixture
-def box(qtbot):
-    made = ColourBox([Rule("Paid", 'tags = "paid"', "green"), Rule("Big", "size > 900", "amber")])
-    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    made.heard = []
-    made.changed.connect(made.heard.append)
-    qtbot.addWidget(made)
-    made.show()
-    return made
-
-
-def test_rules_are_edited_ordered_and_applied(box):
-    box.add("flag = 1")
-    assert box.rules[0].text == "flag = 1"
-    box.name.setText("Flagged")
-    box.name.textEdited.emit("Flagged")
-    box.tint.setCurrentIndex(box.tint.findData("red"))
-    box.tint.activated.emit(box.tint.currentIndex())
-    box._down()
-    box.list.setCurrentRow(0)
-    box.delete()
-    box.apply()
-    assert box.heard == [[Rule("Flagged", "flag = 1", "red"), Rule("Big", "size > 900", "amber")]]
-
-
-def test_a_wrong_filter_says_what_is_wrong(box):
-    box.text.setText("sise > 3")
-    box.text.textEdited.emit("sise > 3")
-    assert "sise" in box.fault.text()
-    box.text.setText("size > 3")
-    box.text.textEdited.emit("size > 3")
-    assert box.fault.text() == ""
-
-
-def test_every_tint_is_drawn(box):
-    assert box.grab().width() > 0
-    assert box.list.count() == 2

@@ -1,0 +1,48 @@
+"""The dialog of the colouring rules: what it shows, what it keeps, and in which order rules are asked."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+
+from viewer.log.colour_box import ColourBox
+from viewer.log.colour_rules import Rule
+
+
+@pytest.fixture
+def box(qtbot):
+    made = ColourBox([Rule("Paid", 'tags = "paid"', "green"), Rule("Big", "size > 900", "amber")])
+    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    made.heard = []
+    made.changed.connect(made.heard.append)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_rules_are_edited_ordered_and_applied(box):
+    box.add("flag = 1")
+    assert box.rules[0].text == "flag = 1"
+    box.name.setText("Flagged")
+    box.name.textEdited.emit("Flagged")
+    box.tint.setCurrentIndex(box.tint.findData("red"))
+    box.tint.activated.emit(box.tint.currentIndex())
+    box._down()
+    box.list.setCurrentRow(0)
+    box.delete()
+    box.apply()
+    assert box.heard == [[Rule("Flagged", "flag = 1", "red"), Rule("Big", "size > 900", "amber")]]
+
+
+def test_a_wrong_filter_says_what_is_wrong(box):
+    box.text.setText("sise > 3")
+    box.text.textEdited.emit("sise > 3")
+    assert "sise" in box.fault.text()
+    box.text.setText("size > 3")
+    box.text.textEdited.emit("size > 3")
+    assert box.fault.text() == ""
+
+
+def test_every_tint_is_drawn(box):
+    assert box.grab().width() > 0
+    assert box.list.count() == 2

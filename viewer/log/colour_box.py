@@ -1,0 +1,175 @@
+"""The dialog of the colouring rules: a name, a filter and a tint each, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QComboBox, QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from viewer.log.colour_rules import TINTS, Rule
+from viewer.look.assets import tr
+from viewer.look.theme import C, mono, px, ui
+from viewer.widgets.basics import Button, Field, Label, column, row
+from viewer.widgets.paint import mark
+
+
+class ColourBox(QDialog):
+    """``changed(rules)`` when they are applied. A filter that cannot be understood says so and colours nothing."""
+
+    changed = Signal(object)
+
+    def __init__(self, rules: Sequence[Rule], added: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("colour.rules.box")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Colouring rules"))
+        self.setAccessibleName(tr("Colouring rules"))
+        self.rules = list(rules)
+        self._filling = False
+        self.list = QListWidget()
+        self.list.setObjectName("colour.list")
+        self.list.setAccessibleName(tr("Colouring rules"))
+        self.list.setIconSize(QSize(px(34), px(18)))
+        self.name = Field(tr("Name of the rule"))
+        self.name.setObjectName("colour.name")
+        self.text = Field(tr("Filter"), code=True)
+        self.text.setObjectName("colour.filter")
+        self.tint = QComboBox()
+        self.tint.setObjectName("colour.tint")
+        self.tint.setAccessibleName(tr("Colour and shape"))
+        for key, (_role, said) in TINTS.items():
+            self.tint.addItem(sample(key), tr(said), key)
+        self.fault = Label("", 12, "error", wrap=True)
+        self.fault.setObjectName("colour.fault")
+        self._lay_out()
+        self._wire()
+        self._fill(0)
+        if added:
+            self.add(added)
+
+    def _lay_out(self) -> None:
+        self.resize(px(640), px(420))
+        self.buttons = {
+            name: Button(tr(text), kind)
+            for name, text, kind in (
+                ("add", "Add", ""), ("delete", "Delete", ""), ("up", "Up", ""), ("down", "Down", ""),
+                ("close", "Cancel", "flat"), ("apply", "Apply", "primary"),
+            )
+        }  # fmt: skip
+        for name, button in self.buttons.items():
+            button.setObjectName(f"colour.{name}")
+        side = column(*(self.buttons[n] for n in ("add", "delete", "up", "down")), None, gap=6)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(px(20), px(16), px(20), px(16))
+        layout.setSpacing(px(10))
+        layout.addWidget(Label(tr("The first rule that matches a row colours it."), 12, "text3"))
+        layout.addWidget(row(self.list, side, gap=10), 1)
+        layout.addWidget(row(self.name, self.tint, gap=8))
+        layout.addWidget(self.text)
+        layout.addWidget(self.fault)
+        layout.addWidget(row(None, self.buttons["close"], self.buttons["apply"], gap=8))
+
+    def _wire(self) -> None:
+        self.list.currentRowChanged.connect(self._chosen)
+        self.list.itemChanged.connect(self._ticked)
+        self.name.textEdited.connect(lambda _text: self._edited())
+        self.text.textEdited.connect(lambda _text: self._edited())
+        self.tint.activated.connect(lambda _n: self._edited())
+        works = {"add": self.add, "delete": self.delete, "up": self._up, "down": self._down, "close": self.reject}
+        for name, work in works.items():
+            self.buttons[name].clicked.connect(lambda _=False, work=work: work())
+        self.buttons["apply"].clicked.connect(self.apply)
+
+    # ---- commands ----------------------------------------------------------------------------------------------------
+
+    def add(self, text: str = "") -> None:
+        """A new rule at the top: it is asked first."""
+        tints = list(TINTS)
+        self.rules.insert(0, Rule(tr("Rule {n}", n=len(self.rules) + 1), text, tints[len(self.rules) % len(tints)]))
+        self._fill(0)
+        (self.text if not text else self.name).setFocus()
+
+    def delete(self) -> None:
+        """The chosen rule goes."""
+        at = self.list.currentRow()
+        if 0 <= at < len(self.rules):
+            del self.rules[at]
+            self._fill(min(at, len(self.rules) - 1))
+
+    def apply(self) -> None:
+        """Colour by these rules."""
+        self.changed.emit(list(self.rules))
+        self.accept()
+
+    def _up(self) -> None:
+        self._move(-1)
+
+    def _down(self) -> None:
+        self._move(1)
+
+    def _move(self, by: int) -> None:
+        at = self.list.currentRow()
+        if 0 <= at < len(self.rules) and 0 <= at + by < len(self.rules):
+            self.rules[at], self.rules[at + by] = self.rules[at + by], self.rules[at]
+            self._fill(at + by)
+
+    # ---- below -------------------------------------------------------------------------------------------------------
+
+    def _fill(self, at: int) -> None:
+        self._filling = True
+        self.list.clear()
+        for rule in self.rules:
+            item = QListWidgetItem(sample(rule.tint), f"{rule.name}   {rule.text}")
+            item.setFont(mono(12))
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setCheckState(Qt.CheckState.Checked if rule.on else Qt.CheckState.Unchecked)
+            self.list.addItem(item)
+        self._filling = False
+        self.list.setCurrentRow(at)
+        self._chosen(self.list.currentRow())
+
+    def _chosen(self, at: int) -> None:
+        if self._filling:
+            return
+        there = 0 <= at < len(self.rules)
+        for part in (self.name, self.text, self.tint, *(self.buttons[n] for n in ("delete", "up", "down"))):
+            part.setEnabled(there)
+        rule = self.rules[at] if there else Rule("", "")
+        self.name.setText(rule.name)
+        self.text.setText(rule.text)
+        self.tint.setCurrentIndex(max(0, self.tint.findData(rule.tint)))
+        self.fault.setText(rule.fault if there and rule.text else "")
+
+    def _edited(self) -> None:
+        at = self.list.currentRow()
+        if not 0 <= at < len(self.rules):
+            return
+        made = replace(self.rules[at], name=self.name.text(), text=self.text.text(), tint=self.tint.currentData())
+        self.rules[at] = made
+        self.fault.setText(made.fault)
+        self._filling = True
+        item = self.list.item(at)
+        item.setText(f"{made.name}   {made.text}")
+        item.setIcon(sample(made.tint))
+        self._filling = False
+
+    def _ticked(self, item: QListWidgetItem) -> None:
+        at = self.list.row(item)
+        if not self._filling and 0 <= at < len(self.rules):
+            self.rules[at] = replace(self.rules[at], on=item.checkState() == Qt.CheckState.Checked)
+
+
+def sample(tint: str) -> QIcon:
+    """The tint as a small picture: its ground with its shape."""
+    picture = QPixmap(px(34), px(18))
+    picture.fill(C(TINTS[tint][0]))
+    p = QPainter(picture)
+    p.setFont(ui(11))
+    p.setPen(C("line"))
+    p.drawRect(QRectF(0.5, 0.5, picture.width() - 1, picture.height() - 1))
+    mark(p, f"rule.{tint}", QRectF(picture.rect()).center(), 4.5 * px(100) / 100)
+    p.end()
+    return QIcon(picture)
