@@ -180,7 +180,7 @@ class StoreSession(QObject):
 
     async def resolve(self, search: Search) -> Place:
         """The place that a time, id or key means; raises NothingFound."""
-        from viewer.runtime.places import resolve
+        from viewer.runtime.place_search import resolve
 
         return await self.jobs.quick(lambda: resolve(self.snapshot, search))
 

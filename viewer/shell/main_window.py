@@ -25,7 +25,8 @@ from viewer.pane import Pane
 from viewer.runtime import places
 from viewer.runtime.garbage import take_back_later
 from viewer.runtime.jobs import Cancelled, Jobs
-from viewer.runtime.places import History, NothingFound, Place, Search, UnknownPlace
+from viewer.runtime.place_search import NothingFound
+from viewer.runtime.places import History, Place, Search, UnknownPlace
 from viewer.runtime.settings import Settings, default_cache
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.command_handlers import Parts, tick, wire

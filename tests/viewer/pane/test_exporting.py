@@ -20,7 +20,6 @@ from viewer.pane.exporting import TableExportBox, write_rows
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.shell.main_window import MainWindow
-from viewer.widgets.columns import RecordKind, number_column, text_column
 from viewer.widgets.row_window import ListSource
 
 KIND = unit_kind(places.queue)
@@ -95,5 +94,3 @@ def test_a_table_is_exported_by_the_box_of_exports(
         assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
 
     run(export())
-
-
