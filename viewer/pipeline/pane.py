@@ -27,7 +27,7 @@ from viewer.pipeline.request import Wish
 from viewer.pipeline.results import ResultPanel
 from viewer.pipeline.stages import StageStrip
 from viewer.pipeline.state import JobState
-from viewer.pipeline.tables import GROUPINGS, byte_areas, rates, topics_by_bytes
+from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates, topics_by_bytes
 from viewer.pipeline.words import card_words, figures, job_words, note, standing, title
 from viewer.runtime import places
 from viewer.runtime.places import Place

@@ -18,7 +18,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock, day, size
 from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
-from viewer.pipeline.tables import HOUR, MEASURES, Measure, Rates
+from viewer.pipeline.stats_figures import HOUR, MEASURES, Measure, Rates
 from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs
 from viewer.widgets.stepwise import Runner, run_here
 from viewer.widgets.topic_lead import ROOM, draw_lead

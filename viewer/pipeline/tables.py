@@ -1,16 +1,12 @@
-"""The results of pipeline jobs as tables: records of the command line under columns, every place in them a link.
-
-Statistics of the pipeline as areas and as rates over time; no Qt. Times are ms since the epoch, sizes bytes.
-"""
+"""The results of pipeline jobs as tables: records of the command line under columns, every place in them a link."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from engine.rules.findings import SEVERITIES, Finding
 from viewer.look.assets import tr, words
@@ -22,7 +18,6 @@ from viewer.pane.finding_facts import FindingRow, finding_kind, place_of, place_
 from viewer.pipeline.state import JobState, Record, RuleCount
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.widgets.areas import Area
 from viewer.widgets.columns import (
     Chip,
     Column,
@@ -300,110 +295,3 @@ TABLES: dict[str, tuple[tuple[str, str, RecordKind, Rows], ...]] = {
 def store_of(row: Any) -> str:
     """The store that a row is of; empty where it does not say."""
     return str(row.get("store") or "") if isinstance(row, dict) else str(getattr(row, "store", "") or "")
-
-
-HOUR = 3_600_000
-MOST_AREAS = 48
-MOST_SERIES = 8
-Grouping = Literal["statsQueue", "statsTag", "statsProducer"]
-GROUPINGS: tuple[tuple[Grouping, str], ...] = (
-    ("statsQueue", words("Topic › Queue")), ("statsTag", "Tag"), ("statsProducer", words("Producer")),
-)  # fmt: skip
-Measure = Literal["messages", "bytes"]
-MEASURES: tuple[tuple[Measure, str], ...] = (
-    ("messages", words("Messages a second")),
-    ("bytes", words("Bytes a second")),
-)
-
-
-def byte_areas(job: JobState, grouping: Grouping) -> Area:
-    """The bytes of all units as areas in two levels; they add up to the bytes of all topics."""
-    groups: dict[str, list[Area]] = defaultdict(list)
-    for row in job.rows.get(grouping, []):
-        topic = str(row.get("topic") or "")
-        if grouping == "statsQueue":
-            low, top = str(row.get("queueId")), topic
-            name = tr("Queue {number}", number=row.get("queueId"))
-        elif grouping == "statsTag":
-            low, top = str(row.get("tag") or ""), topic
-            name = low or tr("(no tag)")
-        else:
-            low, top = topic, str(row.get("host") or "")
-            name = topic or tr("(no topic)")
-        groups[top].append(Area(low or "-", name, int(row["bytes"]), int(row["messages"]), topic))
-    tops = [_sum(top, found, named=grouping != "statsProducer") for top, found in groups.items()]
-    children = _few(tops)
-    return Area("", "", sum(one.bytes for one in children), children=children)
-
-
-def _sum(top: str, found: list[Area], *, named: bool) -> Area:
-    below = _few(found)
-    return Area(top or "-", top or tr("(no topic)"), sum(one.bytes for one in below),
-                sum(one.messages or 0 for one in below), top if named else "", children=below,
-                code=not named)  # fmt: skip
-
-
-def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
-    """Largest first; what is too many to be seen becomes one area."""
-    ordered = sorted((one for one in areas if one.bytes), key=lambda one: (-one.bytes, one.name))
-    if len(ordered) <= MOST_AREAS:
-        return tuple(ordered)
-    rest = ordered[MOST_AREAS - 1 :]
-    more = Area("\x00more", tr("{n:,} more", n=len(rest)), sum(one.bytes for one in rest),
-                sum(one.messages or 0 for one in rest))  # fmt: skip
-    return tuple(sorted([*ordered[: MOST_AREAS - 1], more], key=lambda one: (-one.bytes, one.name)))
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One topic's rate in each hour; the empty topic stands for all others."""
-
-    topic: str
-    rates: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Rates by hour: ``first`` is the beginning of the first hour, every hour up to the last is there."""
-
-    first: int
-    hours: int
-    series: tuple[Series, ...]
-
-    @property
-    def highest(self) -> float:
-        """The highest sum of one hour."""
-        return max((sum(values) for values in zip(*(one.rates for one in self.series), strict=True)), default=0.0)
-
-
-MOST_HOURS = 24 * 366
-
-
-def rates(job: JobState, measure: Measure) -> Rates | None:
-    """Rates by topic, most bytes first; None where no hour is known, or so many that most would be empty."""
-    rows: list[Record] = job.rows.get("statsHour", [])
-    at = [int(row["hour"]) for row in rows if row.get("hour") is not None]
-    if not at:
-        return None
-    first, hours = min(at), (max(at) - min(at)) // HOUR + 1
-    if hours > MOST_HOURS:
-        return None
-    sums: dict[str, int] = defaultdict(int)
-    for row in rows:
-        sums[str(row.get("topic") or "")] += int(row["bytes"])
-    ordered = sorted(sums, key=lambda topic: (-sums[topic], topic))
-    own = set(ordered[:MOST_SERIES])
-    found: dict[str, list[float]] = {topic: [0.0] * hours for topic in ordered[:MOST_SERIES]}
-    if len(ordered) > MOST_SERIES:
-        found[""] = [0.0] * hours
-    for row in rows:
-        topic = str(row.get("topic") or "")
-        if row.get("hour") is not None:
-            line = found[topic if topic in own else ""]
-            line[(int(row["hour"]) - first) // HOUR] += int(row[measure]) / (HOUR / 1000)
-    return Rates(first, hours, tuple(Series(topic, tuple(line)) for topic, line in found.items()))
-
-
-def topics_by_bytes(job: JobState) -> list[str]:
-    """The topics, most bytes first."""
-    return [str(row["topic"]) for row in job.rows.get("statsTopic", []) if row.get("topic")]

@@ -9,7 +9,7 @@ from viewer.look.formats import clock
 from viewer.look.topic_colours import TopicColours
 from viewer.pipeline import rates as module
 from viewer.pipeline.rates import Legend, RatesPlot, series_colors, tick_places, tick_words
-from viewer.pipeline.tables import Rates, Series
+from viewer.pipeline.stats_figures import Rates, Series
 
 DAY = 1_795_219_200.0  # s, a midnight of UTC
 RATES = Rates(int(DAY * 1000), 3, (Series("T", (1.0, 4.0, 2.0)), Series("", (0.0, 1.0, 0.5))))

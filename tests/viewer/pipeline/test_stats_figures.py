@@ -1,0 +1,56 @@
+"""Figures of a job's results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pipeline_lines as lines
+import pytest
+
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
+from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates
+
+
+def job(wish: Wish | None = None, number: int = 1) -> JobState:
+    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
+
+
+FAR = (1 << 62) + 3
+
+
+def told(records: list[dict[str, Any]], wish: Wish | None = None, code: int | None = 0) -> JobState:
+    """A job that said ``records``, one a second, and ended."""
+    made = job(wish)
+    for at, record in enumerate(records):
+        made.take(record, 101.0 + at)
+    if code is not None:
+        made.end(code, 101.0 + len(records))
+    return made
+
+
+def test_areas_add_up_and_rates_have_every_hour() -> None:
+    made = told(lines.stats(hours=30))
+    whole = made.rows["stats"][0]["unitBytes"]
+    for grouping, _ in GROUPINGS:
+        root = byte_areas(made, grouping)
+        assert root.bytes == whole
+        assert all(area.bytes == sum(one.bytes for one in area.children) for area in root.children)
+    found = rates(made, "messages")
+    assert found is not None
+    assert (found.first, found.hours) == (lines.FIRST, 30)
+    assert sum(sum(one.rates) for one in found.series) * 3600 == pytest.approx(made.rows["stats"][0]["messages"])
+    in_bytes = rates(made, "bytes")
+    assert in_bytes is not None
+    assert sum(sum(one.rates) for one in in_bytes.series) * 3600 == pytest.approx(whole)
+
+
+def test_hours_without_messages_are_empty_and_hours_of_damaged_times_are_no_plot() -> None:
+    made = job()
+    hour = {"type": "statsHour", "topic": "T", "messages": 3600, "bytes": 7200}
+    made.take_all([{**hour, "hour": lines.FIRST}, {**hour, "hour": lines.FIRST + 5 * lines.HOUR}], 101.0)
+    found = rates(made, "messages")
+    assert found is not None
+    assert found.series[0].rates == (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    made.take({**hour, "hour": FAR}, 102.0)
+    assert rates(made, "messages") is None
