@@ -18,8 +18,9 @@ from engine.errors import StoreError
 from viewer.index.chain_canvas import ChainCanvas
 from viewer.index.columns import chain_kind, file_kind, step_kind
 from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
+from viewer.index.hash_strip import HashStrip
 from viewer.index.slot_map import SlotPanel
-from viewer.index.trace_form import HashStrip, TraceForm, command_of, sentence, strip_parts, verdict_links
+from viewer.index.trace_form import TraceForm, command_of, sentence, strip_parts, verdict_links
 from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_near, with_lanes
 from viewer.look.assets import tr
 from viewer.look.theme import px

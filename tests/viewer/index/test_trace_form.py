@@ -1,7 +1,5 @@
 """The question of a trace: what the fields mean, and which of them cannot be understood.
 
-From a key to its slot.
-
 A trace in words.
 """
 
@@ -9,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.index.trace_form import HashStrip, StripPart, TraceForm, command_of
+from viewer.index.trace_form import TraceForm, command_of
 from viewer.index.trace_lanes import Question
 
 
@@ -54,13 +52,6 @@ def test_a_field_that_cannot_be_understood_is_marked_and_says_why(form, field, t
 def test_another_store_asks_nothing(form):
     form.clear()
     assert [form.topic.text(), form.key.text(), form.most.text()] == ["", "", ""]
-
-
-def test_the_strip_shortens_the_key_before_anything_else(shown) -> None:
-    strip = shown(HashStrip(), 500)
-    strip.show_parts([StripPart("key text", "T#" + "k" * 500), StripPart("hash", "1,463,187,583", follows=True)])
-    strip.grab()
-    assert "1,463,187,583" in strip.accessibleDescription()
 
 
 def test_the_equal_command_quotes_its_words() -> None:

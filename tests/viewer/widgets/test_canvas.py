@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from viewer.index.hash_strip import HashStrip
 from viewer.index.slot_map import ChainHistogram, SlotMap
-from viewer.index.trace_form import HashStrip
 from viewer.look.theme import theme
 from viewer.queues.entry_cells import EntryCells
 from viewer.queues.queue_line import QueueLine

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 import viewer
 from engine.inspection.index_reader import SlotLoad
 from engine.query import parse
+from viewer.index.hash_strip import HashStrip, StripPart
 from viewer.index.slot_map import ChainHistogram, SlotMap
-from viewer.index.trace_form import HashStrip, StripPart
 from viewer.look.theme import theme
 from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
 from viewer.space.day_bars import DayBar, DayBars
