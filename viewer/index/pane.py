@@ -20,8 +20,9 @@ from viewer.index.columns import chain_kind, file_kind, step_kind
 from viewer.index.facts import ChainRow, FileRow, chain_rows, file_rows, slot_of_entry, with_health
 from viewer.index.hash_strip import HashStrip
 from viewer.index.slot_map import SlotPanel
-from viewer.index.trace_form import TraceForm, command_of, sentence, strip_parts, verdict_links
+from viewer.index.trace_form import TraceForm
 from viewer.index.trace_lanes import Answer, ChainLane, Question, StepRow, ask_near, with_lanes
+from viewer.index.trace_words import command_of, sentence, strip_parts, verdict_links
 from viewer.look.assets import tr
 from viewer.look.theme import px
 from viewer.pane import Pane

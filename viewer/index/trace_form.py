@@ -1,25 +1,15 @@
-"""The question of a trace: topic, key, window of time, how many matches at most; wrong input is said at its field.
-
-Then what was found, in words: topic and key → key text → hash → slot → first byte of the slot, window and result as one
-readable line, counts as chips, the status bar's sentence, the equal command.
-"""
+"""The question of a trace: topic, key, window of time, how many matches at most; wrong input is said at its field."""
 
 from __future__ import annotations
-
-import shlex
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QSizePolicy
 
-from viewer.index.hash_strip import StripPart
-from viewer.index.trace_lanes import Answer, Question
+from viewer.index.trace_lanes import Question
 from viewer.look.assets import tr
-from viewer.look.formats import clock, day
 from viewer.look.theme import follow, px
-from viewer.runtime import places
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Field, Label, Paper, fill
-from viewer.widgets.row_commands import Mark, step_mark
 
 
 class TraceForm(Paper):
@@ -153,90 +143,3 @@ def _mark(field: QLineEdit, complaint: str) -> None:
     field.style().polish(field)
     if complaint:
         field.setFocus()
-
-
-_CHIPS = (
-    ("match", "ok", "1 match", "{n:,} matches"),
-    ("collision", "warn", "1 collision", "{n:,} collisions"),
-    ("gone", "error", "1 gone", "{n:,} gone"),
-    ("loop", "loop", "1 loop", "{n:,} loops"),
-    ("beyondCount", "error", "1 beyond count", "{n:,} beyond count"),
-)
-
-
-def strip_parts(question: Question | None, answer: Answer | None = None) -> list[StripPart]:
-    """The way from the key to its slot as far as it is known."""
-    if question is None:
-        return [StripPart(tr("key text"), tr("topic#key, as RocketMQ hashes it"), "text3", code=False)]
-    parts = [
-        StripPart(tr("key text"), question.text, mark=_trace_words_mark(question, "keyText", question.text)),
-        StripPart(tr("Java hash, made positive"), f"{question.key_hash:,}", follows=True,
-                  mark=_trace_words_mark(question, "javaHash", str(question.key_hash))),
-    ]  # fmt: skip
-    if answer is not None and answer.slots:
-        slot = tr("slot {slot:,}", slot=question.key_hash % answer.slots)
-        marks = [
-            _trace_words_mark(question, "slot", str(question.key_hash % answer.slots), slot),
-            _trace_words_mark(question, "slotPosition", str(answer.slot_position)),
-        ]
-        parts.append(StripPart(tr("mod {slots:,}", slots=answer.slots), slot, "accent", follows=True, mark=marks[0]))
-        place = f"{answer.slot_position:,}"
-        parts.append(StripPart(tr("first byte of the slot"), place, follows=True, mark=marks[1]))
-    if question.begin is not None or question.end is not None:
-        span = f"{_trace_words_time(question.begin)} – {_trace_words_time(question.end)}"
-        parts.append(StripPart(tr("window"), span, mark=_trace_words_mark(question, "window", span)))
-    if answer is not None:
-        form = "1 match in {steps:,} steps" if len(answer.matches) == 1 else "{n:,} matches in {steps:,} steps"
-        found = tr(form, n=len(answer.matches), steps=len(answer.steps))
-        if answer.passed_over:
-            found += tr(", {n:,} files left out", n=answer.passed_over)
-        role = "ok" if answer.matches else "text"
-        parts.append(
-            StripPart(tr("found"), found, role, code=False, mark=_trace_words_mark(question, "matches", found))
-        )
-    return parts
-
-
-def _trace_words_mark(question: Question, field: str, value: str, words: str = "") -> Mark:
-    link = places.trace(question.topic, question.key)
-    return step_mark(field, question.topic, question.key, link, value, words or value)
-
-
-def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
-    """(shape, words with the count, number of its first step) of every verdict that is worth a link."""
-    found = []
-    for verdict, shape, one, many in _CHIPS:
-        steps = [step.step for step in answer.steps if step.verdict == verdict and step.kind == "entry"]
-        if steps:
-            found.append((shape, tr(one) if len(steps) == 1 else tr(many, n=len(steps)), steps[0]))
-    return found
-
-
-def sentence(answer: Answer) -> str:
-    """The result for the status bar; says whether it is all."""
-    parts = [
-        tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.key),
-        tr("{n:,} steps", n=len(answer.steps)),
-        tr("1 match") if len(answer.matches) == 1 else tr("{n:,} matches", n=len(answer.matches)),
-    ]
-    loops = [step.file for step in answer.steps if step.verdict == "loop"]
-    if loops:
-        parts.append(tr("chain in {file} runs in a circle: entries it once led to may be missing", file=loops[0]))
-    complete = answer.end is not None and answer.end.complete and not answer.cut
-    parts.append(tr("complete") if complete else tr("not complete"))
-    return " · ".join(parts)
-
-
-def command_of(question: Question, path: str) -> str:
-    """The command that asks the same."""
-    parts = ["storescope", "trace", path]
-    if question.begin is not None:
-        parts += ["--begin", str(question.begin)]
-    if question.end is not None:
-        parts += ["--end", str(question.end)]
-    parts += ["--max", str(question.most), "--", question.topic, question.key]
-    return shlex.join(parts)
-
-
-def _trace_words_time(ms: int | None) -> str:
-    return "…" if ms is None else f"{day(ms)[5:]} {clock(ms)[:8]}"

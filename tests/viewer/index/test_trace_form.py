@@ -1,14 +1,10 @@
-"""The question of a trace: what the fields mean, and which of them cannot be understood.
-
-A trace in words.
-"""
+"""The question of a trace: what the fields mean, and which of them cannot be understood."""
 
 from __future__ import annotations
 
 import pytest
 
-from viewer.index.trace_form import TraceForm, command_of
-from viewer.index.trace_lanes import Question
+from viewer.index.trace_form import TraceForm
 
 
 @pytest.fixture
@@ -52,8 +48,3 @@ def test_a_field_that_cannot_be_understood_is_marked_and_says_why(form, field, t
 def test_another_store_asks_nothing(form):
     form.clear()
     assert [form.topic.text(), form.key.text(), form.most.text()] == ["", "", ""]
-
-
-def test_the_equal_command_quotes_its_words() -> None:
-    text = command_of(Question("my topic", "-k'1", 5, None, 7), "/a b")
-    assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""

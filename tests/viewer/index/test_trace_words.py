@@ -1,0 +1,11 @@
+"""A trace in words."""
+
+from __future__ import annotations
+
+from viewer.index.trace_lanes import Question
+from viewer.index.trace_words import command_of
+
+
+def test_the_equal_command_quotes_its_words() -> None:
+    text = command_of(Question("my topic", "-k'1", 5, None, 7), "/a b")
+    assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""
