@@ -15,8 +15,9 @@ from viewer.cluster.rows import Badge
 from viewer.cluster.words import client_words, queue_name, queue_words, title_of
 from viewer.look.theme import TOPICS_DARK, TOPICS_LIGHT, C, ink, mono, scale, theme, ui
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.drawn_marks import Mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import Facts, Mark
+from viewer.widgets.row_commands import Facts
 
 LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight

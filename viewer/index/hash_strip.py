@@ -11,7 +11,7 @@ from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.row_commands import Mark
+from viewer.widgets.drawn_marks import Mark
 
 TALL = 46
 

@@ -20,9 +20,9 @@ from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Label, PaneHead, Paper
 from viewer.widgets.canvas import Boxes, MarkCanvas
+from viewer.widgets.drawn_marks import slot_mark
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import slot_mark
 
 COLUMNS, ROWS = 64, 14
 CELLS = COLUMNS * ROWS

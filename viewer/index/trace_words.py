@@ -9,7 +9,7 @@ from viewer.index.trace_lanes import Answer, Question
 from viewer.look.assets import tr
 from viewer.look.formats import clock, day
 from viewer.runtime import places
-from viewer.widgets.row_commands import Mark, step_mark
+from viewer.widgets.drawn_marks import Mark, step_mark
 
 _CHIPS = (
     ("match", "ok", "1 match", "{n:,} matches"),

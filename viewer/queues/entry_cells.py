@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, hex_fill, mono, px, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
+from viewer.widgets.drawn_marks import Mark, Unit, byte_mark, entry_mark
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import Mark, Unit, byte_mark, entry_mark
 
 ROWS = 3
 PER_ROW = 32

@@ -16,7 +16,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from viewer.queues.columns import state_of
 from viewer.queues.queue_line import QueueFile
 from viewer.queues.rows import EntryRow, QueueRow, QueueSource
-from viewer.widgets.row_commands import Unit
+from viewer.widgets.drawn_marks import Unit
 
 LEADS_ELSEWHERE = frozenset(("missing", "wrongTopic", "wrongQueue", "wrongQueueOffset"))
 """Verdicts of entries that do not lead to their unit."""

@@ -17,7 +17,7 @@ from viewer.queues.side import group_role
 from viewer.queues.verdict_work import Verdicts
 from viewer.runtime.places import Place
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.row_commands import Unit
+from viewer.widgets.drawn_marks import Unit
 
 MOST_FLAGS = 5
 MOST_PINS = 200

@@ -13,11 +13,11 @@ from viewer.look.assets import tr
 from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, follow, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
+from viewer.widgets.drawn_marks import entry_mark
 from viewer.widgets.flag_layout import MOST_LETTERS, FlagWish, Scale, place_flags
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import draw_flag, hatch, mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import entry_mark
 
 MARGIN = 12
 LANE = 18

@@ -24,10 +24,10 @@ from viewer.runtime import places
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Chip, Elided, Hairline, Label, Link, PaneHead, Paper, column, empty, row
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
+from viewer.widgets.drawn_marks import entry_mark
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
-from viewer.widgets.row_commands import entry_mark
 from viewer.widgets.skew_bars import SkewBars, skew_words
 
 _ALWAYS = ("ok", "missing", "wrongSize", "wrongTag", "wrongTopic", "wrongQueue", "wrongQueueOffset", "belowMinOffset")

@@ -29,10 +29,10 @@ from viewer.runtime.lab_session import lab_of
 from viewer.runtime.places import Place
 from viewer.runtime.survey import standing
 from viewer.widgets.basics import Chip, Elided, Hairline, Label, Paper
+from viewer.widgets.drawn_marks import Mark, node_mark
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import chip_width, mark
 from viewer.widgets.record_menu import MarkMenu
-from viewer.widgets.row_commands import Mark, node_mark
 from viewer.widgets.store_tree_rows import RANK, Node, NodeRole, StoreTree, node_of_file, short_count, store_nodes
 from viewer.widgets.topic_lead import ROOM, draw_lead
 

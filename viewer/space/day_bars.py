@@ -14,7 +14,7 @@ from viewer.look.formats import plain, size
 from viewer.look.theme import C, dark, mono, px, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.row_commands import day_mark
+from viewer.widgets.drawn_marks import day_mark
 
 TALL = 26
 MOST = 10

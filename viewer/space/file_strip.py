@@ -21,9 +21,9 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.worker import WorkerDied
 from viewer.widgets.basics import PaneHead, Paper, Tool
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.drawn_marks import place_mark
 from viewer.widgets.paint import hatch, mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import place_mark
 
 if TYPE_CHECKING:
     from engine.inspection.file_map import FileMap, MapCell

@@ -14,11 +14,11 @@ from viewer.look.broken import Broken
 from viewer.look.formats import shorten_middle
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.drawn_marks import file_mark
 from viewer.widgets.flag_layout import MOST_LETTERS, FlagPlace, FlagWish, place_flags
 from viewer.widgets.log_line import LineFile, LogLine, reaching
 from viewer.widgets.paint import broken_box, draw_flag, flag_width, hatch
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import file_mark
 
 SIDE = 12
 HEIGHT = 120

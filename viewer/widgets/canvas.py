@@ -11,8 +11,8 @@ from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from viewer.look.theme import C, follow, px
+from viewer.widgets.drawn_marks import Mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import Mark
 
 
 class Canvas(QWidget):

@@ -27,10 +27,10 @@ from viewer.look.formats import full_moment, moment, number, size
 from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.drawn_marks import broken_mark, file_mark, pin_mark
 from viewer.widgets.log_line import LogLine, Mix, Pin, joined, reaching, worst_pins
 from viewer.widgets.paint import broken_box, mark
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import broken_mark, file_mark, pin_mark
 
 HEIGHT = 62
 SIDE = 12

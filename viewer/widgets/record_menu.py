@@ -34,13 +34,13 @@ from viewer.look.theme import px
 from viewer.widgets.basics import Button, Label, row
 from viewer.widgets.cell_filter import HOWS
 from viewer.widgets.columns import Record, RecordKind, elsewhere
+from viewer.widgets.drawn_marks import Mark
 from viewer.widgets.row_commands import (
     FILTER,
     NEEDS_STORE,
     NO_STORE,
     NO_TERM,
     Facts,
-    Mark,
     facts_of,
     mqadmin,
     name_of,

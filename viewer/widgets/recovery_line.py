@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QSizePolicy
 
 from viewer.look.theme import C, dark, ink, mono, over, px, scale, ui
 from viewer.widgets.canvas import Boxes, MarkCanvas
+from viewer.widgets.drawn_marks import place_mark, stretch_mark
 from viewer.widgets.flag_layout import FlagPlace, FlagWish, place_flags
 from viewer.widgets.paint import broken_box, draw_flag, free_part, hatch
 from viewer.widgets.record_menu import Found
-from viewer.widgets.row_commands import place_mark, stretch_mark
 
 NEVER_BELOW = 0.012
 LEVEL = 19

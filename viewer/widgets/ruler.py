@@ -28,6 +28,7 @@ from viewer.look.assets import tr
 from viewer.look.broken import Broken
 from viewer.look.formats import size as size_text
 from viewer.look.theme import C, dark, follow, ink, mono, over, px, scale, ui
+from viewer.widgets.drawn_marks import Mark, broken_mark, place_mark
 from viewer.widgets.flag_layout import (
     SMALL_GAP,
     FlagPlace,
@@ -41,7 +42,6 @@ from viewer.widgets.flag_layout import (
 from viewer.widgets.focus import FocusRing
 from viewer.widgets.paint import broken_box, free_part, hatch
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import Mark, broken_mark, place_mark
 
 LEFT = 24
 BAND = 26

@@ -12,7 +12,7 @@ from viewer.look.formats import number
 from viewer.look.theme import C, mono, px
 from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Boxes, MarkCanvas
-from viewer.widgets.row_commands import Mark, queue_mark
+from viewer.widgets.drawn_marks import Mark, queue_mark
 
 TALL = 56
 

@@ -25,9 +25,9 @@ from viewer.look.theme import C, dark, mono, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
 from viewer.widgets.areas import Area, find
 from viewer.widgets.canvas import Canvas
+from viewer.widgets.drawn_marks import area_mark
 from viewer.widgets.paint import hatch
 from viewer.widgets.record_menu import Found, MarkMenu
-from viewer.widgets.row_commands import area_mark
 
 Path = tuple[str, ...]
 SIDE, TOP, GAP = 12, 8, 3

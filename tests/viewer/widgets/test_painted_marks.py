@@ -21,8 +21,9 @@ from viewer.look.theme import theme
 from viewer.queues.entry_cells import PER_ROW, ByteField, EntryBytes, EntryCells
 from viewer.space.day_bars import DayBar, DayBars
 from viewer.widgets.canvas import MarkCanvas
+from viewer.widgets.drawn_marks import Mark, entry_mark
 from viewer.widgets.recovery_line import LineFlag, Part, RecoveryLine
-from viewer.widgets.row_commands import MARKS, Mark, entry_mark, row_commands_of
+from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {

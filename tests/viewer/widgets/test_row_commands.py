@@ -1,37 +1,23 @@
-"""What is drawn and can be asked for its menu."""
-
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import viewer
-from engine.query import parse
-from viewer.look.broken import Broken
-from viewer.widgets.areas import Area
 from viewer.widgets.row_commands import (
     BY_ID,
-    MARKS,
     NEEDS_STORE,
     ONLY_IN,
     PARTS,
     PARTS_OF,
     ROW_COMMANDS,
     Facts,
-    area_mark,
-    broken_mark,
-    entry_mark,
     mqadmin,
-    node_mark,
     row_commands_of,
     sought,
 )
-from viewer.widgets.store_tree_rows import Node
-from viewer.widgets.treemap import Treemap
 
 ALL = Facts(
     "unit", "queueOffset", object(), 4096, 300, "Orders", 2, 7, "K1", "", "x = 1", None, "storescope", frozenset()
@@ -105,33 +91,3 @@ def test_a_message_is_sought_by_the_best_that_is_known_of_it():
     assert sought(ALL) == "K1"
     assert sought(Facts("cq", offset=9, topic="T", queue_id=0, queue_offset=5)) == "T/0/5"
     assert sought(Facts("position", offset=9)) == "9"
-
-
-def reasons(mark):
-    """Command → why it cannot be done."""
-    return {one.id: reason for one in row_commands_of(mark.facts.kind) if (reason := one.without(mark.facts))}
-
-
-def test_an_area_s_menu_is_its_topic_s(shown) -> None:
-    root = Area("", "", 300, children=(Area("Orders", "Orders", 200, 3, "Orders"), Area("\0o", "others", 100)))
-    treemap = shown(Treemap())
-    treemap.show_areas(root)
-    assert treemap.mark_at(None) is None
-    treemap.choose(("Orders",))
-    mark = treemap.mark_at(None)[0]
-    assert mark.facts.term == 'topic = "Orders"'
-    assert area_mark(None, "\0others", "", "").facts.term is None
-
-
-def test_every_mark_has_conditions_that_can_be_asked_and_reasons_for_the_rest() -> None:
-    place = SimpleNamespace(kind="queue", topic='a "b"', queue_id=3)
-    marks = [
-        node_mark(Node('queue/a "b"/3', "Queue 3", place=place)), entry_mark("T", 0, 5, "entry 5"),
-        entry_mark("T", 0, 5, "g", "g"), broken_mark(Broken(0, 5, "unread")), area_mark(None, "", "x", "x"),
-    ]  # fmt: skip
-    for mark in marks:
-        assert mark.facts.kind in MARKS
-        assert mark.facts.term is None or parse(mark.facts.term) is not None
-        assert all(reason.endswith(".") for reason in reasons(mark).values())
-        assert json.loads(json.dumps(mark.record))["value"] == mark.value
-    assert BY_ID["explain.field"].without(marks[0].facts) == ""

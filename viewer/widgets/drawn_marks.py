@@ -1,0 +1,204 @@
+"""What a line of the store tree, a mark on a Line and a box of a picture speak of, for their menus; no Qt."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any
+
+from viewer.look.assets import tr
+from viewer.look.broken import Broken
+from viewer.look.field_words import FIELDS
+from viewer.widgets.log_line import LineFile, Pin
+from viewer.widgets.row_commands import Facts
+from viewer.widgets.store_tree_rows import Node
+
+Unit = tuple[int | None, int | None, str]
+"""Where a unit stands, its size, and its keys."""
+
+
+def condition(field: str, value: object) -> str:
+    """A condition of the filter language; what reads that is loaded with the first one."""
+    from engine import query
+
+    return query.condition(field, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``facts`` of what was clicked; ``value`` and ``words`` are what copying gives."""
+
+    facts: Facts
+    value: str
+    words: str
+
+    @property
+    def record(self) -> dict[str, object]:
+        """The mark as JSON: what is known of it."""
+        facts = self.facts
+        known: dict[str, object] = {
+            "value": self.value, "physicalOffset": facts.offset, "size": facts.size, "topic": facts.topic or None,
+            "queueId": facts.queue_id, "queueOffset": facts.queue_offset, "key": facts.key or None,
+            "group": facts.group or None, "says": self.words if self.words != self.value else None,
+        }  # fmt: skip
+        return {name: value for name, value in known.items() if value is not None}
+
+
+# ---- the tree --------------------------------------------------------------------------------------------------------
+
+NODE_FIELDS = {"log": "commitLog", "topics": "topic", "topic": "topic", "system": "topic", "queue": "queueId",
+               "index": "indexName", "groups": "group", "config": "table"}  # fmt: skip
+"""The first part of a node's name → what explains it; checkpoint and abort are explained by their own names."""
+
+
+def node_mark(node: Node) -> Mark:
+    """A line of the store tree."""
+    head, _, rest = node.name.partition("/")
+    place: Any = node.place
+    topic = node.topic if head == "topic" else getattr(place, "topic", "") if head == "queue" else ""
+    queue_id = getattr(place, "queue_id", None) if head == "queue" else None
+    term = condition("topic", topic) if topic else None
+    if term is not None and queue_id is not None:
+        term = f"{term} and {condition('queueId', queue_id)}"
+    facts = Facts("treeNode", NODE_FIELDS.get(head, head), place, topic=topic, queue_id=queue_id, term=term,
+                  command=_node_command(head, rest, topic, queue_id))  # fmt: skip
+    return Mark(facts, topic if head == "topic" else rest or node.text, f"{node.text}  {node.badge}".strip())
+
+
+def _node_command(head: str, rest: str, topic: str, queue_id: int | None) -> str | None:
+    asked = {
+        "log": ["units", "STORE"],
+        "index": ["index", "STORE", *(["--file", rest] if rest else [])],
+        "groups": ["groups", "STORE"],
+        "config": ["config", "STORE"],
+        "checkpoint": ["positions", "STORE"],
+        "topics": ["info", "STORE"],
+        "abort": ["info", "STORE"],
+        "topic": ["units", "STORE", "--where", condition("topic", topic)],
+        "queue": ["queue", "STORE", topic, str(queue_id)],
+    }.get(head)
+    return shlex.join(["storescope", *asked]) if asked is not None else None
+
+
+# ---- lines over the log ----------------------------------------------------------------------------------------------
+
+
+def units_from(offset: int, count: int = 1) -> str:
+    """The command that prints the units from ``offset`` on."""
+    return shlex.join(["storescope", "units", "STORE", "--from", str(offset), "--limit", str(count), "--json"])
+
+
+def pin_mark(pin: Pin) -> Mark:
+    """A finding or a bookmark on a Line."""
+    kind, field = ("lineMark", "bookmark") if pin.finding is None else ("findingMark", "")
+    facts = Facts(kind, field, pin.link, pin.offset, finding=pin.finding, term=condition("physicalOffset", pin.offset),
+                  command=units_from(pin.offset))  # fmt: skip
+    return Mark(facts, str(pin.offset), pin.text or str(pin.offset))
+
+
+def stretch_mark(kind: str, start: int | None, end: int | None, at: int | None, words: str) -> Mark:
+    """A part of the recovery Line, clicked at the offset ``at``; no offsets: room behind the end of the log."""
+    there = at if kind != "gone" else None
+    size = 0 if kind in {"gone", "zero"} else None if end is None or there is None else end - there
+    term = f"physicalOffset >= {start} and physicalOffset < {end}" if start is not None and end is not None else None
+    facts = Facts("lineMark", f"part.{kind}", None, there, size, term=term,
+                  command=units_from(there) if there is not None else None)  # fmt: skip
+    value = "" if start is None else f"{start}" if end is None else f"{start}–{end}"
+    return Mark(facts, value, words or value or tr(FIELDS[f"part.{kind}"][0]))
+
+
+def broken_mark(one: Broken) -> Mark:
+    """A stretch that is missing or not whole; what is missing has no bytes."""
+    size = 0 if one.kind == "missing" else one.end - one.start
+    facts = Facts("lineMark", one.kind, None, one.start, size, command=units_from(one.start))
+    return Mark(facts, str(one.start), one.words)
+
+
+def file_mark(file: LineFile, offset: int) -> Mark:
+    """The file under ``offset``: its menu goes to that place and exports the bytes from there to the file's end."""
+    facts = Facts("lineMark", "commitLogFile", None, offset, file.end - offset, term=condition("file", file.name),
+                  command=units_from(offset))  # fmt: skip
+    return Mark(facts, file.name, f"{file.name}  {file.start} – {file.end}")
+
+
+def place_mark(kind: str, name: str, offset: int, words: str, field: str = "offset") -> Mark:
+    """A position of the log: the units from there on."""
+    term = f"physicalOffset >= {offset}"
+    return Mark(Facts(kind, field, None, offset, term=term, command=units_from(offset)), str(offset),
+                words or f"{name} {offset}")  # fmt: skip
+
+
+# ---- queues, index and areas ----------------------------------------------------------------------------------------
+
+
+def entry_mark(
+    topic: str,
+    queue_id: int,
+    offset: int,
+    words: str,
+    group: str = "",
+    link: object = None,
+    unit: Unit | None = None,
+) -> Mark:
+    """An entry of a queue, or where a group reads next; a filter by a group shows what it has not read. ``unit``: the
+    place, the size and the keys of its unit, where they are known.
+    """
+    sign = ">=" if group else "="
+    term = f"{condition('topic', topic)} and {condition('queueId', queue_id)} and queueOffset {sign} {offset}"
+    command = ["storescope", "queue", "STORE", topic, str(queue_id), "--from", str(offset), "--to", str(offset + 1)]
+    at, size, keys = unit or (None, None, "")
+    facts = Facts("queueMark", "nextOffset" if group else "cq.queueOffset", link, at, size, topic, queue_id, offset,
+                  keys.split()[0] if keys.split() else "", group, term, command=shlex.join(command))  # fmt: skip
+    return Mark(facts, str(offset), words)
+
+
+def byte_mark(entry: Mark, field: str, value: str, note: str) -> Mark:
+    """A field in the bytes of a queue entry: what the entry's mark says, explained by the field."""
+    name = f"cq.{field}" if f"cq.{field}" in FIELDS else field
+    return Mark(replace(entry.facts, field=name), value, " ".join(one for one in (field, value, note) if one))
+
+
+def queue_mark(topic: str, queue_id: int, link: object, words: str) -> Mark:
+    """A whole queue of a topic."""
+    term = f"{condition('topic', topic)} and {condition('queueId', queue_id)}"
+    facts = Facts("queueMark", "queueId", link, topic=topic, queue_id=queue_id, term=term,
+                  command=shlex.join(["storescope", "queue", "STORE", topic, str(queue_id)]))  # fmt: skip
+    return Mark(facts, str(queue_id), words)
+
+
+def slot_mark(file: str, slot: int | None, link: object, words: str, field: str = "slot") -> Mark:
+    """A slot of an index file, or slots whose chains are equally long."""
+    command = ["storescope", "index", "STORE", *(["--file", file] if file else [])]
+    facts = Facts("indexMark", field, link, command=shlex.join(command))
+    return Mark(facts, str(slot) if slot is not None else words, words)
+
+
+def step_mark(field: str, topic: str, key: str, link: object, value: str, words: str) -> Mark:
+    """A step on the way from a key to its slot."""
+    command = shlex.join(["storescope", "trace", "STORE", "--", topic, key])
+    return Mark(Facts("indexMark", field, link, topic=topic, key=key, command=command), value, words)
+
+
+def day_mark(day: str, link: object, words: str) -> Mark:
+    """A day of store times; ``≤ day`` is that day and all before it."""
+    last = date.fromisoformat(day[-10:])
+    term = f'storeTimestamp < "{last + timedelta(days=1)}"'
+    if last.isoformat() == day:
+        term = f'storeTimestamp >= "{last}" and {term}'
+    command = shlex.join(["storescope", "units", "STORE", "--where", term])
+    return Mark(Facts("dayMark", "storeTimestamp", link, term=term, command=command), day, words)
+
+
+def area_mark(target: Any, topic: str, value: str, words: str) -> Mark:
+    """A box of the treemap: its topic, queue, file or day. Names that begin with NUL are sums of many."""
+    topic = "" if topic.startswith("\0") else topic
+    kind = getattr(target, "kind", "")
+    term = target.name if kind == "filter" else condition("topic", topic) if topic else None
+    queue_id = getattr(target, "queue_id", None)
+    if kind == "queue" and queue_id is not None and term is not None:
+        term = f"{term} and {condition('queueId', queue_id)}"
+    facts = Facts("area", "topic" if topic else "bytes", target if kind else None,
+                  target.offset if kind == "log" else None, topic=topic, queue_id=queue_id, term=term,
+                  command=shlex.join(["storescope", "space", "STORE"]))  # fmt: skip
+    return Mark(facts, value, words)
