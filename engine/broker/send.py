@@ -7,6 +7,7 @@ its own, and what comes meanwhile is the next one: a group commit without a thre
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +29,7 @@ from engine.remoting.unique_ids import unique_id
 from engine.rules.system_names import TIMER_TOPIC
 from engine.store.put.message import AppendMessageResult, PutMessageResult, PutMessageResults, PutMessageStatus
 
+_log = logging.getLogger(__name__)
 MSG_REGION, TRACE_ON, CLUSTER = "MSG_REGION", "TRACE_ON", "CLUSTER"
 POP_CHECK_POINT = "POP_CK"
 _ILLEGAL = (
@@ -238,7 +240,12 @@ def put_pending(broker: Broker) -> None:
         return
     messages = [one.message for one in waiting]
     if sends.putter is None:
-        _answer_all(broker, waiting, broker.store.put_messages(messages))
+        try:
+            results = broker.store.put_messages(messages)
+        except Exception as error:  # noqa: BLE001  as with any request: its text is the answer
+            _answer_failed(broker, waiting, error)
+        else:
+            _answer_all(broker, waiting, results)
         return
     sends.busy = True
     loop = asyncio.get_running_loop()
@@ -251,11 +258,33 @@ def put_pending(broker: Broker) -> None:
 async def _when_put(broker: Broker, waiting: list[Pending], put: asyncio.Future[PutMessageResults]) -> None:
     try:
         results = await put
+    except Exception as error:  # noqa: BLE001  as above
+        _answer_failed(broker, waiting, error)
+        return
     finally:
         broker.sends.busy = False
         if broker.sends.waiting:
             put_later_again(broker)
     _answer_all(broker, waiting, results)
+
+
+def _answer_failed(broker: Broker, waiting: list[Pending], error: Exception) -> None:
+    """The engine did not say what became of these: their senders are told so, and nobody waits until he gives up."""
+    _log.error("%d sends", len(waiting), exc_info=error)
+    for one in waiting:
+        words = f"{type(error).__name__}: {error}"
+        answer = answer_to(one.request, Answer.SYSTEM_ERROR, fields=_region(broker), remark=words)
+        _send(one.connection, one.request, answer)
+
+
+async def put_the_rest(broker: Broker) -> None:
+    """Until what came is put, at the end of a broker: who sends one-way is not told that his message was left out."""
+    sends = broker.sends
+    while sends.waiting or sends.busy:
+        if sends.busy and broker.tasks:
+            await asyncio.wait(broker.tasks, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.sleep(0)
 
 
 def put_later_again(broker: Broker) -> None:

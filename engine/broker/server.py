@@ -17,6 +17,7 @@ from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
+from engine.broker.send import put_the_rest
 from engine.broker.services import Service, services_of
 from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
@@ -25,6 +26,8 @@ from engine.remoting.frame import Command
 from engine.remoting.tls import Tls
 
 LOOPBACK = "127.0.0.1"
+_LAST_ANSWERS = 5.0
+"""Seconds that answers which come later are waited for at the end."""
 _log = logging.getLogger(__name__)
 
 
@@ -113,11 +116,12 @@ class ListeningBroker:
         self.broker.slaves.end()
         await self._registration.end()
         if self.broker.tasks:
-            await asyncio.wait(self.broker.tasks, timeout=5.0)
+            await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS)
         self.broker.store.when_dispatched(None)
         self.broker.store.tables.complete()
         await self._server.close()
         try:
+            await put_the_rest(self.broker)
             self._end_services()
         finally:
             await asyncio.to_thread(self._loading.__exit__, None, None, None)

@@ -27,7 +27,8 @@ from engine.remoting.tls import HANDSHAKE, Tls, first_byte
 IDLE = 120.0
 """Seconds without a read or a write after which a connection is closed."""
 MOST_CONNECTIONS = 10_000
-BACKLOG = 100
+BACKLOG = 1024
+"""Connections that wait to be accepted (``serverSocketBacklog``): one more waits a second before its end asks again."""
 AFTER_FAILURE = 0.1
 """Seconds of rest where a connection could not be accepted: descriptors may have run out."""
 GATHERED = 32 << 10
@@ -422,7 +423,7 @@ class Server:
         """Accept on sockets of :func:`bind`."""
         loop = asyncio.get_running_loop()
         if self._tls is None:
-            self._servers = [await loop.create_server(self._made, sock=one) for one in bound]
+            self._servers = [await loop.create_server(self._made, sock=one, backlog=BACKLOG) for one in bound]
             return
         for one in bound:
             one.listen(BACKLOG)

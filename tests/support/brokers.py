@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from served_stores import a_send
+
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
 from engine.broker.serving import serving_store
 from engine.codec.message import Unit
 from engine.remoting.connection import Connection, connect
-from engine.remoting.frame import Command, answer_to
+from engine.remoting.frame import ONE_WAY, Command, answer_to
 
 
 class Asking:
@@ -50,6 +52,11 @@ class Asking:
             "properties": properties, "reconsumeTimes": 0, "unitMode": False, "batch": False,
         }  # fmt: skip
         return await self.ask(10, body, **{**fields, **more})
+
+    def tell(self, topic: str, body: bytes) -> None:
+        """SEND_MESSAGE_V2 to queue 0, one-way."""
+        assert self._connection is not None
+        self._connection.send(a_send(body, topic, flag=ONE_WAY))
 
     async def batch(self, topic: str, members: bytes, properties: str = "") -> Command:
         """SEND_BATCH_MESSAGE to queue 0."""

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
-from brokers import asking, run, units
+import pytest
+from brokers import Asking, asking, run, units
 
+from engine.broker import server as server_module
 from engine.broker.config import BrokerConfig
+from engine.broker.serving import serving_store
 from engine.codec.encode import Message, encode_batch
+from engine.config import MessageStoreConfig
+from engine.message_store import MessageStore
 from engine.remoting.codes import see
+from engine.store.put.message import PutMessageResults
 
 
 def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) -> None:
@@ -92,3 +100,62 @@ def test_a_batch_in_a_topic_of_batch_queues_is_told_by_its_own_id(tmp_path: Path
             assert [one.unique_key for one in units(client, "Batches")[1:]] == [None, None]
 
     run(told)
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_a_put_that_fails_is_told_to_all_who_wait_for_it(tmp_path: Path, flush: str) -> None:
+    """An error of the engine's own left its senders without an answer until they gave up."""
+
+    async def told() -> None:
+        async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type=flush), port=0) as server:
+            client = Asking(server)
+            await client.open()
+            store = server.broker.store
+            plainly = store.put_messages
+
+            def fails_once(messages: Sequence[Message]) -> PutMessageResults:
+                store.put_messages = plainly  # type: ignore[method-assign]
+                raise LookupError("not today")
+
+            store.put_messages = fails_once  # type: ignore[method-assign]
+            answer = await client.send("Orders", b"one")
+            assert (answer.code, answer.remark) == (1, "LookupError: not today")
+            assert (await client.send("Orders", b"two")).fields["queueOffset"] == "0"
+            client.close()
+
+    run(told)
+
+
+def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came while the disk was waited for was left out where the broker ended before the disk was through. Who
+    waits for an answer sees that none comes; who sends one-way had been told that all was well.
+    """
+    monkeypatch.setattr(server_module, "_LAST_ANSWERS", 0.01)
+    slow = threading.Event()
+
+    async def told() -> None:
+        async with serving_store(tmp_path, None, MessageStoreConfig(flush_disk_type="SYNC_FLUSH"), port=0) as server:
+            client = Asking(server)
+            await client.open()
+            store = server.broker.store
+            plainly, began = store.put_messages, threading.Event()
+
+            def slowly(messages: Sequence[Message]) -> PutMessageResults:
+                began.set()
+                slow.wait(30)
+                return plainly(messages)
+
+            store.put_messages = slowly  # type: ignore[method-assign]
+            client.tell("Orders", b"first")
+            await asyncio.to_thread(began.wait, 30)
+            client.tell("Orders", b"second")
+            await client.ask(26)  # behind this answer it has come
+            threading.Timer(0.3, slow.set).start()
+        client.close()
+
+    run(told)
+    with MessageStore(tmp_path) as store:
+        store.wait_dispatched()
+        assert store.max_offset_in_queue("Orders", 0) == 2
