@@ -13,9 +13,9 @@ from engine.rules.masking import Masking
 from engine.whole_file import put_whole
 from viewer.keep.report import Wanted, gather
 from viewer.keep.report_html import Picture, render
-from viewer.keep.session_file import in_store
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
+from viewer.pane.finding_facts import unread_findings
 from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.recovery_plan import recovery_of
