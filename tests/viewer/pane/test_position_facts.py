@@ -86,5 +86,5 @@ def test_the_broker_that_has_the_store_open_is_asked_who_follows_it(tmp_path, mo
     with serving_beside(tmp_path), open_store(tmp_path) as store:
         end = positions(store).wrote.offset
         assert slaves_of(store, end) == (SlavePosition("127.0.0.1:5", end, 7, 5),)
-        monkeypatch.setattr("viewer.pane.live_plots._is_here", lambda _: False)
+        monkeypatch.setattr("viewer.pane.position_facts._is_here", lambda _: False)
         assert slaves_of(store, end) == (), "a message of another machine's broker"
