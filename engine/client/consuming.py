@@ -1,7 +1,7 @@
 """What all consumers do that share queues: rebalance, pull, flow control, offsets, and what brokers ask of them.
 
 Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (protocol 5.5 to 5.8). What is
-done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.lite_pull`.
+done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.pulling`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """RocketMQ's name server: which brokers there are, and which queues of a topic they hold (protocol 2).
 
-``routes`` are its tables, ``registration`` reads what brokers send, ``processor`` answers requests, ``server`` listens.
+``routes`` are its tables and what brokers send to get into them; ``server`` answers requests and listens.
 """
