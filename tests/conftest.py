@@ -31,6 +31,12 @@ __all__ = [
 # The window is drawn without a display unless the caller asks for one.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+# Java, here and in programs that tests start: nothing runs long enough for a compiler that takes its time.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK)
+os.environ.setdefault("SPEED_JVM", f"-Xms512m -Xmx512m {QUICK}")
+os.environ.setdefault("TRAFFIC_JVM", f"-Xmx1g -XX:MaxDirectMemorySize=1g {QUICK}")
+
 # Programs started here are interrupted as at a terminal, also where the tests run in the background of a shell.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import real_cluster
+from served_stores import served
 
 pytestmark = [pytest.mark.peer, pytest.mark.golden, pytest.mark.timeout(300)]
 CONF = (
@@ -152,29 +151,21 @@ def said(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
     [pytest.param(COMMANDS, id="usual"), pytest.param(UNUSUAL, marks=pytest.mark.clients_full, id="unusual")],
 )
 def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden, tmp_path: Path) -> None:
+    """Both brokers are asked at once: each command waits for a second and more for its client to end."""
     store = golden("broker-orders")
     for side in ("real", "ours"):
         shutil.copytree(store, tmp_path / side / "store")
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path / "real", *ports, "--small") as at:
-        theirs = said(at["namesrv"], at["broker"], commands)
     conf = tmp_path / "broker.conf"
     conf.write_text(CONF)
-    words = ["serve", tmp_path / "ours" / "store", "--port", "0", "--namesrv-port", "0", "--json", "--no-backup"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "engine.cli", *words, "--config", conf],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ,
-    )
-    try:
-        assert process.stdout is not None
-        at = json.loads(process.stdout.readline())
-        ours = said(at["namesrv"], at["broker"], commands)
+    with (
+        real_cluster.real(tmp_path / "real", *ports, "--small") as real,
+        served(tmp_path / "ours" / "store", "--no-backup", "--config", str(conf)) as (process, own),
+    ):
+        with ThreadPoolExecutor(2) as both:
+            asked = [both.submit(said, at["namesrv"], at["broker"], commands) for at in (real, own)]
+            theirs, ours = (one.result() for one in asked)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.communicate()
     assert len(theirs) == len(commands.splitlines())
     assert ours == theirs

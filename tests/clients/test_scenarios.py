@@ -8,6 +8,8 @@ the scenarios of other releases are compared with a real broker beside ours.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +64,39 @@ def assert_same(theirs: Path, ours: Path) -> None:
 
 
 KEPT = sorted(one.name.removesuffix(".jsonl.xz") for one in RECORDS.iterdir())
+PLAYED = [one for one in KEPT if one.split("-")[1] in SCENARIOS]
+AT_ONCE = 3
+"""Scenarios that go on beside one another: they wait most of the time."""
 
 
-@pytest.mark.parametrize("scenario", [one for one in KEPT if one.split("-")[1] in SCENARIOS])
-def test_clients_are_told_what_a_real_broker_told_them(scenario: str, tmp_path: Path) -> None:
-    """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
+def play(scenario: str, folder: Path) -> list[dict[str, Any]]:
+    """The scenario with our broker over ``folder/store``; what the clients were told, also in ``folder/told``."""
     release, name, seed = scenario.split("-")
     like = "4.9" if release.startswith("4.9") else "5.3"
-    with served_to_clients(tmp_path / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
-        told = real_cluster.traffic(name, int(seed), tmp_path / "told", namesrv, release)
-    assert [one for one in told if one["kind"] == "failure"] == []
-    assert_same(RECORDS / f"{scenario}.jsonl.xz", tmp_path / "told")
-    assert main(["check", str(tmp_path / "store")]) == 0
+    with served_to_clients(folder / "store", SMALL + SCENARIOS[name], "--like", like) as namesrv:
+        return real_cluster.traffic(name, int(seed), folder / "told", namesrv, release)
+
+
+@pytest.fixture(scope="module")
+def played(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, tuple[Path, Future[list[dict[str, Any]]]]]]:
+    """Scenario → its folder, and what its clients are told; all that are asked for here have begun, or will soon."""
+    here = [item for item in request.session.items if item.path == request.path and isinstance(item, pytest.Function)]
+    asked = [item.callspec.params["scenario"] for item in here if "played" in item.fixturenames]
+    pool = ThreadPoolExecutor(AT_ONCE)
+    folders = {scenario: tmp_path_factory.mktemp(scenario) for scenario in asked}
+    yield {scenario: (folder, pool.submit(play, scenario, folder)) for scenario, folder in folders.items()}
+    pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("scenario", PLAYED)
+def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) -> None:
+    """Sends of every kind, groups of every kind, admin questions: a record of RocketMQ's own broker says the same."""
+    folder, telling = played[scenario]
+    assert [one for one in telling.result() if one["kind"] == "failure"] == []
+    assert_same(RECORDS / f"{scenario}.jsonl.xz", folder / "told")
+    assert main(["check", str(folder / "store")]) == 0
 
 
 @pytest.mark.clients_full
