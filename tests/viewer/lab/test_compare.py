@@ -21,7 +21,8 @@ from engine.lab.lab_store import LabStore
 from engine.lab.load_settings import LoadSettings
 from engine.lab.presets import PRESETS
 from engine.lab.samples import LoadCounts, PositionSample, Rates
-from engine.store.positions import BUCKETS, Histogram, Positions
+from engine.store.latency import BUCKETS, Histogram
+from engine.store.positions import Positions
 from viewer.lab import compare as module
 from viewer.lab.compare import FILE_SIZES, POOLED_MOST, SECONDS, SidePanel, TwoWays, _curve, _delete
 from viewer.runtime.live_history import LONG_PAUSE
