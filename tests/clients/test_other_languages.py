@@ -1,8 +1,9 @@
-"""Clients in Go and JavaScript are told by our name server and broker what RocketMQ's own tell them.
+"""Clients in Go, JavaScript and C++ are told by our name server and broker what RocketMQ's own tell them.
 
 Each client goes through all scenarios against RocketMQ's own servers, and against ours beside each other's: both ours,
 our name server with a real broker, a real name server with our broker. All in full form; where a toolchain is missing,
-that fails. ``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
+that fails. What a client does not have is not asked for (:data:`other_traffic.LACKS`).
+``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from engine.cli.main import main
 
 pytestmark = [pytest.mark.clients_full, pytest.mark.timeout(1200)]
 SEED = 7
-TOOLS = {"go": "go", "node": "npm"}
+TOOLS = {"go": "go", "node": "npm", "python_cpp": "python3"}
 Told = dict[str, dict[str, Any]]
 
 
@@ -63,6 +64,18 @@ def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 def test_told_the_same(
     language: str, names: str, broker: str, by_real_servers: Callable[[str], Told], tmp_path: Path
 ) -> None:
+    """What of the C++ client does not work at a real 5.3.3 either, and what was seen there:
+
+    - *unique ids of a batch*: members carry none; each batch of five was stored, and handed out, as one message without
+      keys whose body nobody takes apart; the sender is told an empty id.
+    - *begin of a broadcast*: a group cannot say where it begins, and a broadcast's members begin at the end.
+    - *limit of tries*: it cannot be set; a message that always fails came 17 times before it was a dead letter.
+    - *one message at a time*: with a message that fails those come again that were pulled beside it.
+    - *early heartbeat*: no half of a producer was checked within 90 s that had not sent anything before its heartbeat.
+    - *stop behind a restart*: a consumer whose broker was started anew did not end within 90 s.
+
+    Asynchronous sends, SQL92 and administration are not bound by its Python package.
+    """
     assert peer.missing() is None
     assert shutil.which(TOOLS[language]), f"there is no {TOOLS[language]} on the path"
     theirs = by_real_servers(language)

@@ -15,11 +15,13 @@ from other_clients import Line, OtherClient, Setting, until
 
 CONFIG = {
     "brokerClusterName": "PeerCluster",
+    "brokerFastFailureEnable": "false",
     "enablePropertyFilter": "true",
     "mappedFileSizeCommitLog": "1048576",
     "mappedFileSizeConsumeQueue": "6000",
     "maxHashSlotNum": "100",
     "maxIndexNum": "400",
+    "osPageCacheBusyTimeOutMills": "600000",
     "messageDelayLevel": " ".join(["1s"] * 18),
     "transactionTimeOut": "1000",
     "transactionCheckInterval": "2000",
@@ -27,12 +29,22 @@ CONFIG = {
     "transactionOpBatchInterval": "100",
 }
 """Of both brokers: small files, one second for each delay level, checks that come soon, but not before a decision is
-written down: RocketMQ 5 gathers those.
+written down: RocketMQ 5 gathers those. A real broker on a machine with other work would drop what waits for 200 ms
+(``BrokerFastFailure``), or comes while its log is locked for a second: who sends one-way is not told.
 """
 LACKS: dict[str, frozenset[str]] = {
     "go": frozenset(),
     "node": frozenset({"unique ids", "async", "oneway", "batch", "orderly", "transactions", "admin"}),
-}
+    "python_cpp": frozenset(
+        {
+            "async", "sql", "admin", "unique ids of a batch", "begin of a broadcast", "limit of tries",
+            "one message at a time", "early heartbeat", "stop behind a restart",
+        }
+    ),
+}  # fmt: skip
+"""What a client has not, and is not asked for; for C++ also what went wrong at a real 5.3.3 as it does at ours: what
+was seen of it stands at ``test_told_the_same`` (``tests/clients/test_other_languages.py``).
+"""
 TAGS = ("created", "paid", "shipped", "标签", "")
 NUMBERS_OF_A_PULL = ("MAX_OFFSET", "MIN_OFFSET")
 """Properties that clients add to a message from the answer to a pull: they tell when it was asked."""
@@ -82,6 +94,19 @@ class Traffic:
                 f"{message['key']} did not arrive",
             )
 
+    def settled(self, groups: dict[str, dict[str, int]]) -> None:
+        """Until each group stands at the end of what it was handed: a client that is stopped at once forgets to tell
+        what was consumed a moment ago.
+        """
+        for group, topics in groups.items():
+            for topic, queues in topics.items():
+                for queue in range(queues):
+                    end = self.setting.max_offset(topic, queue)
+                    until(
+                        lambda at=(group, topic, queue), end=end: (self.setting.consumed(*at) or 0) >= end,
+                        f"{group} does not get to {end} of {topic}-{queue}",
+                    )
+
     def closing(self, groups: dict[str, dict[str, int]]) -> None:
         """Lengths of the queues of each group's topics, and where the group stands."""
         for group, topics in groups.items():
@@ -106,7 +131,8 @@ def sends(t: Traffic) -> None:
     if "batch" not in t.lacks:
         for number in range(3):
             batch = [t.message(many, number, f"b{number}-{one}") for one in range(5)]
-            t.note(batch)
+            if "unique ids of a batch" not in t.lacks:  # or it is one message, and handed out as none of them
+                t.note(batch)
             t.client.asked(do="send", id="p", mode="sync", messages=batch)
     for number in range(4):  # behind what nobody can wait for: a tag that not every client reckons as the broker does
         t.send(t.message(many, number, f"last{number}", tag="paid"))
@@ -126,8 +152,8 @@ def sends(t: Traffic) -> None:
             orderly=True,
             fails={"o4": 2},
         )
-    for member in ("wide-1", "wide-2"):
-        t.client.asked(do="consumer", id=member, group=t.named("wide"), topics={few: everything}, broadcast=True)
+    wide = t.named("Wide") if "begin of a broadcast" in t.lacks else few
+    _broadcast(t, wide)
     for number in range(20, 30):
         t.send(t.message(few, number % 2, f"o{number}"))
     t.client.until_received("all", *t.wanted(many, few))
@@ -136,11 +162,44 @@ def sends(t: Traffic) -> None:
         t.client.until_received("sql", *t.wanted(many, chosen=_rich))
     if "orderly" not in t.lacks:
         t.client.until_received("ordered", *t.wanted(few))
-    for member in ("wide-1", "wide-2"):
-        t.client.until_received(member, *t.wanted(few))
-    for one in ("all", "tags", "wide-1", "wide-2", *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
+    for member in MEMBERS:
+        t.client.until_received(member, *t.wanted(wide))
+    t.settled({t.named("all"): {many: 4, few: 2}})
+    for one in ("all", "tags", *MEMBERS, *({"sql", "ordered"} - {"sql", "ordered"} & _absent(t)), "p"):
         t.client.asked(do="stop", id=one)
     t.closing({t.named("all"): {many: 4, few: 2}})
+
+
+MEMBERS = ("wide-1", "wide-2")
+
+
+def _broadcast(t: Traffic, topic: str) -> None:
+    """Two members that each get everything. A client that cannot say where they begin begins at the end: it has a topic
+    of its own, where words are sent until both stand.
+    """
+    if own := "begin of a broadcast" in t.lacks:
+        t.setting.topic(topic, 1)
+    for member in MEMBERS:
+        everything = {topic: {"type": "TAG", "expression": "*"}}
+        t.client.asked(do="consumer", id=member, group=t.named("wide"), topics=everything, broadcast=True)
+    if not own:
+        return
+    until(lambda: _heard(t, topic), "a member of a broadcast does not begin")
+    for number in range(6):
+        t.send(t.message(topic, 0, f"{WORD}{number}"))
+
+
+def _heard(t: Traffic, topic: str) -> bool:
+    """Whether each member got one of the words; where not, one more is sent."""
+    if all(t.client.received(member) for member in MEMBERS):
+        return True
+    word = {"topic": topic, "broker": "broker-a", "queue": 0, "key": LOUD, "body": "do you hear?", "tag": ""}
+    t.client.asked(do="send", id="p", mode="sync", message=word)
+    return False
+
+
+LOUD, WORD = "loud", "w"
+"""The key of what is sent until somebody hears: how often differs; and how those begin that are sent behind it."""
 
 
 def _rich(one: dict[str, Any]) -> bool:
@@ -158,16 +217,21 @@ def retries(t: Traffic) -> None:
     t.setting.topic(f"%RETRY%{group}", 1)  # or a client that looked for it too early looks again after 20 seconds
     t.client.asked(do="producer", id="p", group=t.named("senders"))
     fails = {"r1": 1, "r3": 2, "r5": 99}
+    tries = 17 if "limit of tries" in t.lacks else 3
     t.client.asked(
         do="consumer", id="tries", group=group, topics={topic: {"type": "TAG", "expression": "*"}},
         maxReconsumeTimes=2, fails=fails,
     )  # fmt: skip
     for number in range(8):
-        t.send(t.message(topic, number % 2, f"r{number}"))
+        key = f"r{number}"
+        t.send(t.message(topic, number % 2, key))
+        if "one message at a time" in t.lacks and key in fails:  # or those beside it come again with it
+            t.client.until_received("tries", (key, min(fails[key] + 1, tries)))
     for number in range(3):  # levels that nothing comes again by
         t.send(t.message(topic, number % 2, f"d{number}", delay=number + 10))
-    t.client.until_received("tries", *t.wanted(topic), ("r1", 2), ("r3", 3), ("r5", 3))
+    t.client.until_received("tries", *t.wanted(topic), ("r1", 2), ("r3", 3), ("r5", tries))
     until(lambda: t.setting.max_offset(f"%DLQ%{group}", 0) == 1, "no dead letter")
+    t.settled({group: {topic: 2, f"%RETRY%{group}": 1}})
     t.client.asked(do="stop", id="tries")
     t.client.asked(do="stop", id="p")
     t.closing({group: {topic: 2, f"%RETRY%{group}": 1, f"%DLQ%{group}": 1}})
@@ -181,6 +245,9 @@ def transactions(t: Traffic) -> None:
     topic, group = t.named("Deeds"), t.named("deeds")
     t.setting.topic(topic, 2)
     t.client.asked(do="producer", id="t", group=t.named("deciders"), plan="transactions")
+    if "early heartbeat" in t.lacks:
+        t.client.asked(do="half", id="t", message=t.message(topic, 0, "first"), plan="rollback")
+        until(lambda: t.setting.ask(204, producerGroup=t.named("deciders")).code == 0, "no heartbeat of the producer")
     t.client.asked(do="consumer", id="deeds", group=group, topics={topic: {"type": "TAG", "expression": "*"}})
     for number in range(10):
         plan = PLANS[number % len(PLANS)]
@@ -193,6 +260,7 @@ def transactions(t: Traffic) -> None:
         t.client.until(
             lambda lines, key=key: any(one["told"] == "checked" and one["keys"] == [key] for one in lines), "no check"
         )
+    t.settled({group: {topic: 2}})
     t.client.asked(do="stop", id="deeds")
     t.client.asked(do="stop", id="t")
     t.closing({group: {topic: 2}})
@@ -207,14 +275,17 @@ def restart(t: Traffic) -> None:
     for number in range(10):
         t.send(t.message(topic, number % 2, f"s{number}"))
     t.client.until_received("stays", *t.wanted(topic))
+    t.settled({group: {topic: 2}})  # or the last of them come again
     t.setting.restart()
     for number in range(10, 20):
         message = t.message(topic, number % 2, f"s{number}")
         t.note([message])
         until(lambda message=message: _stored(t, message), f"{message['key']} could not be sent")
     t.client.until_received("stays", *t.wanted(topic))
-    t.client.asked(do="stop", id="stays")
-    t.client.asked(do="stop", id="p")
+    t.settled({group: {topic: 2}})
+    if "stop behind a restart" not in t.lacks:
+        t.client.asked(do="stop", id="stays")
+        t.client.asked(do="stop", id="p")
     t.closing({group: {topic: 2}})
 
 
@@ -234,7 +305,7 @@ def has_places(language: str, scenario: str) -> bool:
     """Whether each place in the log is that of the other run: nothing goes on beside the sends, and the broker makes no
     unique ids.
     """
-    return scenario == "sends" and "unique ids" not in LACKS[language]
+    return scenario == "sends" and not {"unique ids", "unique ids of a batch"} & LACKS[language]
 
 
 SCENARIOS: dict[str, Callable[[Traffic], None]] = {
@@ -250,10 +321,14 @@ def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[
     """
     ids: dict[str, str] = {}
     out: dict[str, Any] = dict(facts)
+    loud = sum(one["told"] == "sent" for one in lines if one.get("keys") == [LOUD])
+    lines = [one for one in lines if one.get("keys") != [LOUD]]
     sent: defaultdict[str, list[Line]] = defaultdict(list)
     for one in lines:
         if one["told"] in ("sent", "half") and "error" not in one:
             ids |= zip(one["keys"], one["msgId"].split(","), strict=False)
+            if loud and one["keys"][0].startswith(WORD):
+                one = {**one, "queueOffset": one["queueOffset"] - loud}  # noqa: PLW2901  that of a topic without them
             sent[f"{one['told']} {','.join(one['keys'])}"].append(_sent(one, places=places))
         elif one["told"] in ("queues", "topics", "deleted"):
             out[one["told"]] = one
@@ -316,4 +391,4 @@ def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 def handed_out(lines: list[Line]) -> Counter[str]:
     """Deliveries a consumer."""
-    return Counter(one["consumer"] for one in lines if one["told"] == "received")
+    return Counter(one["consumer"] for one in lines if one["told"] == "received" and one["keys"] != [LOUD])

@@ -1,0 +1,197 @@
+"""Carries out what stands on standard input with RocketMQ's C++ client as its Python package binds it, one JSON object
+a line, and says on standard output what the client was told. See ../README.md.
+"""
+
+import ctypes
+import json
+import os
+import sys
+import threading
+
+from rocketmq import client, ffi
+from rocketmq.exceptions import RocketMQException
+
+NAMESRV, LOG = sys.argv[1:3]
+PROPERTIES = (
+    *(one.value for one in client.MessageProperty), "amount", "region", "plan", "__transactionId__", "CLUSTER",
+    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID",
+)  # fmt: skip
+"""The interface in C gives a property by its name, and no list of them."""
+dll = ffi.dll
+SELECTED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+"""A queue's number of so many, for a message and what the caller gave."""
+dll.SendMessageOrderly.argtypes = [
+    ctypes.c_void_p, ctypes.c_void_p, SELECTED, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ffi._CSendResult),
+]  # fmt: skip
+dll.SendMessageOrderly.restype = ffi._CStatus
+dll.SendMessageOnewayOrderly.argtypes = [ctypes.c_void_p, ctypes.c_void_p, SELECTED, ctypes.c_void_p]
+dll.SendMessageOnewayOrderly.restype = ffi._CStatus
+dll.SetPushConsumerMessageTrace.argtypes = [ctypes.c_void_p, ctypes.c_int]
+dll.SetPushConsumerMessageTrace.restype = ffi._CStatus
+TRACE = 0
+STATUSES = ("SEND_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+
+begun = {}
+saying = threading.Lock()
+
+
+def say(**line):
+    """One line at once; listeners of several threads do so."""
+    with saying:
+        os.write(1, (json.dumps(line) + "\n").encode())
+
+
+def made(given):
+    message = client.Message(given["topic"])
+    message.set_body(given["body"])
+    if given.get("tag"):
+        message.set_tags(given["tag"])
+    message.set_keys(given["key"])
+    if given.get("delay"):
+        message.set_delay_time_level(given["delay"])
+    for name, value in given.get("properties", {}).items():
+        message.set_property(name, value)
+    return message
+
+
+@SELECTED
+def chosen(_queues, _message, queue):
+    return ctypes.cast(queue, ctypes.POINTER(ctypes.c_int))[0]
+
+
+def told_of(result):
+    return {
+        "status": STATUSES[result.sendStatus], "msgId": result.msgId.decode(), "queueOffset": result.offset,
+    }  # fmt: skip
+
+
+def send(one):
+    handle = begun[one["id"]]._handle
+    result = ffi._CSendResult()
+    messages = one.get("messages") or [one["message"]]
+    keys = [given["key"] for given in messages]
+    try:
+        if one.get("messages"):
+            batch = dll.CreateBatchMessage()
+            for given in messages:
+                client.ffi_check(dll.AddMessage(batch, made(given)))
+            client.ffi_check(dll.SendBatchMessage(handle, batch, ctypes.pointer(result)))
+            dll.DestroyBatchMessage(batch)
+        else:
+            queue = ctypes.cast(ctypes.pointer(ctypes.c_int(messages[0]["queue"])), ctypes.c_void_p)
+            if one["mode"] == "oneway":
+                client.ffi_check(dll.SendMessageOnewayOrderly(handle, made(messages[0]), chosen, queue))
+                return
+            client.ffi_check(
+                dll.SendMessageOrderly(handle, made(messages[0]), chosen, queue, 3, ctypes.pointer(result))
+            )
+    except RocketMQException as error:
+        say(told="sent", keys=keys, error=repr(error))
+        return
+    say(told="sent", keys=keys, **told_of(result))
+
+
+def text(value):
+    return value.decode("utf-8", "replace") if value else ""
+
+
+def as_handed(kind, m, **more):
+    properties = {name: m.get_property(name) for name in PROPERTIES}
+    say(
+        told=kind, topic=m.topic, keys=[text(m.keys)], tags=text(m.tags), body=text(m.body), msgId=m.id,
+        queueId=m.queue_id, queueOffset=m.queue_offset, reconsumeTimes=m.reconsume_times, storeSize=m.store_size,
+        commitLogOffset=m.commit_log_offset, prepared=m.prepared_transaction_offset,
+        properties={name: text(value) for name, value in properties.items() if value}, **more,
+    )  # fmt: skip
+
+
+def producer(one):
+    if one.get("plan"):
+        made_one = client.TransactionMQProducer(one["group"], decide_at_check, timeout=10_000)
+    else:
+        made_one = client.Producer(one["group"], timeout=10_000)
+    begin(one, made_one, dll.SetProducerInstanceName)
+
+
+def begin(one, made_one, name_it):
+    made_one.set_name_server_address(NAMESRV)
+    client.ffi_check(name_it(made_one._handle, f"{one['id']}-{os.getpid()}".encode()))
+    made_one.start()
+    begun[one["id"]] = made_one
+
+
+DECISIONS = {"commit": client.TransactionStatus.COMMIT, "rollback": client.TransactionStatus.ROLLBACK}
+checks = {}
+
+
+def decide_at_once(message, _):
+    key = text(message.keys)
+    say(told="executing", keys=[key], transactionId="", properties={})
+    return DECISIONS.get(text(message.get_property("plan")), client.TransactionStatus.UNKNOWN)
+
+
+def decide_at_check(message):
+    key = text(message.keys)
+    checks[key] = times = checks.get(key, 0) + 1
+    as_handed("checked", message, check=times)
+    plan, _, when = text(message.get_property("plan")).partition("-at-")
+    if times >= {"first": 1, "second": 2}.get(when, 99):
+        return DECISIONS[plan]
+    return client.TransactionStatus.UNKNOWN
+
+
+def half(one):
+    message = made(one["message"])
+    message.set_property("plan", one["plan"])
+    try:
+        result = begun[one["id"]].send_message_in_transaction(message, decide_at_once)
+    except RocketMQException as error:
+        say(told="half", keys=[one["message"]["key"]], error=repr(error))
+        return
+    say(
+        told="half", keys=[one["message"]["key"]], status=STATUSES[result.status], msgId=result.msg_id,
+        queueOffset=result.offset,
+    )  # fmt: skip
+
+
+def consumer(one):
+    model = client.MessageModel.BROADCASTING if one.get("broadcast") else client.MessageModel.CLUSTERING
+    made_one = client.PushConsumer(one["group"], one.get("orderly", False), model)
+    made_one.set_message_batch_max_size(1)  # one that fails is not handed out again with those that were beside it
+    fails = dict(one.get("fails") or {})
+
+    def listen(message):
+        as_handed("received", message, consumer=one["id"])
+        key = text(message.keys)
+        fails[key] = left = fails.get(key, 0) - 1
+        if left >= 0:
+            return client.ConsumeStatus.RECONSUME_LATER
+        return client.ConsumeStatus.CONSUME_SUCCESS
+
+    # A consumer that writes no traces ends the process when it is shut down: the library takes their producer for made.
+    client.ffi_check(dll.SetPushConsumerMessageTrace(made_one._handle, TRACE))
+    for topic, selector in one["topics"].items():
+        made_one.subscribe(topic, listen, selector["expression"])
+    begin(one, made_one, dll.SetPushConsumerInstanceName)
+
+
+def stop(one):
+    begun.pop(one["id"]).shutdown()
+
+
+COMMANDS = {"producer": producer, "send": send, "half": half, "consumer": consumer, "stop": stop}
+
+
+def main():
+    for line in sys.stdin:
+        one = json.loads(line)
+        answer = {"told": "done", "do": one["do"]}
+        try:
+            COMMANDS[one["do"]](one)
+        except RocketMQException as error:
+            answer["error"] = repr(error)
+        say(**answer)
+    os._exit(0)  # threads of the library are not waited for
+
+
+main()
