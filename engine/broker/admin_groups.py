@@ -18,6 +18,11 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import GROUPS
 
+_SWITCHES = frozenset({
+    "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable", "consumeMessageOrderly",
+    "notifyConsumerIdsChangedEnable",
+})  # fmt: skip
+
 
 def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """200: declare a group, or declare it anew; the body is its row."""
@@ -26,7 +31,12 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 
 def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
+    row = {key: value for key, value in row.items() if value is not None and (value != "" or key == "groupName")}
     name, queues, times = row.get("groupName"), row.get("retryQueueNums", 1), row.get("retryMaxTimes", 16)
+    for key in _SWITCHES & row.keys():
+        if not isinstance(row[key], int):
+            raise WrongRequest(f"{key}: expected true or false, found {row[key]!r}")
+        row[key] = row[key] == 1
     if not (isinstance(name, str) and isinstance(queues, int) and isinstance(times, int)):
         raise WrongRequest("expected groupName, retryQueueNums and retryMaxTimes")
     try:
@@ -53,7 +63,7 @@ def one_group(broker: Broker, request: Command, header: Header, _connection: Con
     broker.topics.group(str(header["group"]))
     row = broker.store.tables.group_row(str(header["group"]))
     if row is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"No group in this broker. group: {header['group']}")
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")
     return answer_to(request, body=write(row))
 
 

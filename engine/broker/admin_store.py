@@ -51,7 +51,8 @@ def delete_files(broker: Broker, request: Command, _header: Header, _connection:
 def statistics(_broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """315: sums and rates by topic and group; none are kept here, which is said as of what was never counted."""
     del request
-    words = f"The stats <{header['statsName']}> <{header['statsKey']}> not exist"
+    name, key = ("null" if header[one] is None else header[one] for one in ("statsName", "statsKey"))
+    words = f"The stats <{name}> <{key}> not exist"
     raise Refused(Answer.SYSTEM_ERROR, words)
 
 

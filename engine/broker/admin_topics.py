@@ -20,16 +20,18 @@ from engine.store.config_tables import TOPICS
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 ATTRIBUTES = {
     "queue.type": ("SimpleCQ", "BatchCQ"), "cleanup.policy": ("DELETE", "COMPACTION"), "reserve.time": (),
-    "message.type": ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
+    "message.type": ("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"),
 }  # fmt: skip
 """Attributes of a topic (5.x) and what they may be; none: any number."""
+_FIXED = frozenset({"queue.type", "cleanup.policy"})
+"""Those that a topic has from its beginning, or never."""
 
 
 def declare(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """17: declare a topic, or declare it anew."""
     name = str(header["topic"])
     _check_name(broker, name)
-    kind = str(header["topicFilterType"] or "SINGLE_TAG")
+    kind = "SINGLE_TAG" if header["topicFilterType"] is None else str(header["topicFilterType"])
     if kind not in FILTER_TYPES:
         raise Refused(Answer.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
     old = broker.topics.get(name)
@@ -82,33 +84,49 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
 
 
 def _attributes(old: TopicConfig | None, text: str) -> dict[str, str]:
-    """``+key=value,-key`` over what is there. Raises :class:`Refused`."""
+    """``+key=value,-key`` over what is there. Raises :class:`Refused`. Java: ``AttributeParser``, ``AttributeUtil``."""
     found = dict(old.attributes) if old else {}
+    changes: dict[str, str | None] = {}
     for word in filter(None, text.split(",")):
-        key, equals, value = word[1:].partition("=")
-        if not equals and not word.startswith("-"):
-            raise Refused(Answer.SYSTEM_ERROR, f"delete attribute format is wrong: {word}")
-        if equals and not word.startswith("+"):
-            raise Refused(Answer.SYSTEM_ERROR, f"add/alter attribute format is wrong: {word}")
+        key, equals, value = word.partition("=")
+        if (sign := "+" if equals else "-") not in key:
+            wrong = "add/alter" if equals else "delete"
+            raise Refused(Answer.SYSTEM_ERROR, f"{wrong} attribute format is wrong: {key}")
+        if key in changes:
+            raise Refused(Answer.SYSTEM_ERROR, f"key duplication: {key}")
+        if len(key) < len(sign) + 1:
+            raise Refused(Answer.SYSTEM_ERROR, "kv string format wrong.")
+        changes[key] = value if equals else None
+    for word, new in changes.items():
+        key = word[1:]
         if key not in ATTRIBUTES:
             raise Refused(Answer.SYSTEM_ERROR, f"unsupported key: {key}")
-        if not equals:
+        if old is not None and key in _FIXED:
+            raise Refused(Answer.SYSTEM_ERROR, f"attempt to update an unchangeable attribute. key: {key}")
+        if new is None:
             found.pop(key, None)
             continue
-        values = ATTRIBUTES[key]
-        if values and value not in values:
-            raise Refused(Answer.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
-        found[key] = value
+        _check_value(key, new)
+        found[key] = new
     if found.get("message.type") == "MIXED":
         raise Refused(Answer.INVALID_PARAMETER, "MIXED message type is not supported.")
     return found
+
+
+def _check_value(key: str, value: str) -> None:
+    """Raises :class:`Refused` for what an attribute cannot be."""
+    values = ATTRIBUTES[key]
+    if values and value not in values:
+        raise Refused(Answer.SYSTEM_ERROR, f"value is not in set: [{', '.join(values)}]")
+    if not values and not value.removeprefix("-").isdecimal():
+        raise Refused(Answer.SYSTEM_ERROR, f'For input string: "{value}"')
 
 
 def delete(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """215: delete a topic, its queues and offsets, and the topics in which its popped messages come again; the messages
     stay in the log.
     """
-    name = str(header["topic"])
+    name = str(header["topic"] or "")
     if not name.strip():
         raise Refused(invalid(broker.store.like), "The specified topic is blank.")
     if broker.store.like == "4.9" and (wrong := wrong_name(name)) is not None:

@@ -21,14 +21,15 @@ from engine.remoting.frame import Command, answer_to
 PULL, POP = "PULL", "POP"
 AVERAGE, BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
 _MAP = "messageRequestModeMap"
+_MODELS = (BROADCASTING, CLUSTERING)
 
 
 def query_assignment(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
     """400: the queues of a topic that are a client's; nothing said where that cannot be known now."""
     told = read_object(request.body)
     topic, group = told.get("topic"), told.get("consumerGroup")
-    if not isinstance(topic, str) or not isinstance(group, str):
-        raise WrongRequest("java.lang.NullPointerException: null")
+    if not isinstance(topic, str) or not isinstance(group, str) or told.get("messageModel") not in _MODELS:
+        raise WrongRequest("expected topic, consumerGroup, and a messageModel that is BROADCASTING or CLUSTERING")
 
     async def answer() -> None:
         queues = await _queues_of(broker, topic)
@@ -55,8 +56,7 @@ def _assigned(
 ) -> dict[str, Any]:
     """The body of the answer: without a member where nothing is said."""
     mode = mode_of(broker, topic, group)
-    model = told.get("messageModel") or CLUSTERING
-    mine = queues if model == BROADCASTING or not broker.config.server_shares else None
+    mine = queues if told["messageModel"] == BROADCASTING or not broker.config.server_shares else None
     if mine is None and queues:
         mine = _shared_out(broker, told, group, queues, mode)
     if mine is None:
@@ -130,8 +130,9 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
 def set_mode(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """401: a group pulls or pops a topic from now on; kept in ``messageRequestMode.json``."""
     told = read_object(request.body)
-    topic, group, mode = told.get("topic"), told.get("consumerGroup"), told.get("mode") or PULL
-    if not isinstance(topic, str) or not isinstance(group, str) or mode not in {PULL, POP}:
+    topic, group, mode = told.get("topic"), told.get("consumerGroup"), told.get("mode")
+    mode = PULL if mode in (None, "") else mode
+    if not isinstance(topic, str) or not isinstance(group, str) or mode not in (PULL, POP):
         raise WrongRequest("expected topic, consumerGroup, and a mode that is PULL or POP")
     if topic.startswith(RETRY):
         raise Refused(Answer.NO_PERMISSION, "retry topic is not allowed to set mode")
@@ -139,9 +140,11 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
         raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
     if broker.topics.group(group) is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-    share = told.get("popShareQueueNum")
+    share = 0 if told.get("popShareQueueNum") in (None, "") else told["popShareQueueNum"]
+    if not isinstance(share, int):
+        raise WrongRequest("popShareQueueNum: expected a number")
     row = {
-        "consumerGroup": group, "mode": mode, "popShareQueueNum": share if isinstance(share, int) else 0,
+        "consumerGroup": group, "mode": mode, "popShareQueueNum": int(share),
         "topic": topic,
     }  # fmt: skip
     table = broker.request_modes

@@ -57,7 +57,7 @@ def _pass_on(
     broker: Broker, request: Command, header: Header, connection: Connection, fields: dict[str, Any], body: bytes
 ) -> None:
     """Ask the consumer that the header names. Raises :class:`Refused` where it is not there, or too old."""
-    name, client_id = str(header["consumerGroup"]), str(header["clientId"])
+    name, client_id = str(header["consumerGroup"]), "null" if header["clientId"] is None else str(header["clientId"])
     group = broker.clients.consumers.get(name)
     members = [] if group is None else list(group.members.items())
     found = next(((one, member) for one, member in members if member.client_id == client_id), None)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.broker.bodies import read_object, write
+from engine.broker.bodies import read_object, read_object_or_none, write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup, Member
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.errors import BadFilter
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.subscriptions import TAG, Subscription
@@ -118,9 +118,11 @@ def unregister(broker: Broker, request: Command, header: Header, connection: Con
 
 def check_config(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """46: whether this broker takes a subscription that is no list of tags."""
-    told = read_object(request.body).get("subscriptionData")
-    if not isinstance(told, Mapping):
+    told = read_object_or_none(request.body).get("subscriptionData")
+    if told in (None, "", []):
         return answer_to(request)
+    if not isinstance(told, Mapping):
+        raise WrongRequest("subscriptionData: expected an object")
     wanted = subscription_of(told)
     if wanted.kind == TAG:
         return answer_to(request)

@@ -31,10 +31,12 @@ def unlock(broker: Broker, request: Command, _header: Header, _connection: Conne
 
 def _wanted(request: Command) -> tuple[str, str, list[QueueName]]:
     told = read_object(request.body)
-    queues = told.get("mqSet") or ()
+    queues = told.get("mqSet", ())
+    if not isinstance(told.get("consumerGroup"), str):
+        raise WrongRequest("expected a consumerGroup")
     if not isinstance(queues, list | tuple) or not all(isinstance(one, Mapping) for one in queues):
         raise WrongRequest("mqSet is no list of queues")
-    return str(told.get("consumerGroup") or ""), str(told.get("clientId") or ""), [_queue(one) for one in queues]
+    return str(told["consumerGroup"]), str(told.get("clientId") or ""), [_queue(one) for one in queues]
 
 
 def _queue(told: Mapping[Any, Any]) -> QueueName:

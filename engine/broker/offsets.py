@@ -6,7 +6,7 @@ Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 from __future__ import annotations
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import DELAY_OFFSETS
@@ -24,7 +24,7 @@ def query_offset(broker: Broker, request: Command, header: Header, _connection: 
         return answer_to(request, fields={"offset": str(stored)})
     if broker.store.like == "4.9" and broker.store.max_offset_in_queue(topic, queue_id) <= 0:
         return answer_to(request, fields={"offset": "0"})
-    if header["setZeroIfNotFound"] is False:
+    if header["setZeroIfNotFound"] is False and broker.store.like != "4.9":
         raise Refused(Answer.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
     if _has_its_first(broker, group, topic, queue_id):
         return answer_to(request, fields={"offset": "0"})
@@ -43,11 +43,15 @@ def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> boo
 
 def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """15: a group reads that offset next. Raises :class:`Refused` for what is not declared."""
-    group, topic, since_5 = str(header["consumerGroup"]), str(header["topic"]), broker.store.like != "4.9"
+    since_5, topic = broker.store.like != "4.9", str(header["topic"])
+    group = "null" if header["consumerGroup"] is None else str(header["consumerGroup"])
     if since_5 and not broker.topics.is_group(group):
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
     if since_5 and broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
+    for what, name in (("QueueId", "queueId"), ("Offset", "commitOffset")):
+        if header[name] is None:
+            raise Refused(invalid(broker.store.like), f"{what} is null, topic is {topic}")
     queue_id = int(header["queueId"])
     if broker.resets.offset(group, topic, queue_id) is not None:
         return answer_to(request, remark="Offset has been previously reset")

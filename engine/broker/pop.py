@@ -20,7 +20,7 @@ from engine.codec import pop as codec
 from engine.codec.encode import HEADS, HOST_BITS, LONGEST_PROPERTIES, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
 from engine.errors import BadFilter, CorruptUnit
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits
@@ -82,6 +82,8 @@ def pop_message(broker: Broker, request: Command, header: Header, connection: Co
     """200050: messages, at once or when there are some. Raises :class:`Refused` in RocketMQ's order."""
     try:
         pop = _read(broker, request, header, connection)
+    except WrongRequest:
+        raise
     except Refused as error:
         error.fields = error.fields or ZEROS
         raise
@@ -90,12 +92,13 @@ def pop_message(broker: Broker, request: Command, header: Header, connection: Co
 
 def _read(broker: Broker, request: Command, header: Header, connection: Connection) -> Pop:
     config, now = broker.config, broker.now()
-    born, hold = int(header["bornTime"] or 0) or now, int(header["pollTime"] or 0)
+    hold = int(header["pollTime"] or 0)
+    born = now if request.fields.get("bornTime", "0") == "0" else int(header["bornTime"] or 0)
     if now - born - hold > TOO_LATE_MS:
         raise Refused(Answer.POLLING_TIMEOUT, f"the broker[{config.broker_ip}] pop message is timeout too much")
     if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
-    most = int(header["maxMsgNums"] or 0)
+    most = asked_for(header)
     if most > codec.MOST_AT_ONCE:
         raise Refused(Answer.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32")
     if broker.timers is None:
@@ -109,6 +112,14 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
         None if header["attemptId"] is None else str(header["attemptId"]),
         _filter(header["expType"], header["exp"]),
     )  # fmt: skip
+
+
+def asked_for(header: Header) -> int:
+    """How many messages a request wants. Raises :class:`WrongRequest` below 0."""
+    most = int(header["maxMsgNums"] or 0)
+    if most < 0:
+        raise WrongRequest(f"maxMsgNums: expected a number from 0 on, found {most}")
+    return most
 
 
 def check_readable(broker: Broker, header: Header, connection: Connection) -> None:

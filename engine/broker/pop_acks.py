@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from engine.broker.bodies import read_object
+from engine.broker.bodies import read_object_or_none
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pop import SEE, wake_orderly, wrong_queue
 from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
@@ -110,10 +110,12 @@ def _acknowledge_orderly(
 
 def acknowledge_batch(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
     """200151: messages of several pops are done with; what is out of range is passed over."""
-    told = read_object(request.body) if request.body else {}
+    told = read_object_or_none(request.body)
     rows = told.get("acks")
-    if not isinstance(rows, list | tuple) or not rows:
+    if rows is None or rows == []:
         return answer_to(request, Answer.NO_MESSAGE)
+    if not isinstance(rows, list | tuple):
+        raise WrongRequest("acks is no list of objects")
     waiting = []
     for row in rows:
         if not isinstance(row, Mapping):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.pop import FOUND, NOTHING, ZEROS, check_readable, may_hold, queues_of
+from engine.broker.pop import FOUND, NOTHING, ZEROS, asked_for, check_readable, may_hold, queues_of
 from engine.broker.pop_holds import HeldPop, Key
 from engine.broker.topics import READ
 from engine.codec import pop as codec
@@ -61,7 +61,7 @@ def _next_offset(broker: Broker, group: str, topic: str, queue_id: int) -> int:
 def peek(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
     """200052: the messages that a pop would give, without handles; nothing changes."""
     _check(broker, header, connection, ZEROS)
-    key, most = _key(header), int(header["maxMsgNums"] or 0)
+    key, most = _key(header), asked_for(header)
     bodies: list[bytes] = []
     rest = 0
     for topic, queue_id in _queues(broker, key):

@@ -25,8 +25,8 @@ COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, CLASS_FILTER, LITE = 1, 2, 4, 8, 16
 """Bits of a pull's ``sysFlag``."""
 LITE_PULL = 361
 MOVED = "OFFSET_MOVED_EVENT"
-OF_TOPIC = 3
-"""What may not be read is the topic (Java: ``ForbiddenType``)."""
+OF_GROUP, OF_TOPIC = 2, 3
+"""Who may not read, or what may not be read (Java: ``ForbiddenType``)."""
 _Status = GetMessageStatus
 CODES = {
     _Status.FOUND: Answer.SUCCESS,
@@ -81,7 +81,9 @@ def _check(broker: Broker, request: Command, header: Header, connection: Connect
         words = f"subscription group [{header['consumerGroup']}] does not exist, {see(like)}"
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not group.consume_enable:
-        raise Refused(Answer.NO_PERMISSION, f"subscription group no permission, {group.name}")
+        raise Refused(
+            Answer.NO_PERMISSION, f"subscription group no permission, {group.name}", _forbidden(broker, OF_GROUP)
+        )
     topic = broker.topics.get(name)
     if topic is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{name}] not exist, apply first please! {see(like)}")
@@ -102,7 +104,10 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
     """What the group wants of the topic: said in the pull itself, or by heartbeats before."""
     topic, group = str(header["topic"]), str(header["consumerGroup"])
     if int(header["sysFlag"]) & SUBSCRIPTION:
-        return Subscription.of(topic, header["subscription"], int(header["subVersion"] or 0), header["expressionType"])
+        said, kind = header["subscription"] or "", header["expressionType"] or TAG
+        if kind == TAG and said and not said.replace("||", ""):
+            raise Refused(Answer.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
+        return Subscription.of(topic, said, int(header["subVersion"] or 0), kind)
     known = broker.clients.consumers.get(group)
     if known is None:
         raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.like)}")

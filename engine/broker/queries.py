@@ -9,7 +9,7 @@ from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
-from engine.remoting.codes import NOT_SET, Answer, Refused
+from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.queue_entry import entries_of_file
@@ -77,6 +77,8 @@ def view_message(broker: Broker, request: Command, header: Header, _connection: 
 def query_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """12: the units that the index knows under a key; who asked compares the keys again."""
     most = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
+    if most < 0:
+        raise WrongRequest(f"maxNum: expected a number from 0 on, found {most}")
     times = int(header["beginTimestamp"]), int(header["endTimestamp"])
     with broker.store.query_message(str(header["topic"]), str(header["key"]), most, *times) as found:
         fields = {
@@ -90,7 +92,7 @@ def query_message(broker: Broker, request: Command, header: Header, _connection:
 
 def consume_queue(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """321: entries of a queue, as they are stored, and what a group wants of the topic."""
-    topic, queue_id, first = str(header["topic"]), int(header["queueId"]), int(header["index"])
+    topic, queue_id, first = str(header["topic"]), int(header["queueId"] or 0), int(header["index"] or 0)
     queue = broker.store.parts.queues.queue(topic, queue_id)
     if queue is None:
         raise Refused(Answer.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
@@ -98,7 +100,7 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
         return answer_to(request, remark=f"Index {first} of {queue_id}@{topic} is not exist!")
     rows = [
         {"eval": False, "physicOffset": entry.physical_offset, "physicSize": entry.size, "tagsCode": entry.tags_code}
-        for entry in entries_of_file(queue, first, max(int(header["count"]), 0)) or ()
+        for entry in entries_of_file(queue, first, max(int(header["count"] or 0), 0)) or ()
     ]
     body: dict[str, object] = {
         "maxQueueIndex": queue.max_offset, "minQueueIndex": queue.min_offset, "queueData": rows,

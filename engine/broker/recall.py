@@ -43,7 +43,7 @@ def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -
 
 def recall(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
     """370: take a timer message back. Raises :class:`Refused` in RocketMQ's order."""
-    config, topic = broker.config, str(header["topic"])
+    config, topic = broker.config, "null" if header["topic"] is None else str(header["topic"])
     if not config.recall_message:
         fields = {"MSG_REGION": config.region_id}
         raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden", fields)
@@ -51,7 +51,7 @@ def recall(broker: Broker, request: Command, header: Header, connection: Connect
         raise Refused(Answer.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
     if broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"recall failed, the topic[{topic}] not exist")
-    named, broker_name, time, key = _read(str(header["recallHandle"]))
+    named, broker_name, time, key = _read(str(header["recallHandle"] or ""))
     if named != topic:
         raise Refused(Answer.ILLEGAL_OPERATION, "recall failed, topic not match")
     if broker_name != config.broker_name:

@@ -21,7 +21,7 @@ _FIRST_VERSION = 61
 
 def reset_offsets(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """222: the offsets that hold now, by queue. Raises :class:`Refused` in RocketMQ's order."""
-    name, group = str(header["topic"]), str(header["group"])
+    name, group = str(header["topic"]), "null" if header["group"] is None else str(header["group"])
     topic = broker.topics.get(name)
     if broker.store.like == "4.9":
         return _by_members(broker, request, header, topic)
@@ -34,7 +34,9 @@ def reset_offsets(broker: Broker, request: Command, header: Header, _connection:
     offset = None if header["offset"] in (None, -1) or queue_id < 0 else int(header["offset"])
     if offset is not None:
         _in_range(broker, name, queue_id, offset)
-    found = {one: _at_time(broker, name, one, int(header["timestamp"])) if offset is None else offset for one in queues}
+    found = {
+        one: _at_time(broker, name, one, int(header["timestamp"] or 0)) if offset is None else offset for one in queues
+    }
     for one, at in found.items():
         if at >= 0:
             broker.resets.set(group, name, one, at)
@@ -61,7 +63,8 @@ def _body(broker: Broker, topic: str, found: dict[int, int]) -> bytes:
 
 def _by_members(broker: Broker, request: Command, header: Header, topic: TopicConfig | None) -> Command:
     """As 4.9 does: each member sets it; without ``isForce`` no group is set forward."""
-    name, group, timestamp = str(header["topic"]), str(header["group"]), int(header["timestamp"])
+    name, timestamp = str(header["topic"]), int(header["timestamp"] or 0)
+    group = "null" if header["group"] is None else str(header["group"])
     if topic is None:
         raise Refused(Answer.SYSTEM_ERROR, f"[reset-offset] reset offset failed, no topic in this broker. topic={name}")
     found = {}

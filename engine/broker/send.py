@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -22,7 +23,7 @@ from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
-from engine.remoting.codes import Answer, Refused, invalid, see
+from engine.remoting.codes import Answer, Refused, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.remoting.unique_ids import unique_id
@@ -44,6 +45,7 @@ _NOT_AVAILABLE = (
     "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
     "[CL: {:5.2f} CQ: {:5.2f} INDEX: {:5.2f}], messages are put to the slave, message store has been shut down, etc."
 )
+_DELAY = re.compile(r"[+-]?\d*")
 _Status = PutMessageStatus
 REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
     _Status.CREATE_MAPPED_FILE_FAILED: (Answer.SYSTEM_ERROR, "create mapped file failed, server is busy or broken."),
@@ -60,7 +62,9 @@ KEPT = {
 
 
 def send_message(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """10, 310: one message."""
+    """10, 310, 320: one message, or a batch: the header's ``batch`` says which, not the code."""
+    if header["batch"]:
+        return _send_batch(broker, request, header, connection)
     topic, queue_id = check(broker, header, connection)
     found = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     if properties.UNIQUE_KEY not in found and broker.store.like != "4.9":
@@ -70,6 +74,8 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
         name, queue_id = retried(broker, request, header, name, queue_id, reconsumed)
+    if not _DELAY.fullmatch(found.get(properties.DELAY, "0")):
+        raise WrongRequest(f"{properties.DELAY}: expected a number, found {found[properties.DELAY]}")
     message = Message(
         name, bytes(request.body), queue_id, found, _stored_text(broker, found), flag=int(header["flag"]),
         sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
@@ -108,9 +114,10 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
         raise Refused(Answer.NO_PERMISSION, f"Sending message to topic[{name}] is forbidden.")
     topic = broker.topics.get(name)
     if topic is None:
-        topic = broker.topics.create_by_send(
-            name, str(fields["defaultTopic"]), int(fields["defaultTopicQueueNums"]), 1 if fields["unitMode"] else 0
-        )
+        template, queues = fields["defaultTopic"], fields["defaultTopicQueueNums"]
+        if template is None or queues is None:
+            raise WrongRequest("a topic that is not there needs defaultTopic and defaultTopicQueueNums")
+        topic = broker.topics.create_by_send(name, str(template), int(queues), 1 if fields["unitMode"] else 0)
     if topic is None and name.startswith(RETRY):
         topic = broker.topics.create_plain(name, 1)
     if topic is None:
@@ -143,7 +150,9 @@ def retried(
     group = name.removeprefix(RETRY)
     declared = broker.topics.group(group)
     if declared is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group}")
+        raise Refused(
+            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {see(broker.store.like)}"
+        )
     if reconsumed > most_times(request, fields, declared) or broker.locks.is_held(group):
         broker.stats.dead[str(fields["producerGroup"]), name] += 1
         dead = broker.topics.create_plain(DEAD_LETTERS + group, 1, READ | WRITE)
@@ -175,8 +184,8 @@ def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
     return {**key, **_region(broker)}
 
 
-def send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
-    """320: messages of one topic and queue, one behind the other in the body."""
+def _send_batch(broker: Broker, request: Command, header: Header, connection: Connection) -> Command | None:
+    """Messages of one topic and queue, one behind the other in the body."""
     topic, queue_id = check(broker, header, connection)
     if topic.name.startswith(RETRY):
         words = f"batch request does not support retry group {topic.name}"
@@ -374,4 +383,4 @@ def _disk_usage(broker: Broker) -> tuple[float, float, float]:
     return log, queues, index
 
 
-ANSWERS: dict[int, Processor] = {10: send_message, 310: send_message, 320: send_batch}
+ANSWERS: dict[int, Processor] = {10: send_message, 310: send_message, 320: send_message}

@@ -12,7 +12,7 @@ from engine.codec import properties
 from engine.codec.config_tables import SubscriptionGroup
 from engine.codec.encode import Message
 from engine.codec.message import Unit
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
@@ -28,7 +28,8 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     config, group_name = broker.config, str(header["group"])
     group = broker.topics.group(group_name)
     if group is None:
-        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
+        words = f"subscription group not exist, {group_name} {see(broker.store.like)}"
+        raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not config.permission & WRITE:
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")
     if group.retry_queue_nums <= 0:

@@ -10,11 +10,12 @@ from engine.broker.topics import HALF, OP_HALF
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 DECIDED_TAG = "d"
+UNDECIDED = 0
 IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 """Property: seconds since its birth for which a half message is not asked about."""
 
@@ -48,8 +49,10 @@ def text_as_stored(found: dict[str, str], like: str) -> bytes:
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
     """37: commit, rollback, or nothing known yet (then there is no answer)."""
     decision = int(header["commitOrRollback"])
-    if decision not in (COMMIT, ROLLBACK):
+    if decision == UNDECIDED:
         return None
+    if decision not in (COMMIT, ROLLBACK):
+        raise WrongRequest("commitOrRollback field wrong")
     offset = int(header["commitLogOffset"])
     half = broker.store.look_message_by_offset(offset)
     if half is None:

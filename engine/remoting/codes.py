@@ -6,6 +6,7 @@ From it come the checks of what a request must bring, the words of answers and o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -88,8 +89,8 @@ class WrongRequest(Refused):
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
-    """A field of a request's header: ``kind`` is what its text must parse as (``str``, ``int`` or ``bool``); it is sent
-    under its name, or under a letter.
+    """A field of a request's header. ``kind`` is what its text must parse as: ``str``, ``bool``, ``int`` (32 bits) or
+    ``long`` (64 bits). It is sent under its name, or under a letter.
     """
 
     name: str
@@ -106,18 +107,21 @@ class Request:
     name: str
     section: str
     fields: tuple[HeaderField, ...]
+    is_strict: bool = False
+    """Text that is no number is an error, as where Java decodes without reflection (``FastCodesHeader``)."""
 
     def read(self, command: Command) -> dict[str, str | int | bool | None]:
         """The header fields with their types, None for what is absent. Raises :class:`WrongRequest`.
 
-        Text that is no number counts as absent, as with Java's decoders, and whatever is true is "true" in any case.
+        Text that is no number counts as absent, as with most of Java's decoders, and whatever is true is "true" in any
+        case.
         """
         found: dict[str, str | int | bool | None] = {}
         given = command.fields
         for sent_as, name, parsed, mandatory in self._plan:
             text = given.get(sent_as)
             value = text if parsed is None or text is None else parsed(text)
-            if value is None and mandatory:
+            if value is None and (mandatory or (self.is_strict and text is not None)):
                 raise WrongRequest(f"the request {self.name} needs the field {sent_as}")
             found[name] = value
         return found
@@ -127,22 +131,36 @@ class Request:
         return [(one.sent_as, one.name, _PARSED[one.kind], one.mandatory) for one in self.fields]
 
 
-def _whole(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+_SIGNED = re.compile(r"[+-]\d+")
+
+
+def _number(bits: int) -> Callable[[str], int | None]:
+    """What ``Integer.parseInt`` and ``Long.parseLong`` of Java read: digits of any script and a sign, in ``bits``."""
+    end = 1 << (bits - 1)
+
+    def read(text: str) -> int | None:
+        try:
+            value = int(text) if text.isdecimal() or _SIGNED.fullmatch(text) else end
+        except ValueError:  # more digits than Python reads
+            return None
+        return value if -end <= value < end else None
+
+    return read
 
 
 def _truth(text: str) -> bool:
     return text.lower() == "true"
 
 
-_PARSED: dict[str, Callable[[str], int | bool | None] | None] = {"str": None, "int": _whole, "bool": _truth}
+_PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
+    "str": None, "int": _number(32), "long": _number(64), "bool": _truth,
+}  # fmt: skip
 
 
-def _row(code: int, name: str, section: str, fields: str = "", letters: str = "") -> Request:
-    """``fields``: names with ``:int`` or ``:bool`` behind what is no text, and ``?`` behind what may be absent; with
+def _row(
+    code: int, name: str, section: str, fields: str = "", letters: str = "", *, is_strict: bool = False
+) -> Request:
+    """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent; with
     ``letters`` each is sent under the letter in its place.
     """
     read = []
@@ -151,7 +169,7 @@ def _row(code: int, name: str, section: str, fields: str = "", letters: str = ""
         field, _, kind = bare.partition(":")
         sent_as = letters[number] if letters else field
         read.append(HeaderField(field, kind or "str", not word.endswith("?"), sent_as))
-    return Request(code, name, section, tuple(read))
+    return Request(code, name, section, tuple(read), is_strict)
 
 
 _BROKER = "brokerName brokerAddr clusterName"
@@ -162,10 +180,10 @@ NAME_SERVER = (
     _row(102, "DELETE_KV_CONFIG", "2.1", "namespace key"),
     _row(
         103, "REGISTER_BROKER", "2.2",
-        f"{_BROKER} haServerAddr brokerId:int heartbeatTimeoutMillis:int? enableActingMaster:bool? compressed:bool? "
+        f"{_BROKER} haServerAddr brokerId:long heartbeatTimeoutMillis:long? enableActingMaster:bool? compressed:bool? "
         "bodyCrc32:int?",
     ),
-    _row(104, "UNREGISTER_BROKER", "2.1", f"{_BROKER} brokerId:int"),
+    _row(104, "UNREGISTER_BROKER", "2.1", f"{_BROKER} brokerId:long"),
     _row(105, "GET_ROUTEINFO_BY_TOPIC", "2.3", "topic acceptStandardJsonOnly:bool?"),
     _row(106, "GET_BROKER_CLUSTER_INFO", "2.4"),
     _row(205, "WIPE_WRITE_PERM_OF_BROKER", "2.1", "brokerName"),
@@ -180,12 +198,12 @@ NAME_SERVER = (
     _row(313, "GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST", "2.1"),
     _row(318, "UPDATE_NAMESRV_CONFIG", "2.1"),
     _row(319, "GET_NAMESRV_CONFIG", "2.1"),
-    _row(322, "QUERY_DATA_VERSION", "2.1", f"{_BROKER} brokerId:int"),
+    _row(322, "QUERY_DATA_VERSION", "2.1", f"{_BROKER} brokerId:long"),
     _row(327, "ADD_WRITE_PERM_OF_BROKER", "2.1", "brokerName"),
     _row(901, "GET_BROKER_MEMBER_GROUP", "2.1", "clusterName brokerName"),
     _row(
         904, "BROKER_HEARTBEAT", "2.1",
-        f"{_BROKER} brokerId:int? epoch:int? maxOffset:int? confirmOffset:int? heartbeatTimeoutMills:int? "
+        f"{_BROKER} brokerId:long? epoch:int? maxOffset:long? confirmOffset:long? heartbeatTimeoutMills:long? "
         "electionPriority:int?",
     ),
 )  # fmt: skip
@@ -193,7 +211,7 @@ NAME_SERVER = (
 
 
 _LONG_SEND = (
-    "producerGroup? topic defaultTopic defaultTopicQueueNums:int queueId:int sysFlag:int bornTimestamp:int flag:int "
+    "producerGroup? topic defaultTopic? defaultTopicQueueNums:int? queueId:int sysFlag:int bornTimestamp:long flag:int "
     "properties? reconsumeTimes:int? unitMode:bool? maxReconsumeTimes:int? batch:bool?"
 )
 _LETTERS = "abcdefghijklm"
@@ -202,31 +220,31 @@ SHORT_NAMES = {
 }
 """The letters of SEND_MESSAGE_V2's header, and the fields that they stand for (protocol 3.1)."""
 _PULL = (
-    "consumerGroup topic queueId:int queueOffset:int maxMsgNums:int sysFlag:int commitOffset:int "
-    "suspendTimeoutMillis:int? subscription? subVersion:int? expressionType? maxMsgBytes:int?"
+    "consumerGroup topic queueId:int queueOffset:long maxMsgNums:int sysFlag:int commitOffset:long? "
+    "suspendTimeoutMillis:long? subscription? subVersion:long? expressionType? maxMsgBytes:int?"
 )
 
 _PASSED_ON = (
-    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId jstackEnable:bool?"),
+    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId? jstackEnable:bool?"),
     _row(309, "CONSUME_MESSAGE_DIRECTLY", "3.8", "consumerGroup clientId? msgId? brokerName?"),
 )
 """What a broker is asked for a client, and asks of that client."""
 
 _LOOK = "consumerGroup topic queueId:int?"
-_POPPED = "consumerGroup topic queueId:int offset:int extraInfo"
+_POPPED = "consumerGroup topic queueId:int offset:long extraInfo"
 POP_FAMILY = (
     _row(400, "QUERY_ASSIGNMENT", "pop 1.7"),
     _row(401, "SET_MESSAGE_REQUEST_MODE", "pop 1.7"),
     _row(
         200050, "POP_MESSAGE", "pop 1.1",
-        f"{_LOOK} maxMsgNums:int? invisibleTime:int? pollTime:int? bornTime:int? initMode:int? expType? exp? "
+        f"{_LOOK} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? expType? exp? "
         "order:bool? attemptId?",
     ),
     _row(200051, "ACK_MESSAGE", "pop 1.4", _POPPED),
     _row(200052, "PEEK_MESSAGE", "pop 1.6", f"{_LOOK} maxMsgNums:int?"),
-    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "pop 1.5", f"{_POPPED} invisibleTime:int"),
+    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "pop 1.5", f"{_POPPED} invisibleTime:long"),
     _row(
-        200054, "NOTIFICATION", "pop 1.6", f"{_LOOK} pollTime:int? bornTime:int? order:bool? attemptId?",
+        200054, "NOTIFICATION", "pop 1.6", f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
     ),
     _row(200055, "POLLING_INFO", "pop 1.6", _LOOK),
     _row(200056, "POP_ROLLBACK", "pop 2.9"),
@@ -242,7 +260,9 @@ SINCE_5 = (
     _row(345, "QUERY_SUBSCRIPTION_BY_CONSUMER", "3.9", "group topic"),
     _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
     _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
-    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "pop 9", "topic? checkStoreTime:int?"),
+    _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL, is_strict=True),
+    _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic? recallHandle?"),
+    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "pop 9", "topic? checkStoreTime:long?"),
     _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
     _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
     _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "pop 9"),
@@ -275,7 +295,7 @@ UNTIL_4_9 = (
 
 MORE_ADMIN = (
     _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "pop 9"),
-    _row(315, "VIEW_BROKER_STATS_DATA", "pop 9", "statsName statsKey"),
+    _row(315, "VIEW_BROKER_STATS_DATA", "pop 9", "statsName? statsKey?"),
     _row(316, "CLEAN_UNUSED_TOPIC", "pop 9"),
     _row(317, "GET_BROKER_CONSUME_STATS", "pop 9", "isOrder:bool?"),
     _row(329, "DELETE_EXPIRED_COMMITLOG", "pop 9"),
@@ -285,11 +305,11 @@ MORE_ADMIN = (
 
 BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
-    _row(11, "PULL_MESSAGE", "3.3", _PULL),
-    _row(12, "QUERY_MESSAGE", "3.4", "topic key maxNum:int beginTimestamp:int endTimestamp:int "
+    _row(11, "PULL_MESSAGE", "3.3", _PULL, is_strict=True),
+    _row(12, "QUERY_MESSAGE", "3.4", "topic key maxNum:int beginTimestamp:long endTimestamp:long "
          "_UNIQUE_KEY_QUERY:bool?"),
     _row(14, "QUERY_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int setZeroIfNotFound:bool?"),
-    _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int commitOffset:int"),
+    _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup? topic queueId:int? commitOffset:long?"),
     _row(
         17, "UPDATE_AND_CREATE_TOPIC", "3.9",
         "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
@@ -299,20 +319,20 @@ BROKER = (
     _row(25, "UPDATE_BROKER_CONFIG", "3.9"),
     _row(26, "GET_BROKER_CONFIG", "3.9"),
     _row(28, "GET_BROKER_RUNTIME_INFO", "3.9"),
-    _row(29, "SEARCH_OFFSET_BY_TIMESTAMP", "3.4", "topic queueId:int timestamp:int boundaryType?"),
+    _row(29, "SEARCH_OFFSET_BY_TIMESTAMP", "3.4", "topic queueId:int timestamp:long boundaryType?"),
     _row(30, "GET_MAX_OFFSET", "3.4", "topic queueId:int committed:bool?"),
     _row(31, "GET_MIN_OFFSET", "3.4", "topic queueId:int"),
     _row(32, "GET_EARLIEST_MSG_STORETIME", "3.4", "topic queueId:int"),
-    _row(33, "VIEW_MESSAGE_BY_ID", "3.4", "offset:int topic?"),
+    _row(33, "VIEW_MESSAGE_BY_ID", "3.4", "offset:long topic?"),
     _row(34, "HEART_BEAT", "3.5"),
-    _row(35, "UNREGISTER_CLIENT", "3.5", "clientID producerGroup? consumerGroup?"),
+    _row(35, "UNREGISTER_CLIENT", "3.5", "clientID? producerGroup? consumerGroup?"),
     _row(
         36, "CONSUMER_SEND_MSG_BACK", "3.2",
-        "offset:int group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
+        "offset:long group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
     ),
     _row(
         37, "END_TRANSACTION", "3.7",
-        "producerGroup tranStateTableOffset:int commitLogOffset:int commitOrRollback:int fromTransactionCheck:bool? "
+        "producerGroup tranStateTableOffset:long commitLogOffset:long commitOrRollback:int fromTransactionCheck:bool? "
         "msgId? transactionId? topic?",
     ),
     _row(38, "GET_CONSUMER_LIST_BY_GROUP", "3.5", "consumerGroup"),
@@ -328,21 +348,19 @@ BROKER = (
     _row(204, "GET_PRODUCER_CONNECTION_LIST", "3.9", "producerGroup"),
     _row(207, "DELETE_SUBSCRIPTIONGROUP", "3.9", "groupName cleanOffset:bool?"),
     _row(208, "GET_CONSUME_STATS", "3.9", "consumerGroup topic?"),
-    _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic"),
-    _row(222, "INVOKE_BROKER_TO_RESET_OFFSET", "3.9", "topic group timestamp:int isForce:bool offset:int? "
+    _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic?"),
+    _row(222, "INVOKE_BROKER_TO_RESET_OFFSET", "3.9", "topic group? timestamp:long? isForce:bool? offset:long? "
          "queueId:int?"),
     _row(223, "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", "3.8", "topic group clientAddr?"),
     _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
     _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
-    _row(310, "SEND_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS),
-    _row(320, "SEND_BATCH_MESSAGE", "3.1", _LONG_SEND, _LETTERS),
-    _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int index:int count:int consumerGroup?"),
+    _row(310, "SEND_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(320, "SEND_BATCH_MESSAGE", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int? index:long? count:int? consumerGroup?"),
     _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
-    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS),
+    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
     _row(328, "GET_ALL_PRODUCER_INFO", "3.9"),
     _row(314, "CLONE_GROUP_OFFSET", "3.9", "srcGroup destGroup topic? offline:bool?"),
-    _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL),
-    _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic recallHandle"),
     *_PASSED_ON,
     *SINCE_5,
     *UNTIL_4_9,
@@ -353,7 +371,7 @@ BROKER = (
 TO_CLIENTS = (
     _row(39, "CHECK_TRANSACTION_STATE", "3.7"),
     _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "3.8", "consumerGroup"),
-    _row(220, "RESET_CONSUMER_CLIENT_OFFSET", "3.8", "topic group timestamp:int isForce:bool"),
+    _row(220, "RESET_CONSUMER_CLIENT_OFFSET", "3.8", "topic group timestamp:long isForce:bool"),
     _row(221, "GET_CONSUMER_STATUS_FROM_CLIENT", "3.8", "topic group clientAddr?"),
     *_PASSED_ON,
     _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "3.1"),

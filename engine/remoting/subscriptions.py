@@ -35,7 +35,7 @@ class Subscription:
     @classmethod
     def of(cls, topic: str, expression: str | None, version: int = 0, kind: str | None = None) -> Subscription:
         """As RocketMQ reads an expression of tags: ``*``, nothing, or tags with ``||`` between (``FilterAPI``)."""
-        text = (expression or "").strip()
+        text = expression or ""
         kind = kind or TAG
         if kind != TAG:
             return cls(topic, expression or "", version, kind)

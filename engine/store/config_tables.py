@@ -423,7 +423,7 @@ def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
 
 def _refuse_topic(name: str, queues: int) -> None:
     length = len(name.encode("utf-8", "replace"))
-    longest = 255 if name.startswith("%RETRY%") else 127
+    longest = 255 if name.startswith(("%RETRY%", "%DLQ%")) else 127
     if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
         raise UsageError(
             f"topic: expected 1 to {longest} bytes without '/' and '@', found {name[:80]!r} ({length} bytes)"

@@ -46,3 +46,79 @@ def test_a_release_does_not_know_the_other_s_requests(like: str, codes: list[int
         assert (tmp_path / "config" / "consumerOrderInfo.json").exists() == (like == "5.3")
 
     run(told)
+
+
+_SEND = {"b": "Orders", "e": "0", "f": "0", "g": "1700000000000", "h": "0", "i": "", "k": "false"}
+_WHERE = {"topic": "Orders", "consumerGroup": "readers"}
+_TOPIC = {"topic": "Orders", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6", "topicFilterType": "SINGLE_TAG"}
+_ODD: list[tuple[int, dict[str, str], bytes, int, str | None]] = [
+    (320, {**_SEND, "m": "false"}, b"one message", 0, None),
+    (310, {**_SEND, "m": "true"}, b"no batch", 13, None),
+    (310, {**_SEND, "j": "x"}, b"body", 1, None),
+    (310, {**_SEND, "i": "DELAY\x01x\x02"}, b"body", 1, None),
+    (310, {**_SEND, "b": "Nowhere"}, b"body", 1, None),
+    (15, {"topic": "Orders", "queueId": "0", "commitOffset": "1"}, b"", 26, "Group null not exist!"),
+    (15, {**_WHERE, "commitOffset": "1"}, b"", 29, "QueueId is null, topic is Orders"),
+    (15, {**_WHERE, "queueId": "0", "commitOffset": "x"}, b"", 29, "Offset is null, topic is Orders"),
+    (321, {"topic": "Orders"}, b"", 0, None),
+    (12, {"topic": "Orders", "key": "k", "maxNum": "-1", "beginTimestamp": "0", "endTimestamp": "1"}, b"", 1, None),
+    (46, {}, b"", 0, None),
+    (46, {}, b'{"subscriptionData":5}', 1, None),
+    (200151, {}, b"null", 208, None),
+    (200151, {}, b'{"acks":5}', 1, None),
+    (37, {"producerGroup": "p", "tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "5"}, b"", 1,
+     "commitOrRollback field wrong"),
+    (215, {}, b"", 29, "The specified topic is blank."),
+    (307, {"consumerGroup": "readers"}, b"", 1, "The Consumer <readers> <null> not online"),
+    (17, {**_TOPIC, "attributes": "+message.type=FIFO,+message.type=DELAY"}, b"", 1, "key duplication: +message.type"),
+    (17, {**_TOPIC, "attributes": "+queue.type=BatchCQ"}, b"", 1,
+     "attempt to update an unchangeable attribute. key: queue.type"),
+    (17, {**_TOPIC, "attributes": "+reserve.time=x"}, b"", 1, 'For input string: "x"'),
+    (17, {**_TOPIC, "attributes": "-"}, b"", 1, "kv string format wrong."),
+    (200, {}, b'{"groupName":"made","consumeEnable":"odd"}', 1, None),
+    (200, {}, b'{"groupName":"made","retryQueueNums":null,"retryMaxTimes":""}', 0, None),
+    (400, {}, b'{"topic":"Orders","consumerGroup":"readers","clientId":"me","strategyName":"AVG"}', 1, None),
+    (41, {}, b'{"clientId":"me","mqSet":[]}', 1, None),
+    (11, {**_WHERE, "queueId": "0", "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "4", "subscription": "||",
+          "commitOffset": "0"}, b"", 23, "parse the consumer's subscription failed"),
+]  # fmt: skip
+
+
+def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None:
+    """Codes and words are those of a broker of 5.3.3; a header told a batch before by the request's code alone, numbers
+    that are none were absent for every request, and switches of a group took any text.
+    """
+
+    async def told() -> None:
+        with MessageStore(tmp_path) as store, bind("127.0.0.1", 0) as at:
+            async with ListeningBroker(store, at=at) as server:
+                client = Asking(server)
+                await client.open()
+                assert (await client.ask(17, **_TOPIC)).code == 0
+                assert (await client.ask(200, b'{"groupName":"readers"}')).code == 0
+                for code, fields, body, expected, words in _ODD:
+                    store.wait_dispatched()
+                    answer = await client.ask(code, body, **fields)
+                    assert answer.code == expected, (code, fields, body, answer)
+                    assert words is None or answer.remark == words, (code, fields, answer)
+                client.close()
+
+    run(told)
+
+
+def test_4_9_makes_a_first_offset_zero_whatever_it_is_asked(tmp_path: Path) -> None:
+    """``setZeroIfNotFound`` came with 5.x: before, a group's first offset was refused where a client named it."""
+
+    async def told() -> None:
+        with MessageStore(tmp_path, like="4.9") as store, bind("127.0.0.1", 0) as at:
+            async with ListeningBroker(store, at=at) as server:
+                client = Asking(server)
+                await client.open()
+                assert (await client.send("Orders", b"first")).code == 0
+                store.wait_dispatched()
+                asked = {"consumerGroup": "new", "topic": "Orders", "queueId": "0", "setZeroIfNotFound": "false"}
+                answer = await client.ask(14, **asked)
+                assert (answer.code, answer.fields) == (0, {"offset": "0"})
+                client.close()
+
+    run(told)

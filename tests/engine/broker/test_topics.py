@@ -30,7 +30,8 @@ def topics(root: Path, *, like: str = "5.3", light: bool = False, config: Broker
         (" ", "The specified topic is blank."),
         ("a+b", "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
         ("a" * 128, "The specified topic is longer than topic max length."),
-        ("%RETRY%" + "a" * 200, None),
+        ("%RETRY%" + "a" * 121, "The specified topic is longer than topic max length."),
+        ("%RETRY%" + "a" * 120, None),
     ],
 )
 def test_names(name: str, words: str | None) -> None:
