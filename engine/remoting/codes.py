@@ -160,8 +160,8 @@ _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
 def _row(
     code: int, name: str, section: str, fields: str = "", letters: str = "", *, is_strict: bool = False
 ) -> Request:
-    """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent; with
-    ``letters`` each is sent under the letter in its place.
+    """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent.
+    With ``letters`` each is sent under the letter in its place.
     """
     read = []
     for number, word in enumerate(fields.split()):

@@ -1,4 +1,4 @@
-"""Clients of RocketMQ in other languages (``tests/clients/go``, ``node``): programs that carry out what a test
+"""Clients of RocketMQ (``tests/clients/go``, ``node``, ``java``): programs that carry out what a test
 says, one JSON object a line, and tell what their client was told; and the servers that they are set against.
 """
 
@@ -114,10 +114,13 @@ class OtherClient:
 
 
 class Setting:
-    """A name server and a broker, each ours or RocketMQ's, at addresses that a restart keeps."""
+    """A name server and a broker, each ours or RocketMQ's of ``release``, at addresses that a restart keeps. Our broker
+    speaks as one of that release.
+    """
 
-    def __init__(self, names: str, broker: str, folder: Path, config: dict[str, str]) -> None:
+    def __init__(self, names: str, broker: str, folder: Path, config: dict[str, str], release: str = "5.3.3") -> None:
         self.names, self.kind = names, broker
+        self._release = release
         self._folder = folder
         self._config = config
         self._names_port, self._port = real_cluster.free_port(), real_cluster.free_port()
@@ -133,7 +136,9 @@ class Setting:
             words = [sys.executable, "-m", "engine.cli", "namesrv", "--port", str(self._names_port), "--json"]
             self._standing.enter_context(
                 _ended_cleanly(words) if self.names == "ours"
-                else real_cluster.real(self._folder / "names", "--namesrv-port", self._names_port)
+                else real_cluster.real(
+                    self._folder / "names", "--namesrv-port", self._names_port, release=self._release
+                )
             )  # fmt: skip
         self._start()
         return self
@@ -150,11 +155,13 @@ class Setting:
             conf.write_text("".join(f"{key}={value}\n" for key, value in self._config.items()))
             where = ["--namesrv-port", str(self._names_port)] if beside else ["--namesrv", self.namesrv]
             words = [sys.executable, "-m", "engine.cli", "serve", str(self.store), "--port", str(self._port), "--json"]
-            self._broker.enter_context(_ended_cleanly([*words, *where, "--config", str(conf)]))
+            like = ["--like", ".".join(self._release.split(".")[:2])]
+            self._broker.enter_context(_ended_cleanly([*words, *where, *like, "--config", str(conf)]))
         else:
             where = ["--namesrv-port" if beside else "--namesrv", self._names_port if beside else self.namesrv]
             sets = [word for pair in self._config.items() for word in ("--set", "=".join(pair))]
-            self._broker.enter_context(real_cluster.real(self._folder, "--port", self._port, *where, *sets))
+            options = ("--port", self._port, *where, *sets)
+            self._broker.enter_context(real_cluster.real(self._folder, *options, release=self._release))
         until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
 
     def restart(self) -> None:

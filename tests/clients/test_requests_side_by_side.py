@@ -1,0 +1,38 @@
+"""Partly wrong requests of every kind are answered by our broker as by RocketMQ's: code, remark and names of fields.
+
+What differs all the same stands in ``known_differences.json``, by release: why, and the requests. The list only
+shrinks: what is in it and does not differ any more fails, too. All in full form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import odd_requests
+import pytest
+from other_clients import Setting
+
+pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(900)]
+KNOWN = Path(__file__).with_name("known_differences.json")
+RELEASES = {"5.3": "5.3.3", "4.9": "4.9.7"}
+CONFIG = {"brokerClusterName": "PeerCluster", "longPollingEnable": "false"}
+
+
+def told(kind: str, like: str, folder: Path) -> dict[str, odd_requests.Answered]:
+    with Setting(kind, kind, folder, CONFIG, RELEASES[like]) as setting:
+        return asyncio.run(odd_requests.answers(setting.address, like))
+
+
+@pytest.mark.parametrize("like", RELEASES)
+def test_each_is_answered_as_by_rocketmq(like: str, tmp_path: Path) -> None:
+    theirs, ours = (told(kind, like, tmp_path / kind) for kind in ("real", "ours"))
+    assert theirs.keys() == ours.keys()
+    assert len(theirs) > 1000
+    different = {name for name, real in theirs.items() if not odd_requests.is_same(real, ours[name])}
+    known = {name for names in json.loads(KNOWN.read_text("utf-8"))[like].values() for name in names}
+    lines = [f"{name}:\n  real {theirs[name]}\n  ours {ours[name]}" for name in theirs if name in different - known]
+    (tmp_path / "different.txt").write_text("\n".join(lines), "utf-8")
+    assert not lines, f"{len(lines)} of {len(theirs)} differ:\n" + "\n".join(lines[:40])
+    assert not known - different, f"answered as by RocketMQ now: {sorted(known - different)}"

@@ -1,0 +1,293 @@
+"""Partly wrong requests, the same for every broker, and what of an answer must not differ.
+
+Each request that a broker knows is asked as it should be, and once more for each thing that may be wrong with it: a
+field that is absent, empty, no number, too large or below zero, topics and groups that are not there or nobody's, a
+body that is none. All in one order, so that what one of them changes is there for the next in both brokers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engine.remoting.codes import BROKER, SINCE_5, UNTIL_4_9, HeaderField, Request
+from engine.remoting.connection import Connection, connect
+from engine.remoting.frame import Command
+
+SILENT = (None, None, ())
+"""What is told of a request that nobody answers."""
+PATIENCE = 8.0
+NOT_ASKED = frozenset({50, 51, 52, 53, 54, *range(3001, 3011), 28, 26, 306, 316, 329, 354, 907, 2001, 2002, 2003, 2004})
+"""Accounts and thresholds, which ``test_access_side_by_side`` asks; what cleans; what has no field."""
+TOPICS = ("Nowhere", "bad!name", "TBW102", "SCHEDULE_TOPIC_XXXX", "%RETRY%readers", "%RETRY%nobody", "%DLQ%readers",
+          "%RETRY%", "T" * 128, "T" * 300, "Shut", "WriteOnly", "ReadOnly", "broker-a", " ", "数量")  # fmt: skip
+GROUPS = ("Nobody", "bad!group", "CID_RMQ_SYS_TRANS", "G" * 130, "G" * 300, "shut", " ", "数量")
+NUMBERS = ("x", "-1", "-5", "99", "1.5", " 1", "+1", "1_0", "0x10", "2147483647", "2147483648", "-2147483649",
+           "9223372036854775807", "9223372036854775808", "१")  # fmt: skip
+TRUTHS = ("x", "TRUE", "1", "true", "false")
+BODIES = (b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'"text"', b"5", b"[{}]", b'{"a":')
+OF_FIELD = {
+    "sysFlag": ("x", "0", "8", "9223372036854775808", "1.5"),  # bits of others hold the answer back
+    "f": ("x", "8", "9223372036854775808", "1.5"),
+    "pollTime": ("x", "-1", "9", "1.5"),
+    "bornTime": ("x", "-1", "99"),
+    "suspendTimeoutMillis": ("x", "-1"),
+    "invisibleTime": ("x", "-1", "0", "9223372036854775807"),
+    "delayLevel": ("x", "-1", "1", "99"),
+    "attributes": ("+", "-", "x", "+a=b", "+message.type=FIFO", "+message.type=odd", "-message.type",
+                   "+cleanup.policy=odd", "+queue.type=BatchCQ", "+reserve.time=x",
+                   "+message.type=FIFO,+message.type=DELAY", "+a", "=", ","),
+    "topicFilterType": ("MULTI_TAG", "odd", "single_tag"),
+    "perm": ("x", "-1", "0", "1", "6", "7", "8", "99"),
+    "readQueueNums": ("x", "-1", "0", "99"),
+    "writeQueueNums": ("x", "-1", "0", "99"),
+    "boundaryType": ("upper", "UPPER", "odd"),
+    "expressionType": ("SQL92", "odd", "tag"),
+    "expType": ("SQL92", "odd", "tag"),
+    "exp": ("a >", "*", "a || b", "a = 1"),
+    "subscription": ("*", "a ||", "||", " ", " * ", "||||", "a > 1"),
+    "properties": ("odd", "a\x01", "\x01b\x02", "a\x01b\x02a\x01c\x02", "DELAY\x01x\x02", "DELAY\x0199\x02",
+                   "TRAN_MSG\x01true\x02", "TIMER_DELAY_SEC\x01x\x02", "TIMER_DELIVER_MS\x01-5\x02", "WAIT\x01x\x02",
+                   "KEYS\x01" + "k" * 40000 + "\x02", "\x02\x02", "TIMER_DELAY_SEC\x01999999999\x02"),
+    "extraInfo": ("odd", "0 1 2", "0 1 2 3 4 5 6 7", "a b c d e f g h", "0 1795424194035 10000 1 0 broker-a 0 0 77"),
+    "commitOrRollback": ("x", "5", "8", "12"),  # 0 is never answered
+    "clientId": ("nobody",),
+    "clientID": ("nobody", " "),
+    "order": TRUTHS,
+    "key": ("none", "k1", " ", "a b", "数量"),
+    "statsName": ("TOPIC_PUT_NUMS", "odd"),
+    "recallHandle": ("odd", "djEgYSBiIGMgZA==", "===", "dj"),
+}  # fmt: skip
+"""What stands in fields instead of what all of their kind have."""
+SEND = {"producerGroup": "senders", "topic": "Orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
+        "queueId": "1", "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "KEYS\x01k1\x02",
+        "reconsumeTimes": "0", "unitMode": "false", "batch": "false"}  # fmt: skip
+LETTERS = dict(zip("abcdefghijkm", SEND, strict=True))
+SHORT = {letter: SEND[name] for letter, name in LETTERS.items()}
+BATCH = {**SHORT, "m": "true"}
+OF_LETTER = {letter: OF_FIELD[name] for letter, name in LETTERS.items() if name in OF_FIELD}
+WHERE = {"consumerGroup": "readers", "topic": "Orders", "queueId": "1"}
+PULL = {**WHERE, "queueOffset": "0", "maxMsgNums": "2", "sysFlag": "4", "commitOffset": "0",
+        "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0", "expressionType": "TAG"}  # fmt: skip
+POP = {
+    **WHERE,
+    "topic": "Popped",
+    "maxMsgNums": "1",
+    "invisibleTime": "600000",
+    "pollTime": "0",
+    "bornTime": "0",
+    "initMode": "0",
+}
+HANDLE = {**WHERE, "offset": "0", "extraInfo": "0 1795424194035 10000 1 0 broker-a 1 0"}
+NEW = {"topic": "Made", "defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6",
+       "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}  # fmt: skip
+ONE_OF_A_BATCH = bytes.fromhex(
+    "00000034000000000000000000000000000000024231001c4b455953016b31025741495401747275650254414753015461674102"
+)
+"""Protocol 9.3."""
+QUEUES = {
+    "clientId": "me",
+    "consumerGroup": "readers",
+    "mqSet": [{"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}],
+}
+BEAT = {"clientID": "me", "producerDataSet": [{"groupName": "senders"}], "consumerDataSet": []}
+ASSIGNED = {
+    "clientId": "me",
+    "consumerGroup": "readers",
+    "messageModel": "CLUSTERING",
+    "strategyName": "AVG",
+    "topic": "Orders",
+}
+MODE = {"consumerGroup": "readers", "mode": "PULL", "popShareQueueNum": 0, "topic": "Orders"}
+ACKS = {"acks": [{"b": "AQ==", "c": "readers", "it": 8000, "pt": 1795424194767, "q": 0, "r": "0", "rq": 7, "so": 0,
+                  "t": "Orders"}], "brokerName": "broker-a"}  # fmt: skip
+GROUP = {"groupName": "made", "consumeEnable": True, "consumeBroadcastEnable": True, "retryQueueNums": 1,
+         "retryMaxTimes": 16}  # fmt: skip
+CHECKED = {
+    "clientId": "me",
+    "group": "readers",
+    "namespace": None,
+    "subscriptionData": {"topic": "Orders", "subString": "a = 1", "expressionType": "SQL92", "subVersion": 1},
+}
+ROW = {"topicName": "Made2", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicSysFlag": 0}
+USUAL: dict[int, tuple[dict[str, str], object]] = {
+    10: (SEND, b"body"), 310: (SHORT, b"body"), 320: (BATCH, ONE_OF_A_BATCH), 324: (SEND, b"body"),
+    325: (SHORT, b"body"),
+    370: ({"producerGroup": "senders", "topic": "Orders", "recallHandle": "odd"}, b""),
+    36: ({"offset": "0", "group": "readers", "delayLevel": "0", "originMsgId": "A", "originTopic": "Orders",
+          "unitMode": "false", "maxReconsumeTimes": "16"}, b""),
+    11: (PULL, b""), 361: (PULL, b""),
+    14: (WHERE, b""), 15: ({**WHERE, "commitOffset": "1"}, b""),
+    30: ({"topic": "Orders", "queueId": "1"}, b""), 31: ({"topic": "Orders", "queueId": "1"}, b""),
+    32: ({"topic": "Orders", "queueId": "1"}, b""),
+    29: ({"topic": "Orders", "queueId": "1", "timestamp": "1700000000000"}, b""),
+    33: ({"offset": "0"}, b""),
+    12: ({"topic": "Orders", "key": "k1", "maxNum": "4", "beginTimestamp": "0", "endTimestamp": "9999999999999"}, b""),
+    34: ({}, BEAT), 35: ({"clientID": "me", "producerGroup": "senders", "consumerGroup": "readers"}, b""),
+    46: ({}, CHECKED), 38: ({"consumerGroup": "readers"}, b""), 41: ({}, QUEUES), 42: ({}, QUEUES),
+    37: ({"producerGroup": "senders", "tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "8",
+          "fromTransactionCheck": "false", "msgId": "A", "transactionId": "A", "topic": "Orders"}, b""),
+    17: (NEW, b""), 18: ({}, {"topicConfigList": [ROW]}), 21: ({}, b""), 351: ({"topic": "Orders"}, b""),
+    200: ({}, GROUP), 225: ({}, {"groupConfigList": [GROUP]}), 201: ({}, b""), 352: ({"group": "readers"}, b""),
+    43: ({}, b""), 45: ({}, b""), 25: ({}, b""),
+    202: ({"topic": "Orders"}, b""), 208: ({"consumerGroup": "readers", "topic": "Orders"}, b""),
+    203: ({"consumerGroup": "readers"}, b""), 204: ({"producerGroup": "senders"}, b""),
+    300: ({"topic": "Orders"}, b""), 343: ({"group": "readers"}, b""),
+    345: ({"group": "readers", "topic": "Orders"}, b""),
+    305: ({}, b""),
+    321: ({"topic": "Orders", "queueId": "1", "index": "0", "count": "2", "consumerGroup": "readers"}, b""),
+    222: ({"topic": "Orders", "group": "readers", "timestamp": "1700000000000", "isForce": "true"}, b""),
+    223: ({"topic": "Orders", "group": "readers", "clientAddr": "nobody"}, b""),
+    307: ({"consumerGroup": "readers", "clientId": "nobody", "jstackEnable": "false"}, b""),
+    309: ({"consumerGroup": "readers", "clientId": "nobody", "msgId": "7F00000100002A9F0000000000000000",
+           "brokerName": "broker-a"}, b""),
+    314: ({"srcGroup": "readers", "destGroup": "made", "topic": "Orders", "offline": "true"}, b""),
+    315: ({"statsName": "odd", "statsKey": "Orders"}, b""), 317: ({"isOrder": "false"}, b""), 328: ({}, b""),
+    400: ({}, ASSIGNED), 401: ({}, MODE),
+    200050: (POP, b""), 200051: (HANDLE, b""), 200052: ({**WHERE, "maxMsgNums": "1"}, b""),
+    200053: ({**HANDLE, "invisibleTime": "1000"}, b""),
+    200054: ({**WHERE, "pollTime": "0", "bornTime": "0"}, b""), 200055: (WHERE, b""), 200056: ({}, b""),
+    200151: ({}, ACKS),
+    207: ({"groupName": "made", "cleanOffset": "true"}, b""), 215: ({"topic": "Made"}, b""),
+}  # fmt: skip
+"""Each request as it should be, in the order in which they are asked: fields, and what the body is."""
+OTHER_CODES = (0, -5, 39, 40, 4711, 105, 70000)
+
+
+class Odd(NamedTuple):
+    """A request and what is odd about it."""
+
+    name: str
+    code: int
+    fields: dict[str, str]
+    body: bytes
+
+
+def odd_requests(like: str) -> Iterator[Odd]:
+    """All of them, for a broker of a release (``4.9``, ``5.3``)."""
+    unknown = {one.code for one in (SINCE_5 if like == "4.9" else UNTIL_4_9)}
+    rows = {one.code: one for one in BROKER}
+    assert set(USUAL) | NOT_ASKED >= set(rows), sorted(set(rows) - set(USUAL) - NOT_ASKED)
+    for code in (*OTHER_CODES, *sorted(unknown)):
+        yield Odd(f"{code}", code, {}, b"")
+    for code, (fields, said) in USUAL.items():
+        if code not in unknown:
+            yield from _of(rows[code], fields, said)
+
+
+def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Odd]:
+    code, body = request.code, said if isinstance(said, bytes) else json.dumps(said).encode()
+    yield Odd(f"{code}", code, usual, body)
+    yield Odd(f"{code} without anything", code, {}, b"")
+    yield Odd(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
+    for field in request.fields:
+        if field.name in usual:
+            rest = {name: text for name, text in usual.items() if name != field.name}
+            yield Odd(f"{code} without {field.name}", code, rest, body)
+        for value in ("", *_values(code, field)):
+            yield Odd(f"{code} {field.name}={_short(value)}", code, {**usual, field.name: value}, body)
+    for other in BODIES:
+        if other != body:
+            yield Odd(f"{code} body {other!r}", code, usual, other)
+    if isinstance(said, dict):
+        yield from _of_body(code, said)
+
+
+def _of_body(code: int, said: dict[str, object]) -> Iterator[Odd]:
+    """The body without each of its members, and with others in them."""
+    for name, value in said.items():
+        yield Odd(
+            f"{code} body without {name}", code, {}, json.dumps({k: v for k, v in said.items() if k != name}).encode()
+        )
+        for other in (None, "", "odd", -1, [], {}, [None], [{}], True):
+            if other != value:
+                yield Odd(
+                    f"{code} body {name}={json.dumps(other)}", code, {}, json.dumps({**said, name: other}).encode()
+                )
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 40 else f"{value[:10]}… of {len(value)}"
+
+
+def _values(code: int, field: HeaderField) -> tuple[str, ...]:
+    name = LETTERS.get(field.name, field.name)
+    special = (OF_LETTER if code in (310, 320, 325) else OF_FIELD).get(field.name)
+    if special is not None:
+        return special
+    if field.kind == "int":
+        return NUMBERS
+    if field.kind == "bool":
+        return TRUTHS
+    if name in ("topic", "defaultTopic", "originTopic"):
+        return TOPICS
+    if name.lower().endswith("group") or name in ("groupName", "group"):
+        return GROUPS
+    return ("odd", " ")
+
+
+async def prepare(connection: Connection) -> None:
+    """Topics, groups and messages that the requests speak of."""
+    topics = {"Orders": "6", "Popped": "6", "Shut": "0", "WriteOnly": "2", "ReadOnly": "4"}
+    for name, perm in topics.items():
+        fields = {**NEW, "topic": name, "readQueueNums": "4", "writeQueueNums": "4", "perm": perm}
+        assert (await connection.ask(Command(17, fields), PATIENCE)).code == 0
+    for name, enabled in (("readers", True), ("shut", False)):
+        row = json.dumps({**GROUP, "groupName": name, "consumeEnable": enabled}).encode()
+        assert (await connection.ask(Command(200, {}, row), PATIENCE)).code == 0
+    for number in range(420):  # more to pop than there are pops
+        fields = {**SEND, "queueId": str(number % 4), "topic": "Orders" if number < 20 else "Popped"}
+        assert (await connection.ask(Command(10, fields, b"%d" % number), PATIENCE)).code == 0
+
+
+Answered = tuple[int | None, str | None, tuple[str, ...]]
+
+
+async def answers(address: str, like: str) -> dict[str, Answered]:
+    """What a broker said to each: code, first line of the remark, names of header fields."""
+    host, _, port = address.rpartition(":")
+    connection = await connect(host, int(port))
+    found: dict[str, Answered] = {}
+    try:
+        await prepare(connection)
+        for odd in odd_requests(like):
+            assert odd.name not in found, odd.name
+            if connection.closed.is_set():
+                connection = await connect(host, int(port))
+            found[odd.name] = await _answer(connection, odd, address)
+    finally:
+        connection.close()
+    return found
+
+
+async def _answer(connection: Connection, odd: Odd, address: str) -> Answered:
+    try:
+        answer = await connection.ask(Command(odd.code, dict(odd.fields), odd.body, version=479), PATIENCE)
+    except TimeoutError:
+        return SILENT
+    except ConnectionError:
+        return -1, "the connection ended", ()
+    words = None if answer.remark is None else _plain(answer.remark.split("\n")[0].replace(address, "BROKER"))
+    return answer.code, words, tuple(sorted(answer.fields))
+
+
+def _plain(words: str) -> str:
+    words = re.sub(r"/?127\.0\.0\.1:\d+", "PEER", words)
+    words = re.sub(r"\b1[67]\d{11}\b", "TIME", words)
+    words = re.sub(r"\b[0-9A-F]{32}\b", "ID", words)
+    return re.sub(r"\d+\.\d+(?= |\])", "N", words)
+
+
+_OF_JAVA = re.compile(
+    r"(java|com|org)\.[\w.$]+(Exception|Error)\b.*|Cannot invoke |For input string: |Index \d+ out of "
+)
+
+
+def is_same(real: Answered, ours: Answered) -> bool:
+    """Whether an answer of ours is RocketMQ's: where that has an exception of Java's, its code and fields count."""
+    if real == ours:
+        return True
+    words = real[1] or ""
+    return real[0] == ours[0] and real[2] == ours[2] and _OF_JAVA.match(words) is not None and bool(ours[1])
