@@ -1,9 +1,9 @@
-"""Clients in Go, JavaScript and C++ are told by our name server and broker what RocketMQ's own tell them.
+"""Clients in Go, JavaScript, C++ and Java's of 4.9.8 are told by our servers what RocketMQ's own tell them.
 
 Each client goes through all scenarios against RocketMQ's own servers, and against ours beside each other's: both ours,
-our name server with a real broker, a real name server with our broker. All in full form; where a toolchain is missing,
-that fails. What a client does not have is not asked for (:data:`other_traffic.LACKS`).
-``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
+our name server with a real broker, a real name server with our broker; each leaves the same in the store. All in full
+form; where a toolchain is missing, that fails. What a client does not have is not asked for
+(:data:`other_traffic.LACKS`). ``bash packaging/test.sh tests/clients/test_other_languages.py --clients-full``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from typing import Any
 
 import peer
 import pytest
+import stores_beside
 from other_clients import OtherClient, Setting
-from other_traffic import CONFIG, LACKS, SCENARIOS, Traffic, compared, differences, handed_out, has_places
+from other_traffic import CONFIG, LACKS, SCENARIOS, SERVERS, Traffic, compared, differences, handed_out, has_places
 
 from engine.cli.main import main
 
 pytestmark = [pytest.mark.clients_full, pytest.mark.timeout(1200)]
 SEED = 7
-TOOLS = {"go": "go", "node": "npm", "python_cpp": "python3"}
+TOOLS = {"go": "go", "node": "npm", "python_cpp": "python3", "java": "mvn"}
 Told = dict[str, dict[str, Any]]
 
 
 def told(language: str, names: str, broker: str, folder: Path) -> Told:
     """What one client was told in each scenario."""
     found: Told = {}
-    with Setting(names, broker, folder, CONFIG) as setting:
+    with Setting(names, broker, folder, CONFIG, SERVERS[language]) as setting:
         for scenario, run in SCENARIOS.items():
             if scenario in LACKS[language]:
                 continue
@@ -43,6 +44,7 @@ def told(language: str, names: str, broker: str, folder: Path) -> Told:
             found[scenario]["deliveries"] = handed_out(client.lines)
     if broker == "ours":
         assert main(["check", str(setting.store)]) == 0
+    found["store"] = stores_beside.account(setting.store)
     return found
 
 

@@ -7,14 +7,17 @@ the scenarios of other releases are compared with a real broker beside ours.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import real_cluster
+import stores_beside
+from other_clients import Setting
 from served_stores import served_to_clients
 
 from engine.cli.main import main
@@ -99,15 +102,63 @@ def test_clients_are_told_what_a_real_broker_told_them(scenario: str, played) ->
     assert main(["check", str(folder / "store")]) == 0
 
 
+def _asked(
+    names: str, broker: str, scenario: str, seed: int, folder: Path, servers: str, clients: str | None = None
+) -> tuple[Path, Path]:
+    """A scenario of clients beside a name server and a broker: their record, and the store behind it."""
+    config = dict(line.split("=", 1) for line in (SMALL + SCENARIOS[scenario]).splitlines())
+    with Setting(names, broker, folder, {"brokerClusterName": "PeerCluster", **config}, servers) as setting:
+        told = real_cluster.traffic(scenario, seed, folder / "told", setting.namesrv, clients or servers)
+    assert [one for one in told if one["kind"] == "failure"] == []
+    return folder / "told", setting.store
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Hook: the seeds that were asked for."""
+    if "seed" in metafunc.fixturenames:
+        seeds = metafunc.config.getoption("--scenario-seeds")
+        metafunc.parametrize("seed", [int(one) for one in str(seeds).split(",")])
+
+
 @pytest.mark.clients_full
-@pytest.mark.parametrize("seed", [3, 8])
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_other_seeds_beside_a_real_broker(scenario: str, seed: int, tmp_path: Path) -> None:
-    """The same with names and orders that no record has."""
-    with served_to_clients(tmp_path / "store", SMALL + SCENARIOS[scenario]) as namesrv:
-        real_cluster.traffic(scenario, seed, tmp_path / "ours", namesrv)
-    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path / "real", *options, "--small", "--for", scenario) as said:
-        real_cluster.traffic(scenario, seed, tmp_path / "theirs", said["namesrv"])
-    assert_same(tmp_path / "theirs", tmp_path / "ours")
-    assert main(["check", str(tmp_path / "store")]) == 0
+@pytest.mark.parametrize(
+    ("release", "scenario"),
+    [("5.3.3", one) for one in SCENARIOS] + [("4.9.7", one) for one in SCENARIOS if one not in ("lmq", "pop")],
+)
+def test_other_seeds_beside_a_real_broker(release: str, scenario: str, seed: int, tmp_path: Path) -> None:
+    """The same with names and orders that no record has; both leave the same in their stores."""
+    with ThreadPoolExecutor(2) as both:  # they wait most of the time
+        (theirs, their_store), (ours, our_store) = both.map(
+            lambda kind: _asked(kind, kind, scenario, seed, tmp_path / kind, release), ("real", "ours")
+        )
+    assert_same(theirs, ours)
+    assert stores_beside.differences(their_store, our_store) == []
+    assert main(["check", str(our_store)]) == 0
+
+
+CLIENTS, SERVERS = "4.9.8", "4.9.7"
+"""Clients whose broker nobody published, and the servers that they meet."""
+
+
+@pytest.fixture(scope="module")
+def by_real_servers(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """What those clients were told by RocketMQ's own servers, asked once a scenario."""
+
+    def ask(scenario: str) -> tuple[Path, Path]:
+        return _asked("real", "real", scenario, 733, tmp_path_factory.mktemp(scenario) / "servers", SERVERS, CLIENTS)
+
+    return functools.cache(ask)
+
+
+@pytest.mark.clients_full
+@pytest.mark.parametrize(("names", "broker"), [("ours", "ours"), ("ours", "real"), ("real", "ours")])
+@pytest.mark.parametrize("scenario", ["orders", "retries", "sqlfilter", "transactions"])
+def test_clients_of_4_9_8_in_each_setting(
+    scenario: str, names: str, broker: str, by_real_servers: Callable[[str], tuple[Path, Path]], tmp_path: Path
+) -> None:
+    """They are told the same by ours and RocketMQ's servers in any mixture, and leave the same in the store."""
+    theirs, their_store = by_real_servers(scenario)
+    ours, our_store = _asked(names, broker, scenario, 733, tmp_path / "servers", SERVERS, CLIENTS)
+    assert_same(theirs, ours)
+    assert stores_beside.differences(their_store, our_store) == []
+    assert main(["check", str(our_store)]) == 0
