@@ -195,6 +195,6 @@ def test_files_that_shrink_and_go_are_said_in_words(
         else:
             said = walker.table(LOG).note.state or walker.table(LOG).strip.state
             rows = " ".join(" ".join(row.values()) for row in walker.rows(LOG))
-            assert said is not None or "Missing" in rows or "Cannot be read" in rows or walker.said
+            assert said is not None or "Missing" in rows or "Cannot be read" in rows, rows
 
     run(walk())
