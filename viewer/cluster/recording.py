@@ -10,13 +10,13 @@ where it changed (an older recording has no ``held``). Times are ms since 1970. 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds, Refusal
 from engine.errors import StoreError
+from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
 PARTS = ("brokers", "groups", "producers", "held", "refusals")
@@ -116,7 +116,7 @@ def read_recording(path: Path) -> tuple[str, list[ClusterState]]:
     Raises :class:`NoRecording` with what was found instead, ``OSError`` as it comes.
     """
     with path.open(encoding="utf-8", errors="replace") as lines:
-        head = _object(lines.readline())
+        head = object_of(lines.readline())
         if head.get("type") != "clusterRecording":
             raise NoRecording("expected a recording of a cluster, found something else", file=str(path))
         if head.get("version") != VERSION:
@@ -130,7 +130,7 @@ def read_recording(path: Path) -> tuple[str, list[ClusterState]]:
 def _states(lines: Iterable[str]) -> Iterator[ClusterState]:
     held: dict[str, Any] = {}
     for text in lines:
-        record = _object(text)
+        record = object_of(text)
         held = {**held, **record}
         if "at" not in record:
             return  # cut off while it was written
@@ -140,39 +140,20 @@ def _states(lines: Iterable[str]) -> Iterator[ClusterState]:
             return
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-class Recorder:
+class Recorder(RecordedLines):
     """Writes readings to a file as they come; lines are kept until :meth:`write`."""
 
     def __init__(self, path: Path, address: str) -> None:
-        self.path = path
-        self.count = self.bytes = 0
-        self._lines = [head_line(address)]
+        super().__init__(path)
         self._before: dict[str, Any] = {}
-        self._busy = threading.Lock()
+        self.keep(head_line(address))
 
     def add(self, state: ClusterState) -> None:
         """One more reading."""
         record = state_record(state)
         same = [part for part in PARTS if self._before.get(part) == record[part]]
         self._before = record
-        self._lines.append(
+        self.keep(
             json.dumps({key: value for key, value in record.items() if key not in same}, ensure_ascii=False) + "\n"
         )
         self.count += 1
-
-    def write(self) -> None:
-        """Append what has come since the last time to the file, in the order it came; touches the disk."""
-        with self._busy:
-            lines, self._lines = self._lines, []
-            text = "".join(lines)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(text)
-            self.bytes += len(text.encode())

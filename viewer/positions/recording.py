@@ -9,7 +9,6 @@ bytes, ms, waiters]], "paused": [names], "statuses": {name: count}, "live": bool
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from engine.errors import StoreError
 from engine.inspection.positions import Position, Positions
 from viewer.runtime.position_look import KEYS, Flush, Look, Service
+from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
 NOT_KNOWN = "it was not known when this was recorded"
@@ -59,7 +59,7 @@ def read_recording(path: Path) -> tuple[str, list[Look]]:
     Raises :class:`NoRecording` with what was found instead, ``OSError`` as it comes.
     """
     with path.open(encoding="utf-8", errors="replace") as lines:
-        head = _object(lines.readline())
+        head = object_of(lines.readline())
         if head.get("type") != "recording":
             raise NoRecording("expected a recording of positions, found something else", file=str(path))
         if head.get("version") != VERSION or head.get("positions") != list(KEYS):
@@ -75,7 +75,7 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
     how, why = head.get("how") or {}, head.get("why") or {}
     statuses: dict[str, int] = {}
     for text in lines:
-        line = _object(text)
+        line = object_of(text)
         try:
             if "files" in line:
                 files = tuple((int(a), int(b), str(name)) for a, b, name in line["files"])
@@ -103,39 +103,18 @@ def _position(key: str, offset: int | None, how: dict[str, str], why: dict[str, 
     return Position(int(offset), how.get(key) or "as recorded")
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-class Recorder:
+class Recorder(RecordedLines):
     """Writes looks to a file as they come; lines are kept until :meth:`write`."""
 
     def __init__(self, path: Path, store: str) -> None:
-        self.path = path
-        self.count = 0
-        self.bytes = 0
+        super().__init__(path)
         self._store = store
         self._before: Look | None = None
-        self._lines: list[str] = []
-        self._busy = threading.Lock()
 
     def add(self, look: Look) -> None:
         """One more look."""
         if self._before is None:
-            self._lines.append(head_line(self._store, look))
-        self._lines.append(look_line(look, self._before))
+            self.keep(head_line(self._store, look))
+        self.keep(look_line(look, self._before))
         self._before = look
         self.count += 1
-
-    def write(self) -> None:
-        """Append what has come since the last time to the file, in the order it came; touches the disk."""
-        with self._busy:
-            lines, self._lines = self._lines, []
-            text = "".join(lines)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(text)
-            self.bytes += len(text.encode())
