@@ -30,7 +30,6 @@ TRUTHS = ("x", "TRUE", "1", "true", "false")
 BODIES = (b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'"text"', b"5", b"[{}]", b'{"a":')
 OF_FIELD = {
     "sysFlag": ("x", "0", "8", "9223372036854775808", "1.5"),  # bits of others hold the answer back
-    "f": ("x", "8", "9223372036854775808", "1.5"),
     "pollTime": ("x", "-1", "9", "1.5"),
     "bornTime": ("x", "-1", "99"),
     "suspendTimeoutMillis": ("x", "-1"),
@@ -183,11 +182,11 @@ def _of(request: Request, usual: dict[str, str], said: object) -> Iterator[Odd]:
     yield Odd(f"{code} without anything", code, {}, b"")
     yield Odd(f"{code} with more", code, {**usual, "odd": "1", "": "2"}, body)
     for field in request.fields:
-        if field.name in usual:
-            rest = {name: text for name, text in usual.items() if name != field.name}
-            yield Odd(f"{code} without {field.name}", code, rest, body)
+        if field.sent_as in usual:
+            rest = {name: text for name, text in usual.items() if name != field.sent_as}
+            yield Odd(f"{code} without {field.sent_as}", code, rest, body)
         for value in ("", *_values(code, field)):
-            yield Odd(f"{code} {field.name}={_short(value)}", code, {**usual, field.name: value}, body)
+            yield Odd(f"{code} {field.sent_as}={_short(value)}", code, {**usual, field.sent_as: value}, body)
     for other in BODIES:
         if other != body:
             yield Odd(f"{code} body {other!r}", code, usual, other)
@@ -213,8 +212,8 @@ def _short(value: str) -> str:
 
 
 def _values(code: int, field: HeaderField) -> tuple[str, ...]:
-    name = LETTERS.get(field.name, field.name)
-    special = (OF_LETTER if code in (310, 320, 325) else OF_FIELD).get(field.name)
+    name = LETTERS.get(field.sent_as, field.sent_as)
+    special = (OF_LETTER if code in (310, 320, 325) else OF_FIELD).get(field.sent_as)
     if special is not None:
         return special
     if field.kind == "int":
