@@ -196,6 +196,7 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
         sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
         reconsume_times=int(header["reconsumeTimes"] or 0),
     )  # fmt: skip
+    broker.topics.save_created()
     result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
     told = _told(broker, shared)
@@ -247,6 +248,7 @@ def put_pending(broker: Broker) -> None:
     waiting, sends.waiting = sends.waiting, []
     if not waiting:
         return
+    broker.topics.save_created()
     messages = [one.message for one in waiting]
     if sends.putter is None:
         try:

@@ -91,6 +91,7 @@ class ListeningBroker:
         await self._server.listen(*self._bound)
         broker.topics.create_at_start()
         broker.topics.changed = self._registration.ask
+        broker.topics.soon = self._loop.call_soon
         if self._registration.names_servers:
             broker.route_of = self._registration.route_of
         broker.orders.freed = self._queue_is_free_at
@@ -118,6 +119,8 @@ class ListeningBroker:
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS)
         self.broker.store.when_dispatched(None)
+        self.broker.topics.soon = None
+        self.broker.topics.save_created()
         self.broker.store.tables.complete()
         await self._server.close()
         try:

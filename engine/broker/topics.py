@@ -58,7 +58,8 @@ def _wrong_name(topic: str) -> str | None:
 
 class Topics:
     """The declared topics and groups, and how further ones come to be. ``changed`` is told of topics that are new or
-    other than before: the name servers are to know.
+    other than before: the name servers are to know. ``soon`` calls what it is given at the end of this turn of the
+    loop: all that sends and heartbeats of a turn declare is saved at once then. Without it each is saved for itself.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class Topics:
         self._pops = like != "4.9"
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
+        self.soon: Callable[[Callable[[], None]], object] | None = None
+        self._unsaved = False
 
     def get(self, name: str) -> TopicConfig | None:
         """A topic as it is declared; a light queue is a topic of one queue, and needs no declaration."""
@@ -89,7 +92,8 @@ class Topics:
         if found is None and self._config().auto_create_group and 0 < len(name) <= LONGEST_GROUP:
             if not _NAME.fullmatch(name):
                 return None
-            _kept_soon(lambda: self._tables.create_group(name))
+            self._tables.create_group(name, save=False)
+            self._save_soon()
             return self._tables.groups().get(name)
         return found
 
@@ -98,11 +102,29 @@ class Topics:
         return (self._light and name.startswith(LMQ_PREFIX)) or name in self._tables.groups()
 
     def declare(self, *topics: TopicConfig) -> None:
-        """Declare topics anew, and tell; light queues are left out."""
+        """Declare topics anew, and tell; saved at once. Light queues are left out."""
         if self._light:
             topics = tuple(topic for topic in topics if not topic.name.startswith(LMQ_PREFIX))
         _kept_soon(lambda: self._tables.declare_topics(topics))
         self.changed(list(topics))
+
+    def _create(self, topic: TopicConfig) -> None:
+        self._tables.declare_topics([topic], save=False)
+        self.changed([topic])
+        self._save_soon()
+
+    def _save_soon(self) -> None:
+        before, self._unsaved = self._unsaved, True
+        if self.soon is None:
+            self.save_created()
+        elif not before:
+            self.soon(self.save_created)
+
+    def save_created(self) -> None:
+        """Save what sends and heartbeats declared since; whoever answers a send does it before."""
+        if self._unsaved:
+            self._unsaved = False
+            _kept_soon(self._tables.save_declared)
 
     def own_names(self) -> set[str]:
         """The names of the broker's own topics (Java: ``TopicValidator``)."""
@@ -156,7 +178,7 @@ class Topics:
             return None
         count = max(0, min(queues, default.write_queue_nums))
         made = TopicConfig(name, count, count, default.perm & ~INHERIT, False, sys_flag, default.topic_filter_type, {})
-        self.declare(made)
+        self._create(made)
         return made
 
     @property
@@ -168,7 +190,7 @@ class Topics:
         found = self.get(name)
         if found is None:
             found = plain_topic(name, queues, perm, sys_flag)
-            self.declare(found)
+            self._create(found)
         return found
 
 

@@ -124,9 +124,9 @@ class ConfigTables:
             self.declare_topics([TopicConfig(name, queues, queues, perm, order, flag, kind, found)])
             return self.topics()[name]
 
-    def declare_topics(self, topics: Iterable[TopicConfig]) -> None:
-        """Declare topics, or declare them anew, in one change of the table; saved at once. Raises :class:`UsageError`
-        as :meth:`create_topic` does; none is declared then.
+    def declare_topics(self, topics: Iterable[TopicConfig], *, save: bool = True) -> None:
+        """Declare topics, or declare them anew, in one change of the table; saved at once, or by the next
+        :meth:`save_declared`. Raises :class:`UsageError` as :meth:`create_topic` does; none is declared then.
         """
         wanted = list(topics)
         for topic in wanted:
@@ -147,7 +147,8 @@ class ConfigTables:
                 held[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
             self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
-            self._save(TOPICS)
+            if save:
+                self._save(TOPICS)
 
     def delete_topics(self, names: Iterable[str]) -> int:
         """Take topics out of the tables, their consumer offsets too; the number of those that were declared. Raises
@@ -172,9 +173,10 @@ class ConfigTables:
         retry_queues: int = 1,
         retry_max_times: int = 16,
         more: Mapping[str, Any] | None = None,
+        save: bool = True,
     ) -> SubscriptionGroup:
-        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once. ``more`` are members of
-        its row by Java's names, over the others.
+        """Declare a consumer group with a broker's defaults, or declare it anew; saved at once, or by the next
+        :meth:`save_declared`. ``more`` are members of its row by Java's names, over the others.
         """
         if not name or len(name) > 255:
             raise UsageError(f"group: expected 1 to 255 characters, found {len(name)}")
@@ -196,7 +198,7 @@ class ConfigTables:
             held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
             if self._like != "4.9":
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
-            self._changed(GROUPS, save=True)
+            self._changed(GROUPS, save=save)
             return self.groups()[name]
 
     def delete_group(self, name: str, *, offsets: bool = True) -> bool:
@@ -294,6 +296,12 @@ class ConfigTables:
         stays to be written. Nobody who asks or changes a table waits for the disk.
         """
         return sum(self._save(name) for name, table in self._tables.items() if table.changed)
+
+    def save_declared(self) -> None:
+        """:meth:`save` for topics and groups alone."""
+        for name in (TOPICS, GROUPS):
+            if self._tables[name].changed:
+                self._save(name)
 
     @property
     def offsets_file(self) -> str:

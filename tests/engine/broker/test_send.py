@@ -34,6 +34,23 @@ def test_a_send_makes_its_topic_and_says_where_the_message_is(tmp_path: Path) ->
     run(told)
 
 
+def test_a_topic_is_on_the_disk_before_its_first_send_is_answered(tmp_path: Path) -> None:
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            table = client.server.broker.store.parts.paths.config / "topics.json"
+            batch = encode_batch([Message("Batches", b"one")])
+            seen: dict[str, bool] = {}
+
+            async def one(name: str) -> None:
+                assert (await (client.batch(name, batch) if name == "Batches" else client.send(name, b"one"))).code == 0
+                seen[name] = f'"{name}"' in table.read_text("utf-8")
+
+            await asyncio.gather(*map(one, ("First", "Second", "Batches", "Third")))
+            assert seen == dict.fromkeys(("First", "Second", "Batches", "Third"), True)
+
+    run(told)
+
+
 def test_sends_of_one_turn_keep_their_order(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:

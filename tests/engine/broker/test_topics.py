@@ -96,3 +96,33 @@ def test_a_topic_that_cannot_be_saved_now_is_one_all_the_same(tmp_path: Path) ->
     again.load()
     assert {"Orders", "Batches"} <= again.topics().keys()
     assert again.groups().keys() == {"readers", *OWN_GROUPS}
+
+
+def test_what_sends_and_heartbeats_of_one_turn_declare_is_saved_once(tmp_path: Path) -> None:
+    """300 first sends to as many new topics kept a broker from answering for twelve seconds: each was saved alone."""
+    disk = SimulatedDisk()
+    tables = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+    tables.load()
+    made, later = Topics(tables, BrokerConfig), []
+    made.create_at_start()
+    made.soon = later.append
+
+    def saved() -> tuple[set[str], set[str]]:
+        again = ConfigTables(StorePaths(tmp_path), disk, lambda: 7)
+        again.load()
+        return set(again.topics()), set(again.groups())
+
+    for number in range(300):
+        assert made.create_by_send(f"New{number}", "TBW102", 4) is not None
+        assert made.group(f"readers{number}") is not None
+    assert made.create_plain("%RETRY%readers0", 1) is not None
+    assert len(later) == 1
+    assert "New0" not in saved()[0]
+    later.pop()()
+    topics_now, groups_now = saved()
+    assert {"New0", "New299", "%RETRY%readers0"} <= topics_now
+    assert {"readers0", "readers299"} <= groups_now
+    assert made.create_by_send("Later", "TBW102", 4) is not None
+    assert len(later) == 1
+    made.save_created()  # who answers a send does it before
+    assert "Later" in saved()[0]
