@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.broker.bodies import read_object
+from engine.broker.json_bodies import read_object
 from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.topics import DEAD_LETTERS, RETRY
 from engine.broker.users import DISABLED, SUPER, Users, decided

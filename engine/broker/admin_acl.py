@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.broker.access import Access
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write
 from engine.broker.plain_acl import SHORTEST_KEY, acl_of, address_test, keep_secret, read_tree
 from engine.errors import StoreError, UsageError
 from engine.remoting.codes import Answer, Refused

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write
 from engine.broker.topics import SCHEDULE
 from engine.errors import UsageError
 from engine.remoting.codes import Answer, Refused

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import Member
+from engine.broker.json_bodies import write
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to

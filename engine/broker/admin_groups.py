@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.broker.admin_topics import queue_key
-from engine.broker.bodies import read_object, write, write_table
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import read_object, write, write_table
 from engine.broker.queries import store_time_at
 from engine.errors import UsageError
 from engine.remoting.codes import Answer, Refused, WrongRequest

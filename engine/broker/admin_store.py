@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from engine.broker.admin_groups import stands_at
-from engine.broker.bodies import write, write_table
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write, write_table
 from engine.codec.config_tables import LMQ_PREFIX
 from engine.remoting.codes import NOT_SET, Answer, Refused
 from engine.remoting.connection import Connection

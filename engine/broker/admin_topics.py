@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.broker.bodies import read_object, write, write_table
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import read_object, write, write_table
 from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
 from engine.broker.topics import wrong_name

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import read_object, write
 from engine.broker.users import (
     ACTIONS,
     ALLOW,

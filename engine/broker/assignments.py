@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING, CLUSTERING
+from engine.broker.json_bodies import read_object, write
 from engine.broker.queue_locks import QueueName
 from engine.broker.topics import RETRY
 from engine.codec.config_tables import LMQ_PREFIX

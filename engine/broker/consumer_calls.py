@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup
+from engine.broker.json_bodies import write
 from engine.codec.json_dialect import parse
 from engine.codec.message import parse_offset_message_id
 from engine.remoting.codes import Answer, Refused

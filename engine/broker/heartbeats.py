@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.broker.bodies import read_object, read_object_or_none, write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup, Member
+from engine.broker.json_bodies import read_object, read_object_or_none, write
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.errors import BadFilter
 from engine.remoting.codes import Answer, Refused, WrongRequest

@@ -9,8 +9,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from engine.broker.bodies import read_object_or_none
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import read_object_or_none
 from engine.broker.pop import SEE, wake_orderly, wrong_queue
 from engine.broker.revive_log import ack_message, check_point_message, count, is_kept, put_for
 from engine.codec import pop as codec

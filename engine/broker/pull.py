@@ -5,10 +5,10 @@ Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullReque
 
 from __future__ import annotations
 
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING
 from engine.broker.held_pulls import HeldPull
+from engine.broker.json_bodies import write
 from engine.broker.topics import DEAD_LETTERS, READ, RETRY
 from engine.broker.transactions import text_as_stored
 from engine.codec import properties

@@ -5,8 +5,8 @@ Java: ``AdminBrokerProcessor``, ``QueryMessageProcessor``.
 
 from __future__ import annotations
 
-from engine.broker.bodies import write
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
 from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from engine.broker.bodies import read_object, write
 from engine.broker.broker import Broker
+from engine.broker.json_bodies import read_object, write
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
 from engine.remoting.codes import Answer, Refused

@@ -7,8 +7,8 @@ Since 5.x the broker remembers it until the group pulls; before, its members are
 from __future__ import annotations
 
 from engine.broker.admin_topics import queue_key
-from engine.broker.bodies import write_table
 from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write_table
 from engine.codec.config_tables import TopicConfig
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection

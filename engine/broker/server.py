@@ -13,13 +13,13 @@ from typing import Self
 from engine.broker import processors
 from engine.broker.access import Access
 from engine.broker.broker import Broker
+from engine.broker.compiled_loading import loading_beside
 from engine.broker.config import BrokerConfig
 from engine.broker.pop import wake_orderly, wake_pops
 from engine.broker.pull import wake_held
 from engine.broker.registration import Registration
 from engine.broker.send import put_the_rest
 from engine.broker.services import Service, services_of
-from engine.broker.twins import loading_beside
 from engine.message_store import MessageStore
 from engine.remoting.connection import BusyPolling, Connection, Limits, Server, Tap, port_of
 from engine.remoting.frame import Command

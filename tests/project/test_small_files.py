@@ -21,7 +21,7 @@ REASONS = {
     "engine.broker.offsets": _PROCESSOR,
     "engine.broker.op_messages": "a state of a broker of its own: transactions that are settled, not yet told",
     "engine.broker.resets": "a state of a broker of its own: groups whose offsets were set by an administrator",
-    "engine.broker.twins": _TWIN,
+    "engine.broker.compiled_loading": _TWIN,
     "engine.cli.commands.check": _COMMAND,
     "engine.cli.commands.groups": _COMMAND,
     "engine.cli.commands.queue": _COMMAND,

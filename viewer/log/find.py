@@ -23,7 +23,7 @@ from viewer.runtime.jobs import Cancelled
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Bounds
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 if TYPE_CHECKING:
     from viewer.log.rows import LogRow

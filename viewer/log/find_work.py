@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.codec.message import COMPRESSED, Unit, parts
 from engine.codec.unit_fields import FIELDS
 from engine.codec.unit_scan import Damage, Stop
-from viewer.widgets.sought import Sought, Span
+from viewer.widgets.search_term import Sought, Span
 
 if TYPE_CHECKING:
     from engine.codec.columns import UnitColumns

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.inspection.side_index import SideIndex
     from viewer.log.find_work import Hits
     from viewer.widgets.log_line import LogLine
-    from viewer.widgets.sought import Sought
+    from viewer.widgets.search_term import Sought
 
 Span = tuple[int, int]
 

@@ -21,7 +21,7 @@ from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.find_line import FindLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Bounds, ListSource, RowSource
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 AT_A_TIME = 500
 

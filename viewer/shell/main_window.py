@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from PySide6.QtCore import QChildEvent, QObject, Qt
-from PySide6.QtGui import QCloseEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QChildEvent, QEvent, QObject, Qt
+from PySide6.QtGui import QCloseEvent, QDropEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
@@ -32,6 +32,7 @@ from viewer.runtime.store_session import StoreSession
 from viewer.shell.command_handlers import Parts, tick, wire
 from viewer.shell.commands import draw_icons, enable_actions, in_words, make_actions, menus_of, retranslate_actions
 from viewer.shell.dressing import Dressing
+from viewer.shell.error_page import error_page
 from viewer.shell.framed_window import FramedWindow
 from viewer.shell.lab_stores import LabRoom
 from viewer.shell.layout import SMALLEST, Layout
@@ -44,7 +45,7 @@ from viewer.shell.store_tree import StoreTreePane
 from viewer.shell.top_bar import TopBar, crumbs_of
 from viewer.shell.view_stack import SideSplit, ViewStack
 from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL, make_pane
-from viewer.shell.welcome import DropFilter, ZoomFilter, error_page, unpacked, welcome_page
+from viewer.shell.welcome import WelcomePage, unpacked, welcome_page
 from viewer.shell.windows import open_beside
 from viewer.shell.workspace import Workspace
 from viewer.widgets.record_state import StateLine
@@ -88,7 +89,7 @@ class MainWindow(FramedWindow):
         self.setObjectName("mainWindow")
         self.setWindowTitle("Storescope")
         self.setAccessibleName("Storescope")
-        self._drops, self._zooms = DropFilter(self), ZoomFilter(self)
+        self._drops, self._zooms = _DropFilter(self), _ZoomFilter(self)
         self.setMinimumSize(*SMALLEST)
         self.jobs.changed.connect(self.changes.jobs)
         self.jobs.failed.connect(lambda error: self.say(str(error)))
@@ -546,3 +547,54 @@ class MainWindow(FramedWindow):
 def _comparison_of(window: StoreWindow) -> Comparison:
     assert isinstance(window, MainWindow)
     return window.workspace.comparison
+
+
+class _ZoomFilter(QObject):
+    """Ctrl and the wheel scale everything, also over what scrolls by itself."""
+
+    def __init__(self, window: FramedWindow) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def watch(self, part: QWidget) -> None:
+        """Look at everything below ``part`` that scrolls."""
+        for area in part.findChildren(QAbstractScrollArea):
+            area.viewport().installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at the wheel only."""
+        if not isinstance(event, QWheelEvent) or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return False
+        self._window.zoom(theme.wished_zoom + (10 if event.angleDelta().y() > 0 else -10))
+        return True
+
+
+class _DropFilter(QObject):
+    """Opens the one file or directory that is dropped anywhere on the window."""
+
+    def __init__(self, window: FramedWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        window.setAcceptDrops(True)
+        window.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Look at dragging and dropping only."""
+        if isinstance(event, QDropEvent) and event.type() in {QEvent.Type.DragEnter, QEvent.Type.Drop}:
+            urls = event.mimeData().urls()
+            if len(urls) != 1 or not urls[0].isLocalFile():
+                return False
+            event.acceptProposedAction()
+            self._hot(event.type() == QEvent.Type.DragEnter)
+            if event.type() == QEvent.Type.Drop:
+                self._window.jobs.start(self._window.open(Path(urls[0].toLocalFile())))
+            return True
+        if event.type() == QEvent.Type.DragLeave:
+            self._hot(False)
+        return False
+
+    def _hot(self, hot: bool) -> None:
+
+        page = self._window.pages.findChild(WelcomePage, "welcome")
+        if page is not None:
+            page.drop.set_hot(hot)

@@ -17,7 +17,7 @@ from viewer.widgets.basics import Button, Elided, Field, Tool, WordTabs
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import Bounds
-from viewer.widgets.sought import KINDS, Kind, NotSought, Sought
+from viewer.widgets.search_term import KINDS, Kind, NotSought, Sought
 
 NAMES = {"text": words("Text"), "hex": words("Bytes"), "regex": words("Regex"), "number": words("Numbers")}
 HINTS = {

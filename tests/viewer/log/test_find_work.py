@@ -12,7 +12,7 @@ from engine.query import parse
 from tests.support.controls import FakeControl
 from viewer.log import find_work
 from viewer.log.find_work import Found, find, find_near, find_near_back, spans_in, unit_holds
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 SOUGHT = (
     Sought("text", "so-00001"),

@@ -14,7 +14,7 @@ from viewer.log.log_model import FindState, LogModel, next_of
 from viewer.log.row_dress import RowMarks
 from viewer.log.rows import EdgeRow, LogSource, UnitRow
 from viewer.widgets.log_line import LogLine
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 GIB = 1 << 30
 

@@ -8,7 +8,7 @@ from controls import FakeControl
 from viewer.pane.table_find import RowHit, find_row
 from viewer.widgets.columns import RecordKind, text_column
 from viewer.widgets.row_window import ListSource
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 KIND = RecordKind("row", (text_column("name", "Name", 90),))
 ROWS = [{"name": name} for name in ("alpha", "needle 1", "beta", "needle 2", "gamma")]

@@ -23,7 +23,7 @@ from viewer.runtime import worker
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.worker import WorkerControl
 from viewer.where.work import Question
-from viewer.widgets.sought import Sought
+from viewer.widgets.search_term import Sought
 
 END = 1 << 40
 NOWHERE = Sought("text", "nowhere to be found")

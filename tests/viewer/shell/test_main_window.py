@@ -18,8 +18,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from viewer.look import assets
 from viewer.look.theme import theme
 from viewer.runtime import places
+from viewer.shell.error_page import ErrorPage
 from viewer.shell.main_window import MainWindow
-from viewer.shell.welcome import ErrorPage, WelcomePage
+from viewer.shell.welcome import WelcomePage
 from viewer.shell.workspace import apply_filter
 from viewer.widgets.record_view import RecordView
 

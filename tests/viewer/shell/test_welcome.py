@@ -1,7 +1,4 @@
-"""The welcome page: stores of last time, samples, and what is asked from there.
-
-What stands in the window instead of a store: the error taken apart, with advice by what is there.
-"""
+"""The welcome page: stores of last time, samples, and what is asked from there."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import time
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from viewer.runtime.settings import RecentStore
 from viewer.shell import welcome
-from viewer.shell.welcome import ErrorPage, WelcomePage, hints_for, remember_store, samples, split_words, unpacked
+from viewer.shell.welcome import WelcomePage, remember_store, samples, unpacked
 
 
 @pytest.fixture
@@ -56,30 +53,6 @@ def test_the_own_folder_is_short(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert welcome._short_home("/home/me/store") == "~/store"
     assert welcome._short_home("/home/meister/store") == "/home/meister/store"
-
-
-def test_an_error_s_line_is_expected_and_found():
-    said = "/x: expected a store (a directory that holds commitlog/), found an empty directory"
-    assert split_words(said, "/x") == ("a store (a directory that holds commitlog/)", "an empty directory")
-    assert split_words("/x: Permission denied", "/x") == ("", "")
-
-
-@pytest.mark.parametrize("kind", ["nothing", "file", "folder", "closed"])
-def test_there_is_advice_for_each_kind(kind):
-    assert hints_for(kind)
-    assert hints_for("else") == ()
-
-
-def test_the_page_asks_for_another_store_or_the_same(qtbot):
-    page = ErrorPage("/x", "/x: expected a store, found 3 other entries", hints_for("folder"))
-    qtbot.addWidget(page)
-    asked = []
-    page.openAsked.connect(lambda: asked.append("open"))
-    page.againAsked.connect(lambda: asked.append("again"))
-    for name in ("error.open", "error.again"):
-        page.findChild(QPushButton, name).click()
-    assert asked == ["open", "again"]
-    assert "3 other entries" in {label.text() for label in page.findChildren(QLabel)}
 
 
 def test_a_store_is_remembered_once_it_is_known(run, window, golden):

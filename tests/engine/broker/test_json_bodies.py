@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.bodies import read_object, write, write_table
+from engine.broker.json_bodies import read_object, write, write_table
 from engine.remoting.codes import WrongRequest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.broker.twins import LOADS, loading_beside
+from engine.broker.compiled_loading import LOADS, loading_beside
 from engine.codec import columns
 
 

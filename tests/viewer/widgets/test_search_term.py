@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.widgets.sought import NotSought, Sought
+from viewer.widgets.search_term import NotSought, Sought
 
 
 @pytest.mark.parametrize(
