@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.errors import StoreError
 from viewer.log.log_model import LogModel
 from viewer.look.assets import tr
 from viewer.runtime.jobs import Cancelled
@@ -124,7 +125,7 @@ class LogCount(QObject):
                 cache,
                 behind=True,
             )
-        except Cancelled:
+        except (Cancelled, StoreError, OSError):  # nobody asked for it, and the table says what cannot be read
             return
         finally:
             self._busy = False
