@@ -79,6 +79,11 @@ class SideIndex:
         return self._first_rows[-1] + self.segments[-1].rows if self.segments else 0
 
     @property
+    def end(self) -> int:
+        """Offset behind what was counted; 0 where nothing was."""
+        return self.segments[-1].end if self.segments else 0
+
+    @property
     def units(self) -> int:
         """Message units that are counted so far."""
         return sum(segment.units for segment in self.segments)

@@ -181,10 +181,11 @@ class LogModel:
         return f"{text} · {rows}"
 
     def counted(self, index: SideIndex) -> None:
-        """The rows have numbers up to where the index ends; more rows than that may be known already."""
-        last = index.segments[-1]
-        if self.upto < last.end:
-            self.rows, self.upto = index.total, last.end
+        """The rows have numbers up to where the index ends; more rows than that may be known already. A log that is
+        shorter by now has others.
+        """
+        if self.upto < index.end and self.log is not None and index.end <= self.log.end:
+            self.rows, self.upto = index.total, index.end
 
     # ---- places among the rows that are shown ------------------------------------------------------------------------
 

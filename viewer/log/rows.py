@@ -171,7 +171,7 @@ class LogSource:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.counted: Counted | None = None
+        self._counted: Counted | None = None
         self.dress: Callable[[Unit], Dress] | None = None
         """The colouring rules in force."""
         self.fields: Fields = ()
@@ -195,8 +195,18 @@ class LogSource:
         return self.reader.end_offset if self._end is None else self._end
 
     @property
+    def counted(self) -> Counted | None:
+        """The row numbers; None where nobody has counted, and where the log is shorter now than what was counted."""
+        return self._counted if self._counted is not None and self._counted.end <= self.end else None
+
+    @counted.setter
+    def counted(self, counted: Counted | None) -> None:
+        self._counted = counted
+
+    @property
     def total(self) -> int | None:
-        return self.counted.total if self.counted is not None else None
+        counted = self.counted
+        return counted.total if counted is not None else None
 
     def position(self, row: LogRow) -> int:
         return row.offset
@@ -205,10 +215,12 @@ class LogSource:
         return row.end
 
     def number(self, row: LogRow) -> int | None:
-        return self.counted.number_at(row.offset) if self.counted is not None else None
+        counted = self.counted
+        return counted.number_at(row.offset) if counted is not None else None
 
     def position_of(self, number: int) -> int | None:
-        return self.counted.offset_of(number) if self.counted is not None else None
+        counted = self.counted
+        return counted.offset_of(number) if counted is not None else None
 
     def read(self, position: int, before: int, after: int) -> Page[LogRow]:
         """Rows around the item that holds the byte at ``position``; reads the disk. What was still being written when
@@ -301,10 +313,12 @@ class LogSource:
 
 
 class Counted(Protocol):
-    """Row numbers of a log, from a side index."""
+    """Row numbers of a log up to its offset ``end``, from a side index."""
 
     @property
     def total(self) -> int: ...
+    @property
+    def end(self) -> int: ...
     def number_at(self, offset: int) -> int | None: ...
     def offset_of(self, number: int) -> int | None: ...
 

@@ -113,7 +113,7 @@ def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
     model.extent = cast("LogLine", SimpleNamespace(low=GIB, written=4 * GIB))
     told = "3.00 GiB of log, offsets 1,073,741,824 to 4,294,967,296"
     assert model.status("complete") == told
-    model.counted(cast("Any", SimpleNamespace(total=12, segments=[SimpleNamespace(end=2 * GIB)])))
+    model.counted(cast("Any", SimpleNamespace(total=12, end=2 * GIB)))
     assert model.status("complete") == f"{told} · 12 rows up to 2,147,483,648"
     model.rows, model.upto = 1, 4 * GIB
     assert model.status("complete") == f"{told} · 1 row"
@@ -121,8 +121,13 @@ def test_rows_are_told_as_far_as_they_are_counted(model: LogModel) -> None:
 
 def test_an_index_that_lies_behind_takes_no_counted_row_away(model: LogModel) -> None:
     model.rows, model.upto = 20, 4 * GIB
-    model.counted(cast("Any", SimpleNamespace(total=12, segments=[SimpleNamespace(end=2 * GIB)])))
+    model.counted(cast("Any", SimpleNamespace(total=12, end=2 * GIB)))
     assert (model.rows, model.upto) == (20, 4 * GIB)
+
+
+def test_an_index_of_a_log_that_is_shorter_now_counts_nothing(model: LogModel) -> None:
+    model.counted(cast("Any", SimpleNamespace(total=12, end=1 << 60)))
+    assert model.upto == -1
 
 
 # ---- find ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from engine.inspection import open_store
+from engine.inspection.side_index import SideIndex
 from viewer.log.rows import LogSource, MatchSource, UnitRow
 from viewer.widgets.row_window import Window
 
@@ -112,3 +113,18 @@ def test_what_was_still_being_written_is_no_damage(golden, tmp_path):
             reader.log = snapshot.log
             rows = LogSource(reader).read(0, 0, 40).rows
             assert rows[20] == late
+
+
+def test_numbers_of_a_log_that_is_shorter_now_are_nobody_s(tmp_path, golden):
+    """A store that went while it was counted had "5,172 rows" and an empty table that said nothing."""
+    root = shutil.copytree(golden("crash-flip-5.3.3"), tmp_path / "store")
+    with open_store(root) as store:
+        source = LogSource(store.log)
+        index = SideIndex(store.log)
+        assert index.build()
+        source.counted = index
+        assert source.total == index.total > 0
+        shutil.rmtree(root)
+        store.refresh()
+        assert source.total is None
+        assert source.counted is None
