@@ -74,7 +74,7 @@ class BusyPolling:
 
     def __init__(self, moment: float = 400e-6, processors: int | None = None) -> None:
         self.moment = moment
-        self._alone = (processors or os.cpu_count() or 1) < 2
+        self._alone = (processors or len(os.sched_getaffinity(0))) < 2
         self._soon = 0
         self._last = 0.0
         self.looking = False
