@@ -303,7 +303,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         panel.choose_step(step.number - 1)
         assert model.at is not None or model.state is not None
         what = {row["Step"]: row["What"] for row in walker.rows("cluster.steps")}
-        assert what[str(killed.number)] == f"{model.name_of(names[1])} killed"
+        assert f"{model.name_of(names[1])} killed" in what[str(killed.number)]  # with who joined, perhaps
         took = "moved" if step is killed else "taken"  # of nobody, where its end was read before they had an owner
         assert {row["Change"] for row in walker.rows("cluster.moves")} == {"stays", took}
         seen = walker.rows("cluster.lists")

@@ -21,7 +21,7 @@ WATCHED = 4.0
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[RunningBroker]:
     """Some thousand messages at a few hundred a second; it stays open when they are in."""
-    made = RunningBroker(tmp_path, plan_of(5000), hold_ms=2)
+    made = RunningBroker(tmp_path, plan_of(15_000), hold_ms=2)
     try:
         made.wait_for(200)
         yield made

@@ -97,6 +97,7 @@ async def asked(tmp_path: Path) -> Seen:
             assert (await connection.ask(a_pull("readers", "Orders"))).code == 0
             server.broker.store.tables.commit_consumer_offset("readers", "Orders", 0, 1)
             await more(server.broker, connection)
+            assert await asyncio.to_thread(server.broker.store.wait_dispatched, 30_000)
             seen = await asyncio.to_thread(read, metrics.address)
             connection.close()
         with pytest.raises(OSError):  # noqa: PT011  whatever nobody answers with
