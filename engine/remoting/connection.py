@@ -68,14 +68,15 @@ class BusyPolling:
     """Looks for bytes all the time, for ``moment`` seconds behind the last, where they keep coming that soon.
 
     A client that sends one by one comes again within 0.3 ms, and to wake a processor that has gone to sleep takes a
-    third of that: while nothing sleeps it is answered half again as soon. Where clients come later than that, or more
-    than one in five of them does, the loop sleeps as ever. On one processor it would only keep the client from it.
+    third of that: while nothing sleeps it is answered half again as soon. Where clients come later than that, or
+    more than one in five of them does, the loop sleeps as ever. On one processor it would only keep the client from it.
     """
 
     def __init__(self, moment: float = 400e-6, processors: int | None = None) -> None:
         self.moment = moment
         self._alone = (processors or len(os.sched_getaffinity(0))) < 2
         self._soon = 0
+        self._keen = False
         self._last = 0.0
         self.looking = False
 
@@ -83,7 +84,8 @@ class BusyPolling:
         """Bytes did, at ``now`` (seconds, ``time.monotonic``)."""
         self._soon = min(self._soon + 1, _SOON) if now - self._last < self.moment else max(self._soon - 4, 0)
         self._last = now
-        if self._soon == _SOON and not self.looking and not self._alone:
+        self._keen = self._soon == _SOON or (self._keen and self._soon >= _SOON // 2)
+        if self._keen and not self.looking and not self._alone:
             self.looking = True
             asyncio.get_running_loop().call_soon(self._look)
 

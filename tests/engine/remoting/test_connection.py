@@ -239,6 +239,7 @@ def polling(gaps, processors=2, moment=400e-6):
         ([1e-3] * 100, 2, False),
         ([3e-4, 3e-4, 1e-3] * 50, 2, False),  # one in three comes late
         ([1e-3] + [3e-4] * 20, 2, True),
+        ([3e-4] * 20 + [1e-3, 1e-3], 2, True),  # once it is sure, two that come late are no reason
     ],
 )
 def test_bytes_are_looked_for_all_the_time_only_where_they_keep_coming_soon(gaps, processors, looks):
