@@ -24,18 +24,9 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Unread
 
 FLAVOURS = (
-    "v1",
-    "v2",
-    "dledger",
-    "extCq",
-    "batchCq",
-    "lmq",
-    "timer",
-    "ipv6",
-    "propCrc",
-    "multiPath",
-    "rocksdbCq",
-)
+    *(one.word.lower() for one in BY_VERSION.values()), "dledger", "extCq", "batchCq", "lmq", "timer", "ipv6",
+    "propCrc", "multiPath", "rocksdbCq",
+)  # fmt: skip
 _LONG_TOPIC = BY_VERSION[1].longest_topic
 _SAMPLED_QUEUES = 256
 
