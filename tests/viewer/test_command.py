@@ -104,6 +104,18 @@ def test_plot_library_and_compiler_are_not_on_the_way_to_the_first_rows(tmp_path
     assert done.stdout == "[]\n"
 
 
+def test_a_window_with_all_its_views_has_no_broker_in_it(tmp_path: Path, golden: Golden) -> None:
+    """A broker, and the code that writes stores, run in other processes."""
+    file = tmp_path / "drive.py"
+    file.write_text(
+        "import asyncio, sys\nfrom viewer.shell.views import BY_KIND\nasync def drive(window):\n"
+        "    while len(window.panes) < len(BY_KIND):\n        await asyncio.sleep(0.01)\n"
+        "    print([name for name in ('engine.broker.serving', 'engine.message_store') if name in sys.modules])\n"
+    )
+    done = view(tmp_path, str(golden("broker-orders")), "--drive", str(file))
+    assert done.stdout == "[]\n"
+
+
 def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
     others = ("viewer.findings.pane", "engine.store.recovery.plan", "engine.inspection.records", "engine.query", "csv",

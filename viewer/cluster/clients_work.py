@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.client.allocation import AllocationStrategy, Averagely, AveragelyByCircle
 from engine.client.consumer import ConsumeContext, Consumer
@@ -34,7 +34,9 @@ from engine.errors import StoreError
 from engine.remoting.frame import Command
 from engine.scratch import Scratch, hold_new
 from viewer.cluster.deliveries import Handed, Shared
-from viewer.cluster.lesson_broker import LessonBroker
+
+if TYPE_CHECKING:
+    from viewer.cluster.lesson_broker import LessonBroker
 
 FLUSH_EVERY = 0.25
 """Seconds between two reports."""
@@ -141,6 +143,8 @@ class OwnClient:
         spec, names, options = self.spec, ";".join(self.spec.addresses), self.spec.options
         if spec.kind == "broker":
             place = self._folder / f"broker-{spec.number}"
+            from viewer.cluster.lesson_broker import LessonBroker  # a whole broker: the window, too, imports this file
+
             made = LessonBroker(spec.group, names, spec.topic.split(), options.settings, options.slow, place)
             await made.start()
             self._broker = made

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.broker.serving import serving_store
 from engine.errors import CannotRead, UsageError
 from engine.remoting.exchanges import Exchange, Seen, exchange_of, request_record
 from engine.remoting.recording import MAGIC, Recorder, Recording
@@ -104,6 +103,8 @@ def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> Replayed:
     """Send the requests again into a new store in ``folder``, which is absent or empty. Raises ``StoreError``,
     ``OSError``.
     """
+    from engine.broker.serving import serving_store
+
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty: requests are sent again into a new store")
 
