@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from viewer.pipeline.request import Wish
+from viewer.pipeline.state import JobState
+
 HOUR = 3_600_000
 FIRST = 1_795_248_000_000
 TOPICS = (("OrderPaid", 12, 900), ("ShipmentEvents", 8, 1100), ("UserClicks", 20, 240), ("%RETRY%billing", 1, 600))
@@ -155,3 +158,18 @@ def traced(key: str, verdict: str, store: Path, offset: int | None = None, topic
         "physicalOffset": offset, "topic": topic, "queueId": None if topic is None else 0,
         "queueOffset": None if topic is None else 7, "evidence": [], "nextStep": "",
     }  # fmt: skip
+
+
+def job(wish: Wish | None = None, number: int = 1) -> JobState:
+    """A job that began and has said nothing yet."""
+    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
+
+
+def told(records: list[dict[str, Any]], wish: Wish | None = None, code: int | None = 0) -> JobState:
+    """A job that said ``records``, one a second, and ended."""
+    made = job(wish)
+    for at, record in enumerate(records):
+        made.take(record, 101.0 + at)
+    if code is not None:
+        made.end(code, 101.0 + len(records))
+    return made

@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline_lines import job
+
 from viewer.pipeline.job_rows import JobList, JobRole
-from viewer.pipeline.request import Wish
-from viewer.pipeline.state import JobState
-
-
-def job(wish: Wish | None = None, number: int = 1) -> JobState:
-    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
 
 
 def test_the_list_keeps_qts_promises_while_jobs_come_and_go(qtbot: Any, qtmodeltester: Any) -> None:

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pipeline_lines as lines
 import pytest
+from pipeline_lines import job, told
 
 from viewer.pipeline.request import Wish
-from viewer.pipeline.state import MOST_ROWS, JobState
+from viewer.pipeline.state import MOST_ROWS
 
 FAR = (1 << 62) + 3
-
-
-def job(wish: Wish | None = None, number: int = 1) -> JobState:
-    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
-
-
-def told(records: list[dict[str, Any]], wish: Wish | None = None, code: int | None = 0) -> JobState:
-    """A job that said ``records``, one a second, and ended."""
-    made = job(wish)
-    for at, record in enumerate(records):
-        made.take(record, 101.0 + at)
-    if code is not None:
-        made.end(code, 101.0 + len(records))
-    return made
 
 
 def test_stages_become_cards_in_their_order_with_what_was_tried_again() -> None:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pipeline_lines as lines
 import pytest
+from pipeline_lines import job, told
 
-from viewer.pipeline.request import Wish
-from viewer.pipeline.state import JobState
 from viewer.pipeline.stats_figures import GROUPINGS, byte_areas, rates
 
-
-def job(wish: Wish | None = None, number: int = 1) -> JobState:
-    return JobState(number, wish or Wish("stats", ("/data/store",)), 1_795_248_000.0, 100.0)
-
-
 FAR = (1 << 62) + 3
-
-
-def told(records: list[dict[str, Any]], wish: Wish | None = None, code: int | None = 0) -> JobState:
-    """A job that said ``records``, one a second, and ended."""
-    made = job(wish)
-    for at, record in enumerate(records):
-        made.take(record, 101.0 + at)
-    if code is not None:
-        made.end(code, 101.0 + len(records))
-    return made
 
 
 def test_areas_add_up_and_rates_have_every_hour() -> None:
