@@ -20,8 +20,18 @@ SPEED = real_cluster.JAVA / "speed"
 
 
 def following(master: str, copy: Path, *more: str) -> subprocess.Popen[bytes]:
+    """The command, once it says that it has begun: before, a signal ends it as any command."""
     words = [sys.executable, "-m", "engine.cli", "replicate", master, str(copy), "--no-backup", *more]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith(b"replicating ")
+    return process
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Its exit code, when it has ended."""
+    process.communicate(timeout=60)
+    return process.returncode
 
 
 def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
@@ -33,12 +43,12 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
         first = following(said["ha"], copy)
         time.sleep(5)
         first.send_signal(signal.SIGKILL)
-        first.wait()
+        ended(first)
         second = following(said["ha"], copy)
         assert clients.wait(120) == 0
         second.send_signal(signal.SIGINT)
-        assert second.wait(60) == 0
-        assert following(said["ha"], copy, "--until-caught-up").wait(60) == 0
+        assert ended(second) == 0
+        assert ended(following(said["ha"], copy, "--until-caught-up")) == 0
     files = sorted((Path(said["store"]) / "commitlog").iterdir())
     assert len(files) >= 3
     assert [one.name for one in files] == sorted(one.name for one in (copy / "commitlog").iterdir())
