@@ -17,7 +17,7 @@ from engine.broker.broker import Broker, Header, Processor
 from engine.broker.pending_sends import Pending
 from engine.broker.recall import handle_of
 from engine.broker.send_back import most_times
-from engine.broker.stats import TIMERS, TRANSACTION, kind_of
+from engine.broker.stats import NORMAL, TIMERS, TRANSACTION, kind_of
 from engine.broker.topics import DEAD_LETTERS, HALF, INHERIT, READ, REFUSES_SENDS, RETRY, SCHEDULE, WRITE, wrong_name
 from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
@@ -368,9 +368,9 @@ def _count(broker: Broker, sent_to: str, found: dict[str, str], append: AppendMe
     if kind == TRANSACTION:
         broker.stats.half[sent_to] += 1
         topic = HALF
-    elif broker.timers is not None and not TIMERS.isdisjoint(found):
+    elif kind != NORMAL and broker.timers is not None and not TIMERS.isdisjoint(found):
         topic = TIMER_TOPIC
-    elif found.get(properties.DELAY, "0") not in {"", "0"}:
+    elif kind != NORMAL and found.get(properties.DELAY, "0") not in {"", "0"}:
         topic = SCHEDULE
     if not topic.startswith((RETRY, DEAD_LETTERS)):
         broker.stats.put[topic, kind].add(append.message_count, append.size)

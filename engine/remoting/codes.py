@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from engine.remoting.frame import Command
 
@@ -138,6 +138,7 @@ def _number(bits: int) -> Callable[[str], int | None]:
     """What ``Integer.parseInt`` and ``Long.parseLong`` of Java read: digits of any script and a sign, in ``bits``."""
     end = 1 << (bits - 1)
 
+    @lru_cache(maxsize=1024)  # a client sends the same few all the time
     def read(text: str) -> int | None:
         try:
             value = int(text) if text.isdecimal() or _SIGNED.fullmatch(text) else end

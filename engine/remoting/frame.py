@@ -10,6 +10,7 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 JSON, BINARY = 0, 1
@@ -277,14 +278,19 @@ def encode(command: Command) -> list[bytes | memoryview]:
 
 
 def _json(command: Command) -> bytes:
-    fields = ",".join([f"{_QUOTED(name)}:{_QUOTED(value)}" for name, value in command.fields.items()])
-    return "".join((
-        f'{{"code":{int(command.code)}',
-        f',"extFields":{{{fields}}}' if fields else "",
-        f',"flag":{command.flag},"language":{_QUOTED(command.language)},"opaque":{command.opaque}',
-        "" if command.remark is None else f',"remark":{_QUOTED(command.remark)}',
-        f',"serializeTypeCurrentRPC":"JSON","version":{command.version}}}',
-    )).encode("utf-8", "replace")  # fmt: skip
+    fields = command.fields
+    told = f',"extFields":{_template(tuple(fields)) % tuple(map(_QUOTED, fields.values()))}' if fields else ""
+    remark = "" if command.remark is None else f',"remark":{_QUOTED(command.remark)}'
+    return (
+        f'{{"code":{int(command.code)}{told},"flag":{command.flag},"language":{_QUOTED(command.language)},'
+        f'"opaque":{command.opaque}{remark},"serializeTypeCurrentRPC":"JSON","version":{command.version}}}'
+    ).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _template(names: tuple[str, ...]) -> str:
+    """A format of the JSON object with these names."""
+    return "{" + ",".join(f"{_QUOTED(name).replace('%', '%%')}:%s" for name in names) + "}"
 
 
 def _binary(command: Command) -> bytes:
