@@ -117,7 +117,7 @@ async def told(address: str, like: str) -> list[tuple[object, ...]]:
     for user, command in requests(like):
         if user is not None:
             sign(command, "someuser" if user == "wrong" else user, KEYS.get(user, "?"))
-        answer = await connection.ask(command, 10)
+        answer = await connection.ask(command, 60)
         # what both allow is answered in many ways, which other tests compare
         words = answer.remark if "Acl" in (answer.remark or "") or answer.code == 16 else ""
         lines.append((user, command.code, command.fields.get("topic"), answer.code in {1, 16}, words))
@@ -197,7 +197,7 @@ async def declared(address: str) -> None:
     for name in ("topicA", "topicB"):
         command = Command(17, {**TOPIC, "topic": name})
         sign(command, "adminuser", KEYS["adminuser"])
-        assert (await connection.ask(command)).code == 0
+        assert (await connection.ask(command, 60)).code == 0
     connection.close()
 
 
@@ -391,7 +391,7 @@ async def answers(address: str, like: str, home: Path) -> list[tuple[Asked, Any]
         command = Command(code, dict(fields), body)
         if who is not None:
             sign(command, who, KEYS[who])
-        answer = await connection.ask(command, 10)
+        answer = await connection.ask(command, 60)
         more = {name: text.replace(str(home), "HOME") for name, text in answer.fields.items()}
         more.pop("version", None)  # of 52: RocketMQ tells the number of its start until it has read the file again
         row = [answer.code, answer.remark, more, json.loads(bytes(answer.body) or b"null")]

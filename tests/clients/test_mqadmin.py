@@ -166,6 +166,6 @@ def test_every_command_says_what_it_says_of_a_real_broker(commands: str, golden,
             asked = [both.submit(said, at["namesrv"], at["broker"], commands) for at in (real, own)]
             theirs, ours = (one.result() for one in asked)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     assert len(theirs) == len(commands.splitlines())
     assert ours == theirs

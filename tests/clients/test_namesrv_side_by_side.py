@@ -147,7 +147,7 @@ async def told(address: str) -> dict[str, list[Command]]:
         found[name] = []
         for request in requests:
             request.opaque = 0
-            found[name].append(await connection.ask(request, 20))
+            found[name].append(await connection.ask(request, 60))
             if request.code in (104, 205, 216, 327):
                 await asyncio.sleep(0.05)
     connection.close()

@@ -26,7 +26,7 @@ def namesrv():
         assert said["pid"] == process.pid
         yield said["namesrv"], process.stdout
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == ""
     finally:
         process.kill()

@@ -41,7 +41,10 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
         sending = ["bash", str(SPEED), "5.3.3", said["namesrv"], "send", "4", "4"]
         clients = subprocess.Popen(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment())
         first = following(said["ha"], copy)
-        time.sleep(5)
+        end = time.monotonic() + 60
+        while len(list((copy / "commitlog").glob("*"))) < 2 and clients.poll() is None:
+            assert time.monotonic() < end, "nothing is copied"
+            time.sleep(0.05)
         first.send_signal(signal.SIGKILL)
         ended(first)
         second = following(said["ha"], copy)

@@ -54,7 +54,7 @@ def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[
         assert process.stderr is not None
         yield json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         assert "Traceback" not in process.stderr.read()
     finally:
         process.kill()
@@ -65,7 +65,7 @@ def asked(address: str, *requests: Command) -> list[Command]:
     async def told() -> list[Command]:
         host, _, port = address.rpartition(":")
         connection = await connect(host, int(port))
-        answers = [await connection.ask(one, 20) for one in requests]
+        answers = [await connection.ask(one, 60) for one in requests]
         connection.close()
         return answers
 

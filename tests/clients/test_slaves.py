@@ -18,7 +18,7 @@ import real_cluster
 from engine.codec.config_tables import topics
 from engine.codec.json_dialect import parse
 
-pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(900)]
 CONF = "mappedFileSizeCommitLog=1048576\nbrokerClusterName=PeerCluster\n"
 PATIENCE = 90.0
 
@@ -65,11 +65,14 @@ def test_a_real_slave_has_our_bytes_and_our_tables(tmp_path: Path) -> None:
         with real_cluster.real(tmp_path / "slave", *options, "--small") as slave:
             theirs = Path(slave["store"]) / "commitlog"
             wait_for_same_end(store / "commitlog", theirs)
-            sent(said["namesrv"])
-            wait_for_same_end(store / "commitlog", theirs)
+            for _ in range(10):  # on a busy machine a client that has two seconds may not fill a file
+                sent(said["namesrv"])
+                wait_for_same_end(store / "commitlog", theirs)
+                if len(list(theirs.iterdir())) >= 2:
+                    break
             wait_until(lambda: names(store) <= names(Path(slave["store"])), "the slave has not our topics")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.communicate()

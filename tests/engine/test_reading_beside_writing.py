@@ -108,9 +108,9 @@ def test_what_is_lent_is_whole(tmp_path, pool):
                 store._parts.files.delete_oldest(lambda file: True, force_after_ms=0, now=number, at_most=2)
         assert all_dispatched(store)
         for worker in workers[:2]:
-            worker.join(30)
+            worker.join(60)
         unfinished = [worker for worker in workers[:2] if worker.is_alive()]
         over.set()
         for worker in workers:
-            worker.join(30)
+            worker.join(60)
     assert (failures, unfinished) == ([], [])

@@ -128,7 +128,7 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
             slow.sendall(frame[at : at + 1])
             if at % 50 == 0:
                 assert asked(record["broker"], a_send(b"quickly"))[0].code == 0
-        slow.settimeout(30)
+        slow.settimeout(60)
         assert int.from_bytes(slow.recv(4), "big") > 0
         for one in silent:  # they said nothing for longer than the configuration allows
             one.settimeout(60)

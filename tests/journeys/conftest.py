@@ -24,7 +24,7 @@ from viewer.shell.app import SWITCH_SECONDS
 from viewer.shell.main_window import MainWindow
 from viewer.shell.windows import close_all
 
-LONGEST = 120
+LONGEST = 240
 """Seconds a walk may take where the machine is busy with other things."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from joined_clients import Joined, joined
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPushButton, QToolButton, QWidget
+from real_cluster import free_port
 from walker import Run, Walker
 
 from engine.broker.serving import Addresses, serving_beside
@@ -199,9 +199,7 @@ def test_what_does_not_answer_is_said_with_what_was_expected(
         walker.press(field, Qt.Key.Key_Return)
         assert "is no address. Expected HOST:PORT" in walker.said
         assert field.property("state") == "error"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        field.setText(f"127.0.0.1:{port}")
+        field.setText(f"127.0.0.1:{free_port()}")
         walker.press(field, Qt.Key.Key_Return)
         await walker.until(lambda: "Expected a name server that answers" in walker.said, "nobody listens there")
         field.setText(served.broker)

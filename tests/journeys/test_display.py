@@ -49,7 +49,7 @@ def display():
         yield f":{number}"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def test_a_store_is_drawn_on_a_display(golden, unchanged, display, tmp_path):

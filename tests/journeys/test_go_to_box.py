@@ -112,7 +112,7 @@ def test_a_store_opens_at_any_place(
     async def walk() -> None:
         await walker.open(orders, place)
         await walker.rest()
-        await walker.until(lambda: _true(walker, seen), f"{place} is shown", 20)
+        await walker.until(lambda: _true(walker, seen), f"{place} is shown", 60)
 
     run(walk())
 

@@ -69,7 +69,7 @@ class LabWalker:
         await self.until(lambda: len(self.session.done) > before, "the put is answered")
 
     async def until(self, true: Callable[[], object], what: str) -> None:
-        await self.walker.until(true, what, 45)
+        await self.walker.until(true, what, 60)
 
     def answer(self, name: str, work: str) -> None:
         """Press a button of a question."""

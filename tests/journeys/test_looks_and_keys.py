@@ -139,7 +139,7 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
     async def walk() -> None:
         await walker.open(orders)
         walker.window.activateWindow()
-        await walker.until(walker.window.isActiveWindow, "the window is active", 10)
+        await walker.until(walker.window.isActiveWindow, "the window is active", 60)
         assert walker.window.focusWidget() is walker.table(LOG), "the rows have the focus at once"
         walker.press(walker.window, Qt.Key.Key_G, CTRL)
         box = walker.find(QLineEdit, "goto.field")

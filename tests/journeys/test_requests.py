@@ -48,7 +48,7 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         pane = walker.window.pane("lab")
         assert isinstance(pane, LabPane)
         await walker.until(
-            lambda: walker.find(WordTabs, "lab.deck").key == "serve", "the deck that serves is there", 45
+            lambda: walker.find(WordTabs, "lab.deck").key == "serve", "the deck that serves is there", 60
         )
         await cuts_nothing(walker)
         pane = walker.window.pane("lab")
@@ -57,17 +57,17 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         pane.serve.port.setText("0")
         pane.serve.namesrv.setText("0")
         walker.find(QPushButton, "lab.serve").click()
-        await walker.until(lambda: lab.serving is not None, "it serves", 45)
-        await walker.until(pane.serve.chip.isVisible, "the deck says so", 45)
+        await walker.until(lambda: lab.serving is not None, "it serves", 60)
+        await walker.until(pane.serve.chip.isVisible, "the deck says so", 60)
         assert not cut_parts(walker.window)
         walker.window.resize(1600, 1000)
         pane.serve.requestsAsked.emit("")
         requests = requests_of(walker)
-        await walker.until(requests.chip.isVisible, "it records", 45)
+        await walker.until(requests.chip.isVisible, "it records", 60)
 
         sent = await asyncio.to_thread(lambda: asyncio.run(sent_and_read(lab.serving.namesrv)))
         await walker.until(lambda: any(row.code == 310 and row.exchange.answer for row in requests._log.rows),
-                           "its sends are rows", 45)  # fmt: skip
+                           "its sends are rows", 60)  # fmt: skip
         requests.set_filter('request = "SEND_MESSAGE_V2" and topic = "Orders"')
         assert requests.table.total_rows() == 4
         requests.table.go_to(requests._log.rows[0].exchange.number)
@@ -76,16 +76,16 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
             "Orders", sent[0].queue.queue_id, sent[0].queue_offset,
         )  # fmt: skip
         assert requests.table.follow()
-        await walker.until(lambda: walker.window.view == "queue", "the link leads into the queue", 45)
+        await walker.until(lambda: walker.window.view == "queue", "the link leads into the queue", 60)
         walker.action("view.requests").trigger()
         requests = requests_of(walker)
         requests.set_filter('request = "PULL_MESSAGE" and answerCode = 0')
-        await walker.until(lambda: requests.table.total_rows() > 0, "a pull was answered", 45)
+        await walker.until(lambda: requests.table.total_rows() > 0, "a pull was answered", 60)
         QTest.keyClick(requests.table, Qt.Key.Key_Space)
         assert requests._standing.kind == "paused"
         await lab.stop_serving()
         QTest.keyClick(requests.table, Qt.Key.Key_Space)
-        await walker.until(lambda: requests._standing.kind == "ended", "the end is said", 45)
+        await walker.until(lambda: requests._standing.kind == "ended", "the end is said", 60)
 
     run(told())
 
@@ -135,7 +135,7 @@ def test_a_recording_is_opened_in_a_window_without_a_store(walker: Walker, run: 
         walker.window.close_store()
         assert await walker.window.go_to_text(f"requests:{tmp_path / 'talk.requests'}")
         pane = requests_of(walker)
-        await walker.until(lambda: pane.table.total_rows() == 12, "its rows are there", 45)
+        await walker.until(lambda: pane.table.total_rows() == 12, "its rows are there", 60)
         walker.action("requests.client").trigger()
         assert pane.filter.text() == 'client = "C1"'
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,6 +38,9 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         raw[offset - 1_048_576] ^= 0xFF
     log.write_bytes(raw)
 
+    def near(offset: int) -> bool:
+        return unit - 2000 < offset <= unit  # the unit that has this byte
+
     async def walk() -> None:
         window = walker.window
         await walker.open(orders)
@@ -64,12 +66,13 @@ def test_row_10_two_stores_go_together_and_differ_in_a_named_byte(
         assert second.offset == at + 200_000
         assert await window.workspace.comparison.find() is None
         other.go(places.log(unit))
-        await asyncio.sleep(0.1)
+        await walker.until(lambda: near(beside.value(LOG, "Physical offset")), "the other is there")
+        await walker.until(
+            lambda: walker.value(LOG, "Physical offset") == beside.value(LOG, "Physical offset"), "either leads"
+        )
         await walker.rest()
-        assert walker.value(LOG, "Physical offset") == beside.value(LOG, "Physical offset"), "either leads"
         await close_all()
-        await asyncio.sleep(0.05)
-        assert windows() == ()
+        await walker.until(lambda: windows() == (), "the other has closed")
         window.go(places.log(0))
         await walker.rest()
 

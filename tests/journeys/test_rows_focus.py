@@ -68,7 +68,7 @@ def test_row_88_tab_reaches_everything_as_one_reads(
         window = walker.window
         await walker.open(orders)
         window.activateWindow()
-        await walker.until(window.isActiveWindow, "the window is active", 10)
+        await walker.until(window.isActiveWindow, "the window is active", 60)
         wrong: list[str] = []
         for view in some:
             window.show_view(view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -26,10 +25,10 @@ def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker
         assert field is not None
         field.setText(name)
         walker.press(field, Qt.Key.Key_Return)
-        await asyncio.sleep(0.05)
+        await walker.until(lambda: window.findChild(SaveBox, "layout.saveBox") is None, "its box has gone")
 
     async def choose() -> tuple[ChooseBox, QListWidget]:
-        await asyncio.sleep(0.05)
+        await walker.until(lambda: not window.findChildren(ChooseBox), "no such box stands")
         await walker.act("layout.choose")
         box = next(one for one in window.findChildren(ChooseBox) if one.isVisible())
         found = box.findChild(QListWidget, "layout.list")
@@ -57,7 +56,7 @@ def test_row_84_layouts_are_saved_under_a_name_used_and_deleted(run: Run, walker
         shown.setCurrentRow(0)
         walker.press(shown, Qt.Key.Key_Return)
         await walker.rest()
-        assert not window.findChildren(ChooseBox)
+        await walker.until(lambda: not window.findChildren(ChooseBox), "the box has gone")
         assert (window.view, window.side.isVisible()) == ("queue", True)
         assert abs(window.side.width() - width) <= 2
         assert walker.action("view.tree").isChecked()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tarfile
 from pathlib import Path
 
@@ -108,8 +107,7 @@ def test_pattern_1_shift_enter_opens_the_target_in_a_window_of_its_own(run: Run,
         assert beside.value(LOG, "Physical offset") == unit
         assert other.findChild(QLabel, "status.message") is not None
         await close_all()
-        await asyncio.sleep(0.05)
-        assert windows() == ()
+        await walker.until(lambda: windows() == (), "the other has closed")
         assert walker.value("queue.table", "Physical offset") == unit, "closing one closes nothing of the other"
 
     run(walk())

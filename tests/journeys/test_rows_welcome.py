@@ -27,15 +27,14 @@ def test_row_87_recent_stores_are_pinned_and_cleared(run: Run, walker: Walker, o
             settings.remember(RecentStore(f"/data/{name}", name, 1))
         window.show_welcome()
         walker.find(QAbstractButton, "welcome.pin./data/old").click()
-        await asyncio.sleep(0.02)
+        await walker.until(lambda: any(one.pinned for one in settings.recent), "it is pinned")
         settings.remember(RecentStore(str(orders), "orders", 2))
         assert [one.name for one in settings.recent] == ["old", "orders", "new"]
         window.show_welcome()
         assert walker.find(QAbstractButton, "welcome.pin./data/old").isChecked()
         link = walker.find(QLabel, "welcome.clear")
         walker.press(link, Qt.Key.Key_Return)
-        await asyncio.sleep(0.02)
-        assert [one.name for one in settings.recent] == ["old"], "what is pinned stays"
+        await walker.until(lambda: [one.name for one in settings.recent] == ["old"], "what is pinned stays")
         settings.pin("/data/old")
         settings.forget_recent()
 
@@ -63,8 +62,7 @@ def test_row_87_the_guided_tour_of_five_steps(run: Run, walker: Walker) -> None:
         assert views == ["log", "index", "where", "findings", "findings"]
         assert walker.find(QPushButton, "tour.deed").isVisible()
         walker.press(tour, Qt.Key.Key_Escape)
-        await asyncio.sleep(0.05)
-        assert window.findChild(QWidget, "tour") is None
+        await walker.until(lambda: window.findChild(QWidget, "tour") is None, "it ends")
 
     run(walk())
 

@@ -61,7 +61,7 @@ def test_row_91_a_second_start_hands_its_store_to_the_window_that_runs(
         await walker.until(lambda: len(windows.windows()) == 1, "another store gets a window of its own")
         beside = windows.windows()[0]
         await walker.until(lambda: beside.session is not None and beside.session.path == damaged, "and stands there")
-        await beside.settled(30)
+        await beside.settled(60)
         assert "1,310,900" in beside.top.crumbs.accessibleName()
         assert window.session.path == orders
         assert second_start.answer(window, Asked()) is window

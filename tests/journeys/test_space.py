@@ -192,7 +192,7 @@ def test_the_account_is_exported_and_grows_with_the_store(
         folder = Path(str(walker.window.session.path))
         (folder / "left-over.bin").write_bytes(b"x" * 12_345)
         await walker.act("view.refresh")
-        await walker.until(lambda: pane._account.bytes == before + 12_345, "the new file is counted", 20)
+        await walker.until(lambda: pane._account.bytes == before + 12_345, "the new file is counted", 60)
 
     run(walk())
 

@@ -161,7 +161,7 @@ def test_row_41_growth_is_seen_and_followed(
                 file.write(unit)
         new = end + 2 * last.size
         walker.action("view.refresh").trigger()
-        await walker.until(lambda: new in walker.values(LOG, "Physical offset"), "new rows are shown", 20)
+        await walker.until(lambda: new in walker.values(LOG, "Physical offset"), "new rows are shown", 60)
 
     run(walk())
 

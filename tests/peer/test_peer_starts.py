@@ -18,7 +18,7 @@ from engine.message_store import MessageStore
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
 LOG_SIZE = 1 << 16
-PATIENCE = 25  # seconds; a start that comes up takes two
+PATIENCE = 240  # seconds; a start that comes up takes two where nothing else runs
 CONFIG = {
     "mappedFileSizeCommitLog": LOG_SIZE,
     "mappedFileSizeConsumeQueue": 6000,

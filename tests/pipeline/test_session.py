@@ -180,7 +180,7 @@ def test_yarn_without_its_configuration_is_told(tmp_path, monkeypatch):
 
 def test_one_of_several_that_listens_suffices():
     with socket.create_server(("127.0.0.1", 0)) as there:
-        there.settimeout(5)
+        there.settimeout(60)
         session.knock(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}", 5)
         came, _ = there.accept()
         came.close()

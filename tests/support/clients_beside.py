@@ -54,7 +54,7 @@ async def served(
         yield Served(names.address, server)
 
 
-async def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
     """Until ``what()`` is true; fails loudly where it is not in time."""
     async with asyncio.timeout(seconds):
         while not what():

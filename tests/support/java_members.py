@@ -47,14 +47,14 @@ class Member:
             assert self._process.stdin is not None
             self._process.stdin.close()
             try:
-                self._process.wait(30)
+                self._process.wait(60)
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._end()
 
     def _end(self) -> None:
-        self._process.wait(30)
-        self._reader.join(10)
+        self._process.wait(60)
+        self._reader.join(60)
         self.owned = []
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:

@@ -14,7 +14,7 @@ from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command, answer_to
 
 T = TypeVar("T")
-SECONDS = 20
+SECONDS = 60
 
 
 class Joined:

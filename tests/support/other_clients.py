@@ -103,11 +103,11 @@ class OtherClient:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(30)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(10)
+        self._reader.join(60)
         self._errors.close()
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -216,8 +216,8 @@ def _ended_cleanly(words: list[str]) -> Iterator[Line]:
             yield json.loads(line)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0, "".join(errors)
-            reader.join(10)
-            drain.join(10)
+            reader.join(60)
+            drain.join(60)
             assert "Traceback" not in "".join(errors), "".join(errors)
         finally:
             process.kill()
@@ -239,7 +239,7 @@ def _asked(address: str, request: Command) -> Command:
         host, _, port = address.rpartition(":")
         connection = await connect(host, int(port))
         try:
-            return await connection.ask(request)
+            return await connection.ask(request, 60)
         finally:
             connection.close()
 

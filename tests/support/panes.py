@@ -19,6 +19,20 @@ P = TypeVar("P", bound=Pane)
 LONGEST = 120.0
 
 
+async def until(true: Callable[[], object], what: str = "it comes true") -> None:
+    """Wait for what a timer, a thread or a process brings; fails where it does not come."""
+    end = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < end, f"waited in vain until {what}"
+        await asyncio.sleep(0.01)
+
+
+def write_in_place(file: Path, data: bytes) -> None:
+    """Bytes from the file's beginning on, as a broker writes: whoever follows it never finds it cut."""
+    with file.open("r+b") as opened:
+        opened.write(data)
+
+
 async def settled(jobs: Jobs, quiet: int = 3) -> None:
     """Until nothing is under way; fails where that takes too long."""
     end = time.monotonic() + LONGEST

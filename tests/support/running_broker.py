@@ -75,8 +75,8 @@ class RunningBroker:
     def end(self) -> None:
         """End the process, whatever it has still to put: for who needs its store no more."""
         self._process.kill()
-        self._process.wait(10)
-        self._reader.join(10)
+        self._process.wait(60)
+        self._reader.join(60)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()

@@ -47,7 +47,7 @@ def served_to_clients(store: Path, config: str, *more: str) -> Iterator[str]:
     try:
         yield json.loads(process.stdout.readline())["namesrv"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
         assert "Traceback" not in process.stderr.read()
     finally:
         process.kill()
@@ -64,7 +64,7 @@ async def _asked(address: str, *requests: Command) -> list[Command]:
     host, _, port = address.rpartition(":")
     connection = await connect(host, int(port))
     try:
-        return [await connection.ask(request) for request in requests]
+        return [await connection.ask(request, 60) for request in requests]
     finally:
         connection.close()
 

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from real_cluster import free_port
 
 from engine.pipeline.java import find_java
 
@@ -36,12 +36,6 @@ def until(what: str, holds: Callable[[], Any], patience: float = PATIENCE) -> An
         assert time.monotonic() < end, f"waited {patience:g} s for {what}"
         time.sleep(0.01)
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def family(first: int) -> dict[int, str]:
@@ -138,7 +132,7 @@ class Cluster:
 
     def _state(self) -> dict[str, Any] | None:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._pages}/json/", timeout=10) as page:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._pages}/json/", timeout=60) as page:
                 return dict(json.load(page))
         except (OSError, ValueError):  # the page is there before its JSON
             return None

@@ -84,7 +84,7 @@ class Sender:
         self.step = ""
 
     async def ask(self, kind: str, body: bytes = b"x", code: int = 10, **fields: str) -> Command:
-        answer = await self.connection.ask(Command(code, {**_SEND, **fields}, body=body, version=477), 20)
+        answer = await self.connection.ask(Command(code, {**_SEND, **fields}, body=body, version=477), 60)
         spelled = {name: _PLACE.sub("N", value) for name, value in sorted(answer.fields.items())}
         told = {"code": answer.code, "remark": answer.remark, "fields": spelled}
         self.lines.append({"step": self.step, "kind": kind, **told})

@@ -43,7 +43,7 @@ class Walker:
     async def open(self, path: Path, at: str | None = None) -> None:
         """Open a store and wait for its first rows."""
         assert await self.window.open(path, at)
-        assert await self.window.settled(30)
+        assert await self.window.settled(60)
 
     async def rest(self, seconds: float = 60) -> None:
         """Until the rows in front and all short reads are there."""

@@ -20,6 +20,8 @@ from viewer.runtime.settings import Settings
 from viewer.shell.main_window import MainWindow
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
+LONGEST = 240
+"""Seconds a test's coroutine may take where the machine is busy with other things."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,14 +62,14 @@ def dressed(qapp: QApplication) -> Iterator[QApplication]:
 
 @pytest.fixture
 def run(dressed: QApplication) -> Iterator[Run]:
-    """``run(coroutine)``: await it in Qt's loop, at most a minute."""
+    """``run(coroutine)``: await it in Qt's loop, at most :data:`LONGEST` seconds."""
     import qasync
 
     with main_garbage.what_is_new():
         garbage = LoopGarbage()
         loop = qasync.QEventLoop(dressed, already_running=False)
         asyncio.set_event_loop(loop)
-        yield lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
+        yield lambda work: loop.run_until_complete(asyncio.wait_for(work, LONGEST))
         loop.close()
         asyncio.set_event_loop(None)
         garbage.end()

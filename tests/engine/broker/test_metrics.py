@@ -57,7 +57,7 @@ def a_pull(group: str, topic: str) -> Command:
 
 def read(address: str) -> Seen:
     found: Seen = {}
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     for line in text.splitlines():
         told = _LINE.fullmatch(line)

@@ -161,7 +161,7 @@ def test_what_came_one_way_is_put_though_the_broker_ends_meanwhile(
 
             def slowly(messages: Sequence[Message]) -> PutMessageResults:
                 began.set()
-                slow.wait(30)
+                slow.wait(60)
                 return plainly(messages)
 
             store.put_messages = slowly  # type: ignore[method-assign]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 from brokers import Asking, asking, half, run, units
+from clients_beside import until
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
@@ -41,7 +41,7 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
             await say_hello(client)
             broker, _ = await open_transaction(client)
             check_transactions(broker)
-            await asyncio.sleep(0.05)
+            await until(lambda: any(one.code == 39 for one in client.told))
             (question,) = [one for one in client.told if one.code == 39]
             unit = decode(bytes(question.body))
             assert (unit.topic, unit.queue_id, unit.body) == ("Orders", 2, b"0")

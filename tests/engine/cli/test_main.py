@@ -125,7 +125,7 @@ def test_an_interrupt_ends_at_once_with_130(tmp_path):
     time.sleep(0.2)  # it stands still: nobody takes what it writes
     process.send_signal(signal.SIGINT)
     process.stdout.read()
-    assert process.wait(30) == 130
+    assert process.wait(60) == 130
     assert process.stderr.read() == b""
     process.stdout.close()
     process.stderr.close()

@@ -47,7 +47,7 @@ def test_a_signal_ends_it_and_is_what_it_was_afterwards(by):
     async def main():
         with ended_by_signals() as ended:
             os.kill(os.getpid(), by)
-            await asyncio.wait_for(ended.wait(), 30)
+            await asyncio.wait_for(ended.wait(), 60)
 
     asyncio.run(main())
     assert signal.getsignal(by) is before
@@ -65,7 +65,7 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
     store, said = Store(), []
 
     async def until(count):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(said) < count:
                 await asyncio.sleep(0.001)
 

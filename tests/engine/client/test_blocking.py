@@ -34,7 +34,7 @@ def namesrv(tmp_path: Path):
         yield addresses.namesrv
 
 
-def until(what: Callable[[], object], seconds: float = 20.0) -> None:
+def until(what: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end

@@ -103,7 +103,7 @@ def test_what_is_not_consumed_comes_again_and_becomes_a_dead_letter(tmp_path: Pa
         async with one:
             for body in (b"good", b"late", b"bad"):
                 await producer.send(Message("Orders", body, keys=body.decode()))
-            await until(lambda: beside.units("%DLQ%readers", 0), 40)
+            await until(lambda: beside.units("%DLQ%readers", 0), 60)
             await until(lambda: len(seen.messages) == 5)
         assert Counter(seen.bodies) == {b"good": 1, b"late": 2, b"bad": 2}
         (dead,) = beside.units("%DLQ%readers", 0)
@@ -127,7 +127,7 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Pat
         seen = Seen(lambda message: message.reconsume_times > 0)
         async with reader(beside, seen):
             result = await producer.send(Message("Orders", b"x", tags="t", keys="k"))
-            await until(lambda: len(seen.messages) == 2, 40)
+            await until(lambda: len(seen.messages) == 2, 60)
         again = seen.messages[1]
         assert (again.topic, again.msg_id, again.tags, again.keys) == ("Orders", result.msg_id, "t", "k")
 
@@ -175,7 +175,7 @@ def test_in_order_a_message_that_fails_too_often_is_a_dead_letter(tmp_path: Path
             for body in (b"a", b"bad", b"b"):
                 await producer.send(Message("Orders", body), key="one")
             await until(lambda: b"b" in seen.bodies)
-            await until(lambda: beside.units("%DLQ%readers", 0), 40)
+            await until(lambda: beside.units("%DLQ%readers", 0), 60)
         assert seen.bodies == [b"a", b"bad", b"bad", b"bad", b"b"]
 
     consuming(tmp_path, what)
@@ -211,7 +211,7 @@ def test_batches_and_plain_functions_in_threads(tmp_path: Path) -> None:
         beside.units("Orders")
         with ThreadPoolExecutor(4) as pool:
             async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, batch=8), executor=pool):
-                await until(lambda: len(seen) == 15, 40)
+                await until(lambda: len(seen) == 15, 60)
         assert max(sizes) == 8
         assert Counter(seen)[b"0"] == 1
         assert Counter(seen)[b"7"] == 2

@@ -104,7 +104,7 @@ def test_what_fails_or_is_left_by_a_kill_comes_again(tmp_path: Path) -> None:
         one = reader(beside, listener)
         ring = one.events.ring()
         async with one:
-            await until(lambda: len(times) == 30 and times[b"7"] == 2, 50)
+            await until(lambda: len(times) == 30 and times[b"7"] == 2, 60)
         assert times == {b"%d" % number: 2 if number == 7 else 1 for number in range(30)}
         assert sum(isinstance(event, SentBack) for event in ring.take()) == 1
 
@@ -247,7 +247,7 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
             begun.append((message.queue.queue_id, message.queue_offset))
             if len(begun) == 1:
                 due = Handle.parse(message.properties[POP_CK]).due
-                await until(lambda: now_ms() > due, 30)
+                await until(lambda: now_ms() > due, 60)
                 gone.append(due)
                 assert Handle.parse(message.properties[POP_CK]).due > due, "it has more time"
             done.setdefault(message.queue.queue_id, []).append(message.queue_offset)
@@ -258,7 +258,7 @@ def test_in_order_what_is_worked_at_or_waits_is_nobody_else_s_for_as_long_as_it_
             await until(lambda: len(begun) == 1)
             await until(lambda: sum(one._open.values()) == 30)
             async with other:
-                await until(lambda: sum(map(len, done.values())) == 30, 30)
+                await until(lambda: sum(map(len, done.values())) == 30, 60)
             assert gone
         assert one._renewing == set()
         assert Counter(begun).most_common(1)[0][1] == 1, "each came once"

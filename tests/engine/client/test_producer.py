@@ -242,7 +242,7 @@ def test_a_broker_asks_about_a_transaction_that_nobody_decided(tmp_path: Path) -
     async def what(producer: Producer, beside: Served) -> None:
         _, state = await producer.send_in_transaction(Message("Orders", b"paid", keys="order-1"), "fails")
         assert state == TransactionState.UNKNOWN
-        await until(lambda: beside.units("Orders"), 40)
+        await until(lambda: beside.units("Orders"), 60)
         assert listener.checked == ["order-1"]
 
     quick = BrokerConfig(transaction_timeout_ms=200, transaction_check_interval_ms=300)

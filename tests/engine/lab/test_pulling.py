@@ -176,7 +176,7 @@ def test_producers_that_wait_for_the_disk_are_not_told_that_their_message_is_sto
     assert report.kept.units == load.counts().statuses["PUT_OK"]
     for thread in threading.enumerate():
         if thread.name.startswith("storescope-lab-producer"):
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive(), "nobody waits for ever"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from real_cluster import free_port
 from served_stores import a_send, asked
 
 from engine.client.messages import Message
@@ -92,7 +93,7 @@ def test_connections_are_cut_and_it_goes_on_accepting(lab: Lab) -> None:
         connection = await connect(host, int(port))
         assert (await connection.ask(Command(26))).code == 0  # the broker knows it now
         await asyncio.to_thread(lab.cut_connections)
-        await asyncio.wait_for(connection.closed.wait(), 30)
+        await asyncio.wait_for(connection.closed.wait(), 60)
 
     asyncio.run(cut())
     assert asked(served.broker, a_send(b"one"))[0].code == 0
@@ -142,8 +143,7 @@ def pull_of(lab: Lab, topic: str) -> Command:
 
 def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path) -> None:
     """As ``storescope serve --config`` has them: listenPort, haListenPort, and the VIP port two below."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        ha = free.getsockname()[1]
+    ha = free_port()
     conf = tmp_path / "broker.conf"
     conf.write_text(
         f"brokerName=broker-lab\nlistenPort=0\nhaListenPort={ha}\nbrokerIP1=10.0.0.1\nnamesrvAddr=h:1\n"
@@ -156,7 +156,7 @@ def test_a_configuration_and_the_other_ports_are_served(lab: Lab, tmp_path: Path
     assert bool(state.vip) != bool(state.no_vip)
     assert set(state.without_effect) == {"noSuchKey", "mappedFileSizeCommitLog", "brokerIP1", "namesrvAddr"}
     assert state.broker.startswith("127.0.0.1:")
-    with socket.create_connection(("127.0.0.1", ha), 10):
+    with socket.create_connection(("127.0.0.1", ha), 60):
         pass
     if state.vip:
         assert asked(state.vip, a_send(b"one"))[0].code == 0
@@ -246,7 +246,7 @@ def test_one_client_is_cut_and_comes_again(lab: Lab) -> None:
         assert await asyncio.to_thread(lab.cut_client, "nobody", "") == 0
         assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-b") == 0
         assert await asyncio.to_thread(lab.cut_client, "c@1", "broker-a") == 1
-        await asyncio.wait_for(connection.closed.wait(), 30)
+        await asyncio.wait_for(connection.closed.wait(), 60)
         assert not other.closed.is_set()
         other.close()
 

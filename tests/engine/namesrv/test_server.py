@@ -59,7 +59,7 @@ def asked(work, config: NameServerConfig | None = None):
             finally:
                 connection.close()
 
-    return asyncio.run(asyncio.wait_for(both(), 30))
+    return asyncio.run(asyncio.wait_for(both(), 60))
 
 
 async def registered(connection: Connection, **more: str) -> Command:

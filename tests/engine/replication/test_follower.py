@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from brokers import run
+from clients_beside import until
 from ha_masters import CONFIG, log_of, master, put
 
 from engine.config import MessageStoreConfig
@@ -55,10 +56,10 @@ def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch:
             with MessageStore(tmp_path / "b", CONFIG) as copy:
                 going = asyncio.ensure_future(follow(copy, port, real.store.positions().wrote + 1000))
                 for _ in range(5):
-                    await asyncio.sleep(0.05)
+                    await until(lambda: real.server._links)
                     real.cut()
                     put(real.store, 4)
-                follower = await asyncio.wait_for(going, 30)
+                follower = await asyncio.wait_for(going, 60)
                 assert follower.progress.links >= 2
                 await follow(copy, port, real.store.positions().wrote)
                 assert log_of(copy) == log_of(real.store)

@@ -25,11 +25,11 @@ def running(service: AllocateMappedFile) -> Iterator[ServiceThread]:
     thread.start()
     yield thread
     thread.stop()
-    assert thread.join(10)
+    assert thread.join(60)
 
 
 def made_soon(small: SmallLog, count: int) -> list[str]:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         names = [name for name, _ in small.disk.names(ROOT / "commitlog")]
         if len(names) >= count or time.monotonic() > deadline:
@@ -64,14 +64,14 @@ def test_a_file_that_is_not_made_in_time_is_none() -> None:
     gate = threading.Event()
 
     def slow(start: int) -> MappedFile:
-        assert gate.wait(20)
+        assert gate.wait(60)
         return small.files.create(start)
 
     service = AllocateMappedFile(slow, SIZE, wait_seconds=0.05)
     with running(service):
         assert service.allocate(0) is None
         gate.set()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while service.allocate(0) is None:
             assert time.monotonic() < deadline
 
@@ -131,5 +131,5 @@ def test_room_is_made_beside_the_writing() -> None:
         for full in (False, True, False):
             file = Hurried(full)
             service.reserve_ahead(cast("MappedFile", file))
-            assert file.done.wait(20)
+            assert file.done.wait(60)
         assert service.allocate(0) is not None

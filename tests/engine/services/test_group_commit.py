@@ -54,7 +54,7 @@ class GatedFiles(MappedFileQueue):
     def flush(self, least_pages: int) -> bool:
         self.count += 1
         self.entered.release()
-        assert self.gate.wait(20)
+        assert self.gate.wait(60)
         return super().flush(least_pages)
 
 
@@ -107,13 +107,13 @@ def test_one_flush_serves_all_that_wait() -> None:
     group = grouped(small)
     with ThreadPoolExecutor(9) as threads:
         first = threads.submit(group.wait, small.append(100))
-        assert files.entered.acquire(timeout=20)
+        assert files.entered.acquire(timeout=60)
         others = [threads.submit(group.wait, small.append(100)) for _ in range(8)]
         while group.waiting < 8:
             pass
         files.gate.set()
-        assert first.result(20)
-        assert all(other.result(20) for other in others)
+        assert first.result(60)
+        assert all(other.result(60) for other in others)
     assert files.count == 1
     assert group.waiting == 0
 
@@ -124,13 +124,13 @@ def test_those_whom_the_flush_did_not_reach_lead_the_next_one() -> None:
     group = grouped(small)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(group.wait, small.append(4096))
-        assert files.entered.acquire(timeout=20)
+        assert files.entered.acquire(timeout=60)
         others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
         while group.waiting < 2:
             pass
         files.gate.set()
-        assert first.result(20)
-        assert [other.result(20) for other in others] == [True, True]
+        assert first.result(60)
+        assert [other.result(60) for other in others] == [True, True]
     assert files.count == 2
     assert small.files.flushed_where == 4096 + 200
 
@@ -141,11 +141,11 @@ def test_a_follower_waits_no_longer_than_the_time_out() -> None:
     group = grouped(small, timeout_ms=30)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(group.wait, small.append(100))
-        assert files.entered.acquire(timeout=20)
-        assert not threads.submit(group.wait, small.append(100)).result(20)
+        assert files.entered.acquire(timeout=60)
+        assert not threads.submit(group.wait, small.append(100)).result(60)
         assert group.waiting == 0
         files.gate.set()
-        assert not first.result(20)  # its own flush took longer than the time-out
+        assert not first.result(60)  # its own flush took longer than the time-out
 
 
 def test_a_slow_disk_is_left_to_the_service() -> None:
@@ -167,13 +167,13 @@ def test_a_failed_flush_answers_everybody_and_stops_the_store() -> None:
     group = grouped(small)
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(group.wait, small.append(100))
-        assert files.entered.acquire(timeout=20)
+        assert files.entered.acquire(timeout=60)
         others = [threads.submit(group.wait, small.append(100)) for _ in range(2)]
         while group.waiting < 2:
             pass
         small.disk.fail(errno.EIO, kind="flush")
         files.gate.set()
-        assert [waiting.result(20) for waiting in (first, *others)] == [False, False, False]
+        assert [waiting.result(60) for waiting in (first, *others)] == [False, False, False]
     assert not small.flags.writeable
     assert not group.wait(small.files.wrote_offset)
 
@@ -269,7 +269,7 @@ def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
         group = grouped(small, timeout_ms=60_000)  # beyond anybody's patience below: a wake-up that is lost fails
         with ThreadPoolExecutor(4) as threads:
             first = threads.submit(group.wait, small.append(100 if served else 4096))
-            assert files.entered.acquire(timeout=20)
+            assert files.entered.acquire(timeout=60)
             end = small.append(10)
             follower = threads.submit(interrupted_at, number, lambda end=end, group=group: group.wait(end))
             while group.waiting < 1 and not follower.done():
@@ -278,9 +278,9 @@ def test_a_follower_may_be_interrupted_anywhere(served: bool) -> None:
             while group.waiting < 2 and not follower.done():
                 pass
             files.gate.set()
-            went_on = follower.result(20)
-            assert first.result(20)
-            assert [other.result(20) for other in others] == [True, True], f"interrupted before line {number}"
+            went_on = follower.result(60)
+            assert first.result(60)
+            assert [other.result(60) for other in others] == [True, True], f"interrupted before line {number}"
         assert idle(group, small), f"interrupted before line {number}"
         number += 1
     assert number > 10

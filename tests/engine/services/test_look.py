@@ -112,7 +112,7 @@ def test_a_power_loss_ends_a_service_and_tells_nobody() -> None:
     told: list[str] = []
     thread = ServiceThread(Losing(), lambda name, _error: told.append(name))
     thread.start()
-    assert thread.join(20)
+    assert thread.join(60)
     assert told == []
 
 

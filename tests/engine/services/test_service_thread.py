@@ -40,11 +40,11 @@ def test_a_ring_ends_the_pause() -> None:
     service = Counting(3_600_000.0)
     thread = ServiceThread(service)
     thread.start()
-    assert service.seen.acquire(timeout=10)
+    assert service.seen.acquire(timeout=60)
     thread.wakeup()
-    assert service.seen.acquire(timeout=10)
+    assert service.seen.acquire(timeout=60)
     thread.stop()
-    assert thread.join(10)
+    assert thread.join(60)
     assert service.rounds == 2
 
 
@@ -52,7 +52,7 @@ def test_a_paused_service_steps_only_by_hand() -> None:
     service = Counting(0.0)
     thread = ServiceThread(service)
     thread.start()
-    assert service.seen.acquire(timeout=10)
+    assert service.seen.acquire(timeout=60)
     thread.pause()
     before = service.rounds
     thread.wakeup()
@@ -60,9 +60,9 @@ def test_a_paused_service_steps_only_by_hand() -> None:
     assert service.rounds == before + 1
     thread.resume()
     while service.rounds < before + 5:
-        assert service.seen.acquire(timeout=10)
+        assert service.seen.acquire(timeout=60)
     thread.stop()
-    assert thread.join(10)
+    assert thread.join(60)
 
 
 def test_an_error_ends_the_thread_and_is_told() -> None:
@@ -76,7 +76,7 @@ def test_an_error_ends_the_thread_and_is_told() -> None:
 
     thread = ServiceThread(Broken(), lambda name, error: told.append((name, error)))
     thread.start()
-    assert thread.join(10)
+    assert thread.join(60)
     assert [(name, str(error)) for name, error in told] == [("broken", "a mistake")]
 
 
@@ -104,9 +104,9 @@ def test_a_stopped_service_can_be_started_again() -> None:
     thread = ServiceThread(service)
     for _ in range(2):
         thread.start()
-        assert service.seen.acquire(timeout=10)
+        assert service.seen.acquire(timeout=60)
         thread.stop()
-        assert thread.join(10)
+        assert thread.join(60)
     assert service.rounds == 2
 
 

@@ -24,7 +24,7 @@ from engine.cluster.reader import ClusterReader
 from engine.cluster.state import Queue
 from viewer.cluster.clients_work import ClientSpec, Options, Seen, Taking, Told, Undecided, forget, seen_of, serve
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def asked(monkeypatch) -> list[tuple[object, ...]]:
 
 
 def until(true: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end, what
         QApplication.processEvents()

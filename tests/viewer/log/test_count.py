@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, settled, until, write_in_place
 
 from engine.inspection import open_store
 from viewer.log.count import rows_between
@@ -18,21 +17,6 @@ from viewer.runtime.store_session import StoreSession
 from viewer.shell.following import LogFollow
 
 MANY = 400
-
-
-async def until(true: Callable[[], bool]) -> None:
-    """Wait for what others bring about; fails where it does not come."""
-    for _ in range(1500):
-        if true():
-            return
-        await asyncio.sleep(0.02)
-    assert true()
-
-
-def grow(file: Path, whole: bytes, end: int) -> None:
-    """Write ``whole`` up to the log's offset ``end``, in place, as a broker does: no look finds the file cut."""
-    with file.open("r+b") as log:
-        log.write(whole[: end - int(file.name)])
 
 
 @pytest.mark.golden
@@ -55,7 +39,7 @@ def test_its_numbers_grow_with_the_store(
         await until(lambda: pane.model.upto >= 0 and bool(pane.line._mixes))
         assert pane.status().endswith(f"0 to {ends[0]:,} · {every - MANY:,} rows")
         for done, end in ((3, ends[3]), (MANY, full)):
-            grow(file, whole, end)
+            write_in_place(file, whole[: end - int(file.name)])
             session.tail.look()
             await until(lambda end=end: session.snapshot.log.known_end == end)
             older = pane.line._given

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import csv
 import json
 import threading
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from panes import until
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -65,7 +65,7 @@ Golden = Callable[..., Path]
 
 async def opened(window: MainWindow, path: Path) -> None:
     assert await window.open(path)
-    assert await window.settled(30)
+    assert await window.settled(60)
 
 
 def test_a_table_is_exported_by_the_box_of_exports(
@@ -76,7 +76,7 @@ def test_a_table_is_exported_by_the_box_of_exports(
     async def export() -> None:
         await opened(window, golden("broker-orders"))
         window.show_view("groups")
-        await window.settled(10)
+        await window.settled(60)
         window.actions_by_id["export.table"].trigger()
         box = window.findChild(TableExportBox, "export.box")
         assert box is not None
@@ -87,10 +87,7 @@ def test_a_table_is_exported_by_the_box_of_exports(
         assert box.path.text().endswith(".csv")
         box.path.setText(str(tmp_path / "rows.csv"))
         QTest.keyClick(box.path, Qt.Key.Key_Return)
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            if (tmp_path / "rows.csv").exists():
-                break
+        await until((tmp_path / "rows.csv").exists, "the export is there")
         assert (tmp_path / "rows.csv").read_text("utf-8").startswith("group,topic,queueId,")
 
     run(export())

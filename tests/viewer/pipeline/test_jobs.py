@@ -26,7 +26,7 @@ Run = Callable[[Any], Any]
 WISH = Wish("stats", ("/data/store",))
 
 
-async def until(true: Callable[[], object], seconds: float = 50) -> None:
+async def until(true: Callable[[], object], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -56,7 +56,7 @@ def runs(run: Run) -> Iterator[PipelineRuns]:
     run(made.end())
 
 
-async def ended(runs: PipelineRuns, job: JobState, seconds: float = 50) -> JobState:
+async def ended(runs: PipelineRuns, job: JobState, seconds: float = 60) -> JobState:
     end = time.monotonic() + seconds
     while job.running or runs.running:
         assert time.monotonic() < end, "the job goes on"

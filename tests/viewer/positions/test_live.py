@@ -332,4 +332,4 @@ def test_a_question_that_was_answered_is_gone(live: LivePositions, ask: str, qtb
     getattr(live, ask)()
     (dialog,) = live._pane.findChildren(QFileDialog)
     dialog.reject()
-    qtbot.waitUntil(lambda: live._pane.findChildren(QFileDialog) == [])
+    qtbot.waitUntil(lambda: live._pane.findChildren(QFileDialog) == [], timeout=60_000)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, settled, until, write_in_place
 
 from engine.replication.master import SlavePosition
 from viewer.positions import pane as module
@@ -54,13 +53,9 @@ async def looked_at(session) -> None:
     came = []
     link = session.tail.looked.connect(came.append)
     session.tail.look()
-    for _ in range(500):
-        if came:
-            break
-        await asyncio.sleep(0.01)
+    await until(lambda: came, "a look came back")
     session.tail.looked.disconnect(link)
     session.tail._timer.stop()
-    assert came
 
 
 @pytest.mark.golden
@@ -84,28 +79,22 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
         ends = [pane._seen.positions.wrote.offset]
         await looked_at(session)
         for cut in (units[1], units[2]):
-            file.write_bytes(whole[:cut].ljust(len(whole), b"\0"))
-            for _ in range(20):  # a look that was under way already does not see it
+            write_in_place(file, whole[:cut])
+            while pane._seen.positions.wrote.offset == ends[-1]:  # a look that was under way already does not see it
                 await looked_at(session)
-                if pane._seen.positions.wrote.offset != ends[-1]:
-                    break
             ends.append(pane._seen.positions.wrote.offset)
         assert ends == sorted(set(ends))
         await settled(session.jobs)
         await looked_at(session)
-        for _ in range(500):
-            if "slave has" in [flag.name for flag in pane.ruler._view.flags]:
-                break
-            await asyncio.sleep(0.02)
+        await until(lambda: "slave has" in [flag.name for flag in pane.ruler._view.flags], "the slave is on the ruler")
         assert {("slave has", 7000), ("sent to slave", 8000)} <= {(f.name, f.offset) for f in pane.ruler._view.flags}
         assert not pane._live.isHidden()
         assert pane.over_time.bar.isVisible()
-        for _ in range(500):
-            if pane.over_time.ready and "messages/s" in pane.over_time.group.accessibleDescription():
-                break
-            await asyncio.sleep(0.02)
-        assert "wrote" in pane.plot.accessibleDescription()
-        assert "messages/s" in pane.over_time.group.accessibleDescription()
+        await until(
+            lambda: pane.over_time.ready and "messages/s" in pane.over_time.group.accessibleDescription(),
+            "the rates are plotted",
+        )
+        await until(lambda: "wrote" in pane.plot.accessibleDescription(), "the positions are plotted")
         pane.over_time.pause()
         held = pane.over_time.range().end
         await looked_at(session)

@@ -60,7 +60,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Pretended:
 
 async def until(true: Callable[[], object]) -> None:
     """Until it is so; the desk looks by itself."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.01)
 

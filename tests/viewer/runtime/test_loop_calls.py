@@ -19,7 +19,7 @@ def test_calls_of_other_threads_are_done_on_the_loops_in_their_order(qtbot):
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(ask).result()
-    qtbot.waitUntil(lambda: len(done) == 20)
+    qtbot.waitUntil(lambda: len(done) == 20, timeout=60_000)
     assert done == [(number, True) for number in range(20)]
 
 
@@ -38,7 +38,7 @@ def test_the_loop_comes_round_between_long_calls(qtbot):
         box._calls.put([long, number])
     box._deliver()
     assert done == [0], "the others wait for a turn of their own"
-    qtbot.waitUntil(lambda: done == [0, 1, 2])
+    qtbot.waitUntil(lambda: done == [0, 1, 2], timeout=60_000)
 
 
 def test_an_answer_or_an_error_comes_back(qtbot):
@@ -47,5 +47,5 @@ def test_an_answer_or_an_error_comes_back(qtbot):
     with ThreadPoolExecutor(1) as pool:
         loop_calls.run_in(pool, lambda: 42, lambda result, error: told.append((result, error)))
         loop_calls.run_in(pool, lambda: 1 // 0, lambda result, error: told.append((result, type(error))))
-    qtbot.waitUntil(lambda: len(told) == 2)
+    qtbot.waitUntil(lambda: len(told) == 2, timeout=60_000)
     assert told == [(42, None), (None, ZeroDivisionError)]

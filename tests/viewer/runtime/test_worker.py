@@ -129,12 +129,12 @@ def test_death_answers_everybody_who_waits(run: Run, jobs: Jobs) -> None:
 def test_memory_goes_back_once_after_the_last_of_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request did it for itself, three seconds later: beside a broker that was several times a second."""
     given = threading.Semaphore(0)
-    monkeypatch.setattr(worker, "RESTS_AFTER", 0.2)
+    monkeypatch.setattr(worker, "RESTS_AFTER", 1.0)
     monkeypatch.setattr(worker.own_process, "give_back", given.release)
     monkeypatch.setattr(worker.own_process, "give_back_code", lambda: 0)
     rest = worker._Rest()
     for _ in range(20):
         rest.put_off()
         rest.begin()
-    assert given.acquire(timeout=30)
-    assert not given.acquire(timeout=0.6)
+    assert given.acquire(timeout=60)
+    assert not given.acquire(timeout=1.5)

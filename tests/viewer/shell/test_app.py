@@ -221,7 +221,7 @@ def test_a_window_that_was_closed_ends_the_run_once(made: Window, qtbot: Any) ->
     made.show()
     made.close()
     made.close()
-    qtbot.waitUntil(closed.done)
+    qtbot.waitUntil(closed.done, timeout=60_000)
     assert closed.result() == 0
     loop.close()
 

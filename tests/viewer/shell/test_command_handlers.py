@@ -185,7 +185,7 @@ def parts(made: Any) -> list[QWidget]:
 
 
 def test_from_part_to_part_and_round(parts: list[QWidget], made: Any, qtbot: Any) -> None:
-    qtbot.waitUntil(made.isActiveWindow)
+    qtbot.waitUntil(made.isActiveWindow, timeout=60_000)
     parts[0].setFocus()
     for step, at in ((1, 1), (1, 2), (1, 0), (-1, 2), (-1, 1)):
         next_pane(made, step)
@@ -200,7 +200,7 @@ def test_from_elsewhere_one_comes_to_the_first_or_backwards_to_the_last(
     parts: list[QWidget], made: Any, qtbot: Any, step: int, at: int
 ) -> None:
     """Backwards it was the last but one."""
-    qtbot.waitUntil(made.isActiveWindow)
+    qtbot.waitUntil(made.isActiveWindow, timeout=60_000)
     parts[3].setFocus()
     next_pane(made, step)
     assert made.focusWidget() is parts[at]

@@ -25,7 +25,7 @@ Golden = Callable[..., Path]
 
 async def opened(window: MainWindow, path: Path) -> None:
     assert await window.open(path)
-    assert await window.settled(30)
+    assert await window.settled(60)
 
 
 async def _until(true: Callable[[], bool]) -> None:
@@ -49,7 +49,7 @@ def test_windows_are_dressed_part_by_part(run: Run, window: MainWindow, golden: 
         await opened(window, path)
         other = windows.open_beside(window, path, "log")
         assert other is not None
-        await other.settled(30)
+        await other.settled(60)
         assert QApplication.instance().styleSheet() == ""
         front = other if other.isActiveWindow() else window
         front.activateWindow()
@@ -135,7 +135,7 @@ def test_nothing_follows_in_the_turn_of_the_click_and_all_of_it_does_in_the_end(
         await opened(window, path)
         other = windows.open_beside(window, path, "log")
         assert other is not None
-        await other.settled(30)
+        await other.settled(60)
         boxes = (
             "help.keys",
             "help.about",
@@ -182,7 +182,7 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
     async def change() -> None:
         await opened(window, golden("broker-orders"))
         window.show_view("config")
-        await window.settled(30)
+        await window.settled(60)
         pane = window.panes["config"]
         head = pane.findChild(PaneHead)
         assert head is not None
@@ -216,7 +216,7 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
         await opened(window, path)
         other = windows.open_beside(window, path, "log")
         assert other is not None
-        await other.settled(30)
+        await other.settled(60)
         before = {one: (one.stack, list(one.panes.values())) for one in (window, other)}
         window.actions_by_id["language.zh_CN"].trigger()
         for one, (stack, panes) in before.items():
@@ -239,7 +239,7 @@ def test_another_language_is_spoken_step_by_step_and_what_comes_between_is_right
             assert one.actions_by_id["language.zh_CN"].isChecked()
             for view in BY_KIND:
                 one.show_view(view)
-                await one.settled(30)
+                await one.settled(60)
                 assert one.panes[view].session is one.session
             heads = one.findChild(RecordView, "units.table").model()
             assert "物理偏移量" in [heads.head(n) for n in range(heads.columnCount())]

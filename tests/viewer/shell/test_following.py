@@ -110,7 +110,7 @@ def test_the_hand_that_goes_up_ends_it(view, qtbot, how: str) -> None:
     else:
         view.last_row()
         qtbot.keyClick(view, Qt.Key.Key_Home)
-    qtbot.waitUntil(lambda: hand.left == 1, timeout=1000)
+    qtbot.waitUntil(lambda: hand.left == 1, timeout=60_000)
     top = view.table.rows[view.verticalScrollBar().value()].offset
     grow(view, tail, 4)
     assert view.table.rows[view.verticalScrollBar().value()].offset == top
@@ -122,7 +122,7 @@ def test_deeds_come_at_their_pace_and_none_is_lost(qtbot, qapp) -> None:
     for _ in range(10):
         pace.ask()
     assert len(done) == 1
-    qtbot.waitUntil(lambda: len(done) == 2, timeout=1000)
+    qtbot.waitUntil(lambda: len(done) == 2, timeout=60_000)
     qtbot.wait(100)
     assert len(done) == 2
     pace.ask()

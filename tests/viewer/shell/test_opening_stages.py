@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import threading
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from panes import until
 from PySide6.QtWidgets import QWidget
 
 from engine.inspection.snapshot import StoreSnapshot
@@ -65,10 +65,7 @@ def test_rows_are_painted_before_it_is_asked_what_stood_in_unreadable_bytes(
     table = window.panes["log"].findChild(RecordView, "units.table")
 
     async def told() -> str:
-        for _ in range(1000):
-            if table.table.rows and table.table.rows[0].was:
-                break
-            await asyncio.sleep(0.01)
+        await until(lambda: table.table.rows and table.table.rows[0].was, "it is said what stood there")
         return str(table.table.rows[0].was)
 
     assert run(told()).count("/") == 2
@@ -93,7 +90,7 @@ def test_a_change_of_language_before_the_check_began_does_not_lose_it(
 ) -> None:
     monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 3_600_000)
 
-    async def changed() -> bool:
+    async def changed() -> None:
         assert await window.open(golden("broker-orders"))
         session = window.session
         assert session is not None
@@ -102,13 +99,9 @@ def test_a_change_of_language_before_the_check_began_does_not_lose_it(
         monkeypatch.setattr(stages, "FINDINGS_AFTER_MS", 50)
         assert not session.findings_complete, "the check has not begun"
         window.rebuild()
-        for _ in range(400):
-            if session.findings_complete:
-                break
-            await asyncio.sleep(0.05)
-        return session.findings_complete
+        await until(lambda: session.findings_complete, "the check has ended")
 
-    assert run(changed())
+    run(changed())
 
 
 def test_a_store_closed_before_its_rows_came_is_let_go_at_once(run: Run, window: MainWindow, golden: Golden) -> None:

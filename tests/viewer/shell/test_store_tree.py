@@ -57,7 +57,7 @@ def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
                 break
             assert "0 topics" not in side.card.facts.text()
             await asyncio.sleep(0.02)
-        await window.settled(20)
+        await window.settled(60)
         told = session.survey
         assert told is not None
         facts = _facts_of(told, session.counted_topics, session.counted_units)
@@ -74,7 +74,7 @@ def test_a_folder_that_holds_only_a_log_tells_what_its_units_tell(
         assert window.panes["findings"].isAncestorOf(window.focusWidget())
         assert window.status.message.text() == window.panes["findings"].status()
         window.show_view("log")
-        await window.settled(20)
+        await window.settled(60)
         assert window.focusWidget() is window.panes["log"].table
 
     run(walk())

@@ -28,7 +28,7 @@ Golden = Callable[..., Path]
 
 async def opened(window: MainWindow, path: Path) -> None:
     assert await window.open(path)
-    assert await window.settled(30)
+    assert await window.settled(60)
 
 
 def test_a_fault_stands_under_the_field_and_goes_with_the_next_key(

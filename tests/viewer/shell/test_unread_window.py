@@ -61,11 +61,11 @@ def test_every_view_says_what_cannot_be_read(
 
     async def walk() -> None:
         assert await window.open(orders)
-        await window.settled(40)
+        await window.settled(60)
         session = window.session
         assert session is not None
         window.show_view("log")
-        await window.settled(20)
+        await window.settled(60)
         if part == "commitlog":
             table = window.findChild(RecordView, "units.table")
             assert table is not None
@@ -78,7 +78,7 @@ def test_every_view_says_what_cannot_be_read(
             assert line.words_at(line.width() / 4), "the Line was empty, as if nothing had been written"
         for view in BY_KIND:
             window.show_view(view)
-            await window.settled(20)
+            await window.settled(60)
             session.note_unread()
             assert session.unread, view
             assert part in session.unread.words

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from panes import until
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.inspection import open_store
@@ -42,17 +43,14 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
     async def walk() -> None:
         assert await window.open(holed)
         window.show_view("findings")
-        await window.settled(40)
+        await window.settled(60)
         session = window.session
         assert session is not None
         assert session.broken == (HOLE,)
-        for _ in range(2000):  # the check runs behind the first rows
-            if session.findings_complete:
-                break
-            await asyncio.sleep(0.02)
+        await until(lambda: session.findings_complete, "the check has ended")
         for view in BY_KIND:
             window.show_view(view)
-            await window.settled(20)
+            await window.settled(60)
             assert [text for text in texts(window) if text in SOUND] == [], view
             lines = [one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()]
             assert [one.broken for one in lines if one.broken != (HOLE,)] == [], view
@@ -146,7 +144,7 @@ def test_a_file_missing_at_the_very_end_is_hatched_in_every_line(
         assert window.session.broken == (hole,)
         for view in BY_KIND:
             window.show_view(view)
-            await window.settled(20)
+            await window.settled(60)
             for line in (one for one in QWidget.findChildren(window, LineStrip) if one.isVisible()):
                 assert line.broken == (hole,), view
                 assert line._line.high == hole.end, view

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from panes import until
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
@@ -28,7 +29,7 @@ Golden = Callable[..., Path]
 
 async def opened(window: MainWindow, path: Path) -> None:
     assert await window.open(path)
-    assert await window.settled(30)
+    assert await window.settled(60)
 
 
 def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
@@ -64,10 +65,7 @@ def test_stores_that_were_opened_stand_in_the_file_menu(run: Run, window: MainWi
         assert [action.text() for action in menu.actions()] == [str(path)]
         window.close_store()
         menu.actions()[0].trigger()
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            if window.session is not None:
-                break
+        await until(lambda: window.session is not None, "it is opened")
         assert window.session is not None
         assert window.session.path == path
 
@@ -117,7 +115,7 @@ def test_the_title_has_no_steps_back(run: Run, window: MainWindow, golden: Golde
     run(look())
 
 
-def test_the_shadow_of_the_palette_leaves_nothing_behind(dressed: object) -> None:
+def test_the_shadow_of_the_palette_leaves_nothing_behind(run: Run) -> None:
     """The box grew smaller with each letter, and parts of its shadow stayed over the view below."""
     window, painted = QWidget(), []
     window.resize(1000, 800)
@@ -132,11 +130,10 @@ def test_the_shadow_of_the_palette_leaves_nothing_behind(dressed: object) -> Non
     window.show()
     made.open()
     window.grab()
-    QTest.qWait(20)
+    assert QTest.qWaitForWindowExposed(window, 60_000)
     painted.clear()
     made.field.setText("Command 29")
-    QTest.qWait(50)
-    assert any(rect.contains(made.rect()) for rect in painted)
+    run(until(lambda: any(rect.contains(made.rect()) for rect in painted), "all of it is painted again"))
     window.close()
 
 
@@ -147,9 +144,7 @@ def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: Ma
         await opened(window, golden("broker-orders"))
         window.layouts.tie(True)
         window.resize(640, 720)
-        await asyncio.sleep(0.05)
-        assert (window.width(), window.height()) == (640, 720)
-        assert window.side.isHidden()
+        await until(lambda: (window.width(), window.height()) == (640, 720) and window.side.isHidden(), "it is narrow")
         assert window.top.key.isHidden()
         assert window.top.follow.text() == ""
         table = window.findChild(RecordView, "units.table")
@@ -158,9 +153,7 @@ def test_half_of_a_small_screen_is_enough_for_a_tied_window(run: Run, window: Ma
         assert "tags" not in shown
         assert {"physicalOffset", "topic", "keys", "storeTimestamp"} <= set(shown)
         window.layouts.tie(False)
-        await asyncio.sleep(0.05)
-        assert window.width() >= 900
-        assert not window.side.isHidden()
+        await until(lambda: window.width() >= 900 and not window.side.isHidden(), "it is wide again")
         assert not window.top.key.isHidden()
 
     run(narrow())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from panes import until
 
 from viewer.shell import windows
 from viewer.shell.commands import BY_ID
@@ -20,7 +21,7 @@ Golden = Callable[..., Path]
 
 async def opened(window: MainWindow, path: Path) -> None:
     assert await window.open(path)
-    assert await window.settled(30)
+    assert await window.settled(60)
 
 
 def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, golden: Golden) -> None:
@@ -33,7 +34,7 @@ def test_quit_closes_every_window_and_ctrl_w_one(run: Run, window: MainWindow, g
         assert all(others)
         for other in others:
             assert other is not None
-            await other.settled(30)
+            await other.settled(60)
         assert others[0] is not None
         others[0].actions_by_id["window.close"].trigger()
         assert [one is not None and one.closed for one in others] == [True, False]
@@ -56,12 +57,8 @@ def test_tied_windows_say_so_until_they_are_untied(
         store = Path(shutil.copytree(path, tmp_path / "other"))
         other = window.workspace.comparison.begin(store)
         assert other is not None
-        for _ in range(1000):
-            await asyncio.sleep(0.01)
-            if other.session is not None and str(store) in window.tied.accessibleName():
-                break
-        assert str(store) in window.tied.accessibleName()
-        assert str(path) in other.tied.accessibleName()
+        await until(lambda: other.session is not None and str(store) in window.tied.accessibleName(), "they are tied")
+        await until(lambda: str(path) in other.tied.accessibleName(), "the other says so too")
         assert not window.tied.isHidden()
         window.tied.step(1)
         assert window.tied.isHidden()

@@ -29,9 +29,9 @@ def test_it_says_where_it_serves_and_ends_quietly(how, words):
         assert line.startswith("serving: name server 127.0.0.1:")
         address = line.split()[3].rstrip(",")
     host, port = address.split(":")
-    with socket.create_connection((host, int(port)), 10):
+    with socket.create_connection((host, int(port)), 60):
         process.send_signal(how)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=60)
     assert (process.returncode, rest, errors) == (0, "", "")
 
 

@@ -45,7 +45,7 @@ def test_serve_records_and_logs_what_replay_sends_again(tmp_path: Path) -> None:
     with served(tmp_path / "store", *more) as (process, record):
         asked(record["broker"], a_send(b"first"), a_send(b"second"))
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     assert [line["answerName"] for line in lines if line["name"] == "SEND_MESSAGE_V2"] == ["SUCCESS", "SUCCESS"]
     assert {line["server"] for line in lines} == {"broker", "namesrv"}  # the broker registers with the name server

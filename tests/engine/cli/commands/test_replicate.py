@@ -38,11 +38,11 @@ def mastering(path: Path) -> Iterator[tuple[MessageStore, int]]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(60)
         yield said[0], said[1]
     finally:
         said[2].call_soon_threadsafe(ended.set)
-        thread.join(30)
+        thread.join(60)
 
 
 def told(*words: str) -> tuple[int, str, str]:

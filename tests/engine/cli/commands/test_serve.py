@@ -36,7 +36,7 @@ def test_what_was_sent_is_in_the_store_and_ctrl_c_closes_it_cleanly(tmp_path: Pa
         assert route.code == 0
         assert record["broker"].encode() in bytes(route.body)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
     with MessageStore(store) as opened:
