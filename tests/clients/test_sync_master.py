@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import json
 import lzma
 import os
@@ -20,7 +19,7 @@ from typing import Any, Literal
 import pytest
 import real_cluster
 from brokers import run
-from sync_masters import PATIENT, SETTINGS, Sender, record
+from sync_masters import PATIENT, SETTINGS, SLOWLY, TIMEOUT, Sender, record
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
@@ -36,8 +35,8 @@ LIKE: dict[str, Literal["4.9", "5.3"]] = {"5.3.3": "5.3", "4.9.7": "4.9"}
 PATIENCE = 60.0
 
 
-def settings(in_sync: int) -> dict[str, str]:
-    return {**SETTINGS, "inSyncReplicas": str(in_sync)}
+def settings(in_sync: int, slowly: int = 1) -> dict[str, str]:
+    return {**SETTINGS, "inSyncReplicas": str(in_sync), "slaveTimeout": str(TIMEOUT * slowly)}
 
 
 def kept(release: str, in_sync: int) -> list[dict[str, Any]]:
@@ -46,9 +45,9 @@ def kept(release: str, in_sync: int) -> list[dict[str, Any]]:
 
 
 @contextlib.asynccontextmanager
-async def ours(path: Path, release: str, in_sync: int) -> AsyncIterator[tuple[str, int, int]]:
+async def ours(path: Path, release: str, in_sync: int, slowly: int) -> AsyncIterator[tuple[str, int, int]]:
     """Our broker with an HA port beside it: host, port, HA port."""
-    text = "".join(f"{name}={value}\n" for name, value in settings(in_sync).items())
+    text = "".join(f"{name}={value}\n" for name, value in settings(in_sync, slowly).items())
     config, unknown = parse_properties(text)
     assert not unknown
     host = "127.0.0.1"
@@ -59,11 +58,15 @@ async def ours(path: Path, release: str, in_sync: int) -> AsyncIterator[tuple[st
 
 
 def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
-    """All at once: they wait most of the time."""
+    """All at once: they wait most of the time. What differs is asked once more with much longer patience."""
 
     async def one(release: str, in_sync: int) -> list[dict[str, Any]]:
-        async with ours(tmp_path / f"{release}-{in_sync}", release, in_sync) as where:
-            return await record(*where)
+        for slowly in (1, SLOWLY):
+            async with ours(tmp_path / f"{release}-{in_sync}-{slowly}", release, in_sync, slowly) as where:
+                lines = await record(*where, slowly)
+            if lines == kept(release, in_sync):
+                break
+        return lines
 
     async def told() -> None:
         for kind, lines in zip(KINDS, await asyncio.gather(*(one(*kind) for kind in KINDS)), strict=True):
@@ -74,16 +77,20 @@ def test_answers_are_those_of_a_real_sync_master(tmp_path: Path) -> None:
 
 
 @pytest.mark.peer
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_real_sync_master_answers_as_it_is_kept(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     kinds = KINDS if request.config.getoption("--clients-full") else KINDS[3:]
     for release, in_sync in kinds:
-        port = real_cluster.free_port()
-        options: list[object] = ["--namesrv-port", real_cluster.free_port(), "--port", port, "--small"]
-        for name, value in {**settings(in_sync), **PATIENT}.items():
-            options += ["--set", f"{name}={value}"]
-        with real_cluster.real(tmp_path / f"{release}-{in_sync}", *options, release=release):
-            assert asyncio.run(record("127.0.0.1", port, port + 1)) == kept(release, in_sync)
+        for slowly in (1, SLOWLY):
+            port = real_cluster.free_port()
+            options: list[object] = ["--namesrv-port", real_cluster.free_port(), "--port", port, "--small"]
+            for name, value in {**settings(in_sync, slowly), **PATIENT}.items():
+                options += ["--set", f"{name}={value}"]
+            with real_cluster.real(tmp_path / f"{release}-{in_sync}-{slowly}", *options, release=release):
+                lines = asyncio.run(record("127.0.0.1", port, port + 1, slowly))
+            if lines == kept(release, in_sync):
+                break
+        assert lines == kept(release, in_sync)
 
 
 def configured(folder: Path) -> Path:
@@ -129,8 +136,19 @@ def the_end(store: str) -> tuple[str, bytes]:
     return last.name, last.read_bytes()
 
 
+async def told_at_last(sender: Sender, code: int, body: bytes) -> None:
+    """Send until that is the answer: a slave, and its end, may be noticed late, and a machine may be busy for longer
+    than a send waits.
+    """
+    until = time.monotonic() + PATIENCE
+    while (answer := await sender.ask("send", body)).code != code:
+        assert answer.code in {11, 12, 0}, answer
+        assert time.monotonic() < until, f"{answer.code} and not {code} for a minute"
+        await asyncio.sleep(0.3)
+
+
 @pytest.mark.peer
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("release", "master"),
     [
@@ -153,17 +171,12 @@ def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str
             options = ("--namesrv", said["namesrv"], "--port", own, "--slave-of", said["brokerName"], "--small")
             for _ in range(2):
                 with real_cluster.real(tmp_path / "slave", *options, release=release) as slave:
-                    until = time.monotonic() + PATIENCE
-                    while (await sender.ask("send")).code != 0:
-                        assert time.monotonic() < until, "the slave does not follow"
-                        await asyncio.sleep(0.3)
-                    for number in itertools.islice(itertools.count(), 200):
-                        answer = await sender.ask("send", b"%d" % number * 2000)
-                        assert (answer.code, answer.remark) == (0, None)
+                    await told_at_last(sender, 0, b"x")
+                    for number in range(200):
+                        await told_at_last(sender, 0, b"%d" % number * 2000)
                     assert the_end(slave["store"]) == the_end(said["store"])
                     os.kill(slave["pid"], signal.SIGKILL)
-                await asyncio.sleep(0.5)
-                assert (await sender.ask("send")).code == alone
+                await told_at_last(sender, alone, b"x")
                 assert (await sender.ask("wait not", properties="WAIT\x01false\x02")).code == 0
             sender.connection.close()
 

@@ -16,9 +16,13 @@ from engine.remoting.frame import Command
 from engine.replication.transfer import Receiver, report
 
 SETTINGS = {
-    "brokerRole": "SYNC_MASTER", "slaveTimeout": "600", "haSlaveFallbehindMax": "20000", "haMaxGapNotInSync": "20000",
+    "brokerRole": "SYNC_MASTER", "haSlaveFallbehindMax": "20000", "haMaxGapNotInSync": "20000",
 }  # fmt: skip
-"""Lines of a broker.conf; a slave is far behind soon, and nobody waits long."""
+"""Lines of a broker.conf; a slave is far behind soon."""
+TIMEOUT = 600
+"""ms that a send waits for slaves, where the machine has little else to do."""
+SLOWLY = 4
+"""Times as long for all that waits: where it was busy, a slave that follows may have spoken later than that."""
 PATIENT = {"waitTimeMillsInSendQueue": "20000"}
 """For a real broker: it answers 2 where sends wait for a thread of its own, which ours has not."""
 _PLACE = re.compile(r"\b(\d+|[0-9A-F]{32,56})\b")
@@ -106,22 +110,22 @@ class Sender:
         await self.ask("reply", code=324, properties="")
 
 
-async def record(host: str, port: int, ha_port: int) -> list[dict[str, Any]]:
-    """Everything that one broker is asked."""
+async def record(host: str, port: int, ha_port: int, slowly: int = 1) -> list[dict[str, Any]]:
+    """Everything that one broker is asked; pauses are ``slowly`` times as long."""
     connection = await connect(host, port)
     slave = ToldSlave()
     sender = Sender(connection)
     try:
         await sender.every_kind("no slave yet")
         await slave.link(host, ha_port)
-        await asyncio.sleep(1)
+        await asyncio.sleep(slowly)
         await sender.every_kind("it follows")
         slave.says = False
         await sender.every_kind("it says nothing")
         sender.step = "it speaks late"
         together = [sender.ask("send") for _ in range(3)]
         slow = asyncio.ensure_future(asyncio.gather(*together))
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2 * slowly)
         slave.acknowledge()
         await slow
         sender.step = "it is far behind"
@@ -131,19 +135,19 @@ async def record(host: str, port: int, ha_port: int) -> list[dict[str, Any]]:
         await sender.ask("send", bytes(1000))
         slave.says = True
         slave.acknowledge()
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.3 * slowly)
         await sender.every_kind("it follows again")
         await slave.unlink()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5 * slowly)
         await sender.every_kind("it is gone")
         slave = ToldSlave()
         await slave.link(host, ha_port, 0)
-        await asyncio.sleep(1)
+        await asyncio.sleep(slowly)
         await sender.every_kind("it is back, empty")
         other = ToldSlave()
         await other.link(host, ha_port, 0)
         other.says = False
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5 * slowly)
         sender.step = "another says nothing"
         await sender.ask("send")
         await other.unlink()

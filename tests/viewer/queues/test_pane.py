@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from panes import on_store, settled
+from panes import on_store, settled, write_in_place
 
 from viewer.queues.pane import QueuesPane
 from viewer.queues.rows import EndRow, EntryRow
@@ -219,7 +219,7 @@ def test_a_queue_that_grows_keeps_what_is_on_the_screen(qapp, golden, tmp_path) 
         await settled(session.jobs)
         assert pane.table.total_rows() == 101
         counted = sum(pane._counter.of(("TopicA", 0)).counts.values())
-        file.write_bytes(whole[: 20 * 120].ljust(len(whole), b"\0"))
+        write_in_place(file, whole[: 20 * 120])
         session.look(anyway=True)
         await settled(session.jobs)
         pane.refresh()
