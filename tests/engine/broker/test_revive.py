@@ -21,8 +21,15 @@ REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 
 
 def later(client: Asking, ms: int) -> None:
-    """``ms`` pass for the broker: timers deliver what is due, and popped messages are looked at."""
+    """``ms`` pass for the broker: timers deliver what is due, and popped messages are looked at.
+
+    What came before is in the wheel by then: an acknowledgement that is late already where it is taken in overtakes a
+    checkpoint that the service had taken in before, and its messages come again.
+    """
     broker = client.server.broker
+    broker.store.wait_dispatched()
+    assert broker.timers is not None
+    broker.timers.step()
     before: Callable[[], int] = broker.now
     broker.now = lambda: before() + ms
     settle(client)
