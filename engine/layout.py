@@ -11,6 +11,11 @@ FILE_NAME_DIGITS = 20
 INDEX_NAME_DIGITS = 17
 LONGEST_NAME = 255
 """Bytes of a file's or folder's name."""
+LONGEST_TOPIC = 127
+LONGEST_GROUP = 255
+"""Characters that brokers and clients take (Java: ``TopicValidator``, ``Validators``); %RETRY% and %DLQ% topics may be
+as long as a folder's name.
+"""
 
 COMMIT_LOG_FILE_SIZE = 1 << 30
 CONSUME_QUEUE_FILE_SIZE = 6_000_000

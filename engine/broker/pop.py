@@ -17,8 +17,9 @@ from engine.broker.pop_holds import HeldPop, Key, PopHolds
 from engine.broker.revive_log import put_check_point, reached
 from engine.broker.topics import READ, RETRY
 from engine.codec import pop as codec
-from engine.codec.encode import HEADS, HOST_BITS, LONGEST_PROPERTIES, TopicField, encode_properties, host_raw
+from engine.codec.encode import HEADS, HOST_BITS, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import BadFilter, CorruptUnit
 from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
+from engine.layout import LONGEST_GROUP, LONGEST_TOPIC
 from engine.rules.system_names import TIMER_TOPIC, is_system_topic
 from engine.rules.unit_check import Release
 from engine.store.config_tables import ConfigTables
@@ -34,8 +35,6 @@ OWN_GROUPS = (
     "CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER",
 )  # fmt: skip
 """Groups that are there from the start; the first since 5.x."""
-LONGEST_NAME = 127
-LONGEST_GROUP = 255
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
@@ -51,7 +50,7 @@ def _wrong_name(topic: str) -> str | None:
         return "The specified topic is blank."
     if not _NAME.fullmatch(topic):
         return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-    if len(topic) > LONGEST_NAME:  # also where a broker has made it for a group: nobody can send there
+    if len(topic) > LONGEST_TOPIC:  # also where a broker has made it for a group: nobody can send there
         return "The specified topic is longer than topic max length."
     return None
 

@@ -20,12 +20,12 @@ from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.codec.encode import HEAD_SIZE, HEADS
 from engine.codec.message import Unit
-from engine.codec.unit_flavours import BY_VERSION
+from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
+from engine.layout import LONGEST_TOPIC
 from engine.remoting.unique_ids import unique_id
 
 MAX_BODY = 4 << 20
 """Bytes of a body before compression (``maxMessageSize``)."""
-LONGEST_TOPIC = 127
 RETRY, DEAD_LETTERS = "%RETRY%", "%DLQ%"
 MIN_OFFSET, MAX_OFFSET = "MIN_OFFSET", "MAX_OFFSET"
 MESSAGE_TYPE, REPLY = "MSG_TYPE", "reply"
@@ -142,8 +142,8 @@ def property_text(properties: Mapping[str, str]) -> str:
     text = "".join([f"{name}{props.NAME_END}{value}{props.PAIR_END}" for name, value in properties.items()])
     if text.count(props.NAME_END) != len(properties) or text.count(props.PAIR_END) != len(properties):
         raise WrongMessage("a property holds the character 0x01 or 0x02, with which names and values end")
-    if len(text) > 32_767:
-        raise WrongMessage(f"properties of {len(text):,} characters, at most 32,767 can be stored")
+    if len(text) > LONGEST_PROPERTIES:
+        raise WrongMessage(f"properties of {len(text):,} characters, at most {LONGEST_PROPERTIES:,} can be stored")
     return text
 
 

@@ -28,9 +28,10 @@ from engine.codec.intrinsics import (
 from engine.codec.machine_code import FULL, GROW_TOPICS, PATCH, STOPPED
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
-from engine.codec.unit_flavours import MAGICS
+from engine.codec.unit_flavours import BY_MAGIC, LONGEST_PROPERTIES, MAGICS
 
 _V1, _V2 = (np.uint32(magic) for magic in MAGICS)
+_LONGEST_V1, _LONGEST_V2 = (BY_MAGIC[magic].longest_topic for magic in MAGICS)
 _BLANK = np.uint32(MAGIC_BLANK)
 _LARGEST = 128 << 20
 _TAGS = np.uint32(int.from_bytes(b"TAGS", "little"))
@@ -100,11 +101,11 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
             return at, k, STOPPED
         t = r + 16 + body
         topic = int64(u8(t)) if magic == _V1 else int64(be16(t))
-        if topic > left - body or topic > (int64(127) if magic == _V1 else int64(32767)):
+        if topic > left - body or topic > (int64(_LONGEST_V1) if magic == _V1 else int64(_LONGEST_V2)):
             return at, k, STOPPED
         t += wide
         q = t + topic + 2
-        if int64(be16(q - 2)) != left - body - topic or left - body - topic > 32767:
+        if int64(be16(q - 2)) != left - body - topic or left - body - topic > LONGEST_PROPERTIES:
             return at, k, STOPPED
         number = int64(-1)
         if want & NAMES:

@@ -23,6 +23,7 @@ from engine.codec.object_put import (
     REFUSED,
     TOPIC_WIDTH,
 )
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 
 _get_item = types.ExternalFunction("PyList_GetItem", types.intp(types.intp, types.intp))
 _bytes_at = types.ExternalFunction("PyBytes_AsString", types.intp(types.intp))
@@ -59,7 +60,6 @@ _NONE_OF_32 = -(1 << 40)
 _RULED_BITS = 0x10 | 0x20 | 0x40 | 0x80
 _OUTSIDE_QUEUES = 0x4  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
 _MASK = uint32(0x7FFFFFFF)
-_LONGEST_PROPERTIES = 32_767
 
 
 @njit(cache=True, forceinline=True)
@@ -210,7 +210,7 @@ def _put_unit(sheet, message):
             return REFUSED
         long = int64(_bytes_size(raw))
     size = int64(_bytes_size(body))
-    if size > _get(sheet, _LONGEST) or long > _LONGEST_PROPERTIES:
+    if size > _get(sheet, _LONGEST) or long > LONGEST_PROPERTIES:
         return REFUSED
     # rows of the tables: text, address and length of the field, magic, address and length of the places; and text,
     # address and length of the raw host, SYSFLAG bits

@@ -10,6 +10,7 @@ import numpy as np
 from numba import int16, int32, int64, njit, uint32
 
 from engine.codec.intrinsics import be32, be64, copy_bytes, crc32, le32, le64, put64, put_be16, put_be32, put_be64
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.codec.write_job import DONE, NAMES, NO_PLACE, NO_ROOM, RULED
 
 _AT = {name: 8 * number for number, name in enumerate(NAMES)}
@@ -28,7 +29,6 @@ _RULED_BITS = np.uint32(0x10 | 0x20 | 0x40 | 0x80)
 _OUTSIDE_QUEUES = np.uint32(0x4)  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
 _BORN_V6, _STORE_V6 = np.uint32(0x10), np.uint32(0x20)
 _MASK = np.uint32(0x7FFFFFFF)
-_LONGEST_PROPERTIES = 32_767
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -128,7 +128,7 @@ def encode_rows(sheet):
         long = int64(_i32(text_length, row))
         topic, queue = int64(_i32(topic_id, row)), int64(_i32(queue_id, row))
         bh, sh = int64(_i32(born_host, row)), int64(_i32(store_host, row)) if store_host else store_default
-        if size > longest or long > _LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
+        if size > longest or long > LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
             why = RULED
             break
         if topic != known or bh != known_born or sh != known_store:  # seldom: what follows stays in registers

@@ -16,10 +16,8 @@ from engine.codec import batch
 from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
-from engine.codec.unit_flavours import BY_VERSION
+from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 
-LONGEST_PROPERTIES = 32_767
-"""Bytes: PROPLEN is a signed 16-bit field."""
 LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
 """UTF-16 units, and bytes, of a topic in a unit of version 1."""
 CRC_TAIL = 20

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from engine.codec import columns, write_job
 from engine.codec.crc import crc31
-from engine.codec.encode import HEADS, HOST_BITS, LONGEST_PROPERTIES, Message, host_bits, host_raw
+from engine.codec.encode import HEADS, HOST_BITS, Message, host_bits, host_raw
 from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, TRANSACTION_MASK
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 
 I32: TypeAlias = "npt.NDArray[np.int32] | array[int]"
 I64: TypeAlias = "npt.NDArray[np.int64] | array[int]"

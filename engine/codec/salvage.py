@@ -26,11 +26,13 @@ from engine.codec.message import (
     measure,
     parts,
 )
-from engine.codec.unit_flavours import BY_MAGIC, MAGICS
+from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
+from engine.layout import LONGEST_NAME
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _SIZE, _MAGIC, _CRC, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 28, 36
-_LONGEST_TOPIC = 255
+_LONGEST_TOPICS = {one.topic_width: min(one.longest_topic, LONGEST_NAME) for one in FLAVOURS}
+"""Width of the topic's length → the longest name that is tried: a topic is a folder."""
 _ODD_IN_NAMES = frozenset('<>:"\\|?*')
 _IN_HEX = frozenset(("magicCode", "bodyCRC", "sysFlag"))
 _FITTED = frozenset(("totalSize", "bodyLength", "topicLength", "propertiesLength"))
@@ -218,7 +220,7 @@ def _other_names(
         told, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
         if left < 1 << 15:
             yield (*first, _Patch(behind, _I16.pack(left), Wrong("propertiesLength", told, left)))
-    for length in range(1, min(_LONGEST_TOPIC, 127 if width == 1 else _LONGEST_TOPIC) + 1):
+    for length in range(1, _LONGEST_TOPICS[width] + 1):
         behind = topic + width + length
         if behind + 2 <= size and _I16.unpack_from(raw, behind)[0] == size - behind - 2:
             data = length.to_bytes(width, "big")

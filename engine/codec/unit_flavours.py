@@ -16,7 +16,8 @@ class Flavour(NamedTuple):
 
     ``topic_length`` reads and writes the topic's length in front of it, and ``longest_topic`` is the most that it can
     say. ``unread_by`` are releases (as in ``Rules.release``) that take such a unit for damage, ``newer`` is what is
-    said of it then.
+    said of it then. ``label`` says what is special about a store that has such units, in the English that the window
+    translates; the plain form has none.
     """
 
     version: int
@@ -26,6 +27,7 @@ class Flavour(NamedTuple):
     word: str
     unread_by: tuple[str, ...] = ()
     newer: str = ""
+    label: str = ""
 
     @property
     def topic_width(self) -> int:
@@ -37,7 +39,7 @@ FLAVOURS = (
     Flavour(1, 0xDAA320A7, struct.Struct(">b"), 127, "V1"),
     Flavour(
         2, 0xDAA320AB, struct.Struct(">h"), 32_767, "V2", ("4.9",),
-        "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read",
+        "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read", "long topics",
     ),
 )  # fmt: skip
 BY_MAGIC = {one.magic: one for one in FLAVOURS}
@@ -46,6 +48,8 @@ MAGICS = tuple(one.magic for one in FLAVOURS)
 MAGIC_BYTES = tuple(one.magic.to_bytes(4, "big") for one in FLAVOURS)
 PREFIX = bytes(first[0] for first in zip(*MAGIC_BYTES, strict=True) if len(set(first)) == 1)
 """The bytes with which every magic number begins; they differ behind it."""
+LONGEST_PROPERTIES = 32_767
+"""Bytes, in every flavour: PROPLEN is a signed 16-bit field."""
 RELEASES = ("4.9", "5.3")
 READ_BY = {release: frozenset(one.magic for one in FLAVOURS if release not in one.unread_by) for release in RELEASES}
 """Magic numbers that a release believes."""

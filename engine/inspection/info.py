@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.codec import index as index_codec
+from engine.codec import unit_flavours
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
 
-FLAVOURS = (
-    *(one.word.lower() for one in BY_VERSION.values()), "dledger", "extCq", "batchCq", "lmq", "timer", "ipv6",
-    "propCrc", "multiPath", "rocksdbCq",
-)  # fmt: skip
-_LONG_TOPIC = BY_VERSION[1].longest_topic
+FLAVOURS = {
+    **{one.word.lower(): one.label for one in unit_flavours.FLAVOURS},
+    "dledger": "DLedger", "extCq": "ext queues", "batchCq": "batch queues", "lmq": "light queues", "timer": "timer",
+    "ipv6": "IPv6 hosts", "propCrc": "property CRC", "multiPath": "several log folders", "rocksdbCq": "RocksDB queues",
+}  # fmt: skip
+"""Word of ``info`` → what is special about such a store; the plain form of units has nothing."""
 _SAMPLED_QUEUES = 256
 
 
@@ -202,7 +205,7 @@ def _sample(store: StoreSnapshot) -> Iterator[Unit]:
     taken = 0
     for topic, queues in store.topics().items():
         for queue in queues.values():
-            if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= _LONG_TOPIC:
+            if taken >= _SAMPLED_QUEUES and len(topic.encode()) <= LONGEST_V1_TOPIC:
                 continue
             try:
                 newest = queue.newest()

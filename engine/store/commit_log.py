@@ -18,7 +18,6 @@ from engine.codec.crc import MASK, crc32
 from engine.codec.encode import (
     HEADS,
     HOST_BITS,
-    LONGEST_PROPERTIES,
     Message,
     encode_properties,
     host_bits,
@@ -30,6 +29,7 @@ from engine.codec.object_put import NOW as _NOW
 from engine.codec.object_put import POSITION as _POSITION
 from engine.codec.object_put import QUEUE_OFFSET as _QUEUE_OFFSET
 from engine.codec.object_put import REFUSED, ObjectPut, object_put
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile

@@ -16,7 +16,7 @@ from engine.codec import config_tables as codec
 from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
 from engine.codec.json_dialect import render
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.layout import StorePaths
+from engine.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
 from engine.rules.unit_check import Release
 
@@ -431,7 +431,7 @@ def _group_topics(offsets: Mapping[str | int, Any]) -> dict[str, list[str]]:
 
 def _refuse_topic(name: str, queues: int) -> None:
     length = len(name.encode("utf-8", "replace"))
-    longest = 255 if name.startswith(("%RETRY%", "%DLQ%")) else 127
+    longest = LONGEST_NAME if name.startswith(("%RETRY%", "%DLQ%")) else LONGEST_TOPIC
     if not 1 <= length <= longest or name in {".", ".."} or any(sign in name for sign in "/\0@"):
         raise UsageError(
             f"topic: expected 1 to {longest} bytes without '/' and '@', found {name[:80]!r} ({length} bytes)"

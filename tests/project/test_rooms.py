@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,13 @@ from import_graph import circles, graph, imported, modules
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("engine", "viewer", "resources", "packaging", "tests")
-SUBJECTS = ("log", "queues", "index", "positions", "findings", "space", "groups", "config", "where", "lab", "pipeline",
-            "compare", "keep", "cluster", "requests")  # fmt: skip
+LAYERS = next(
+    contract["layers"]
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    if contract.get("containers") == ["viewer"]
+)
+"""The floors of the viewer, as the contracts have them: the one list of its rooms."""
+SUBJECTS = max((layer.split(" | ") for layer in LAYERS), key=len)
 
 
 def test_a_circle_is_seen():
@@ -41,7 +47,7 @@ def test_the_model_of_the_log_knows_no_qt_and_none_of_its_parts_the_pane():
 
 def test_every_subject_is_a_room():
     there = {path.name for path in (ROOT / "viewer").iterdir() if (path / "__init__.py").exists()}
-    assert there == {*SUBJECTS, "look", "pane", "runtime", "shell", "widgets"}
+    assert there == {room for layer in LAYERS for room in layer.split(" | ")} - {"__main__", "command"}
 
 
 def drawing() -> str:
@@ -57,6 +63,9 @@ def test_the_drawing_has_every_room_and_no_other():
     assert sorted(viewer - {"__pycache__"} - words) == []
     named = set(re.findall(r"\b(?:engine|viewer)\.(\w+)", drawing()))
     assert sorted(named - engine - viewer - {"command"}) == []
+    floor = drawing().partition("viewer.shell")[2].partition("viewer.pane")[0]
+    barred = {*re.findall(r"(\w+) │", floor), *re.findall(r"│ (\w+)", floor)}
+    assert barred == set(SUBJECTS), "the floor of the subjects, between bars"
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])

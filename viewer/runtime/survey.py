@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError
-from viewer.look.assets import tr, words
+from viewer.look.assets import tr
 from viewer.look.broken import bytes_missing
 from viewer.look.formats import store_name
 
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MESSAGES_KNOWN = 4096
 """Queues whose newest unit is asked for its size; more would take too long for a card."""
-
-
-FLAVOURS = {
-    "v2": words("long topics"), "dledger": words("DLedger"), "extCq": words("ext queues"),
-    "batchCq": words("batch queues"), "lmq": words("light queues"), "timer": words("timer"),
-    "ipv6": words("IPv6 hosts"), "propCrc": words("property CRC"), "multiPath": words("several log folders"),
-    "rocksdbCq": words("RocksDB queues"),
-}  # fmt: skip
-"""What is special about a store, in words; the plain form of units has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +101,9 @@ class Survey:
     @property
     def kinds(self) -> str:
         """The format and what is special, in words."""
-        said = [self.format] + [tr(FLAVOURS[one]) for one in self.flavour if one in FLAVOURS]
+        from engine.inspection.info import FLAVOURS
+
+        said = [self.format] + [tr(FLAVOURS[one]) for one in self.flavour if FLAVOURS.get(one)]
         return " · ".join(one for one in said if one)
 
     @property

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.encode import LONGEST_V1_TOPIC
 from engine.codec.message import Unit
 from engine.counted import small
 from engine.errors import CannotRead, StoreError
@@ -178,8 +179,6 @@ def _who(releases: list[Release]) -> str:
     return f"{who} does not start"
 
 
-LONGEST_V1 = 127
-"""Bytes of a topic's name that version 1 has room for."""
 MOST_NAMED = 20
 
 
@@ -190,7 +189,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     firsts: dict[str, int] = {}
     units = 0
     for topic, queues in store.topics().items():
-        if len(topic.encode()) <= LONGEST_V1:
+        if len(topic.encode()) <= LONGEST_V1_TOPIC:
             continue
         for queue in queues.values():
             first = queue.first_in_log
@@ -204,8 +203,9 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     at = min(firsts.values())
     file = store.log.sequence.find(at)
     text = (
-        f"Topics with names over {LONGEST_V1} bytes ({len(firsts):,}) have version 2 units ({units:,}): a 4.9 broker "
-        f"takes the first that it meets for the end of the log and cuts everything behind it; the first is at {at:,}"
+        f"Topics with names over {LONGEST_V1_TOPIC} bytes ({len(firsts):,}) have version 2 units ({units:,}): a "
+        f"4.9 broker takes the first that it meets for the end of the log and cuts everything behind it; the first is "
+        f"at {at:,}"
     )
     evidence = {"topics": list(firsts)[:MOST_NAMED], "units": units, "firstUnit": at}
     yield rules.DK03.found(text, file.path if file is not None else None, at, evidence)

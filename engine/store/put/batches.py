@@ -13,13 +13,13 @@ from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.batch import MemberDamage, spans
 from engine.codec.encode import (
-    LONGEST_PROPERTIES,
     Message,
     UnitRun,
     encode_batch,
     host_raw,
     text_of,
 )
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.store.put.message import (
     RETRY_PREFIX,
     AppendMessageResult,

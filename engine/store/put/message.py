@@ -23,6 +23,7 @@ from engine.codec.message import (
     offset_message_id,
 )
 from engine.config import MessageStoreConfig
+from engine.layout import LONGEST_NAME, LONGEST_TOPIC
 
 Like = Literal["5.3", "4.9"]
 Clock = Callable[[], int]
@@ -35,8 +36,6 @@ BLANK_SIZE = 8
 """Bytes that must be left behind every unit (spec 2.8)."""
 UNIT_SLACK = 65_536
 """Bytes by which a unit may be longer than ``maxMessageSize``."""
-LONGEST_TOPIC = 255
-LONGEST_PLAIN_TOPIC = 127
 _TIMES = (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
 RULED = frozenset({
     props.DELAY, *_TIMES, props.INNER_NUM, props.INNER_BASE, props.INNER_MULTI_DISPATCH, props.CRC32,
@@ -240,10 +239,10 @@ def check_topic(topic: str, like: Like) -> bool:
         return False
     units = utf16_length(topic)
     if like == "4.9":
-        return units <= LONGEST_PLAIN_TOPIC and size <= LONGEST_PLAIN_TOPIC
-    if size > LONGEST_PLAIN_TOPIC and not topic.startswith(RETRY_PREFIX):
+        return units <= LONGEST_TOPIC and size <= LONGEST_TOPIC
+    if size > LONGEST_TOPIC and not topic.startswith(RETRY_PREFIX):
         return False
-    return size <= LONGEST_TOPIC
+    return size <= LONGEST_NAME
 
 
 def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -> bool:

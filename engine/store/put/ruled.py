@@ -14,7 +14,6 @@ from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.encode import (
     CRC_TAIL,
-    LONGEST_PROPERTIES,
     Message,
     encode_properties,
     encode_unit,
@@ -25,6 +24,7 @@ from engine.codec.encode import (
     utf16_length,
 )
 from engine.codec.java import split
+from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
 from engine.store.put.message import (
     BLANK_SIZE,

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.inspection import open_store
+from engine.inspection.info import FLAVOURS
+from viewer.look.assets import catalogue
 from viewer.runtime.survey import survey
 
 Golden = Callable[..., Path]
@@ -24,6 +26,14 @@ def test_tells_topics_queues_and_times(golden: Golden) -> None:
         assert len(facts.index) == len(store.index_files())
         assert facts.groups > 0
     assert facts.state == ("ok", "closed")
+
+
+def test_what_is_special_about_a_store_is_said_in_words_and_in_chinese(golden: Golden) -> None:
+    with open_store(golden("broker-lmq")) as store:
+        facts = survey(store)
+    assert "lmq" in facts.flavour
+    assert facts.kinds.endswith("light queues")
+    assert [said for said in FLAVOURS.values() if said and said not in catalogue("zh_CN")] == []
 
 
 def test_says_how_a_store_was_left(golden: Golden) -> None:

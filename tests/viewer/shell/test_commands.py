@@ -21,21 +21,11 @@ from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import rank
 from viewer.widgets.basics import Key
 
-PROMISED = (
-    "store.open", "store.close", "view.units", "view.queues", "view.index", "view.positions", "view.findings",
-    "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
-    "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
-)  # fmt: skip
-
 
 def test_ids_and_keys_are_unique() -> None:
     assert max(Counter(command.id for command in COMMANDS).values()) == 1
     keys = Counter(QKeySequence(key).toString() for command in COMMANDS for key in command.keys)
     assert [key for key, times in keys.items() if times > 1] == []
-
-
-def test_promised_ids_are_there() -> None:
-    assert set(PROMISED) <= set(BY_ID)
 
 
 def test_every_command_stands_in_a_menu_and_has_words() -> None:
