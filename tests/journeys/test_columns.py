@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from walker import Run, Walker
+from walker import PLACES, Run, Walker
 
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.table_columns import WHOLE, rank_of
 
 pytestmark = pytest.mark.journey
-VIEWS = ("log:0", "queue:OrderPaid/2/100", "trace:ShipmentEvents/SO-000421", "findings", "space", "groups", "config",
-         "positions", "where:SO-000749")  # fmt: skip
 
 
 def tables(walker: Walker) -> Iterator[RecordView]:
@@ -46,7 +44,7 @@ def test_no_number_offset_time_or_state_is_cut(run: Run, walker: Walker, orders:
         walker.window.resize(*size)
         await walker.open(orders)
         seen = set()
-        for view in VIEWS:
+        for view in PLACES:
             assert await walker.window.go_to_text(view)
             await walker.rest()
             for table in tables(walker):

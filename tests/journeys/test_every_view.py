@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from walker import Run, Walker
 
+from viewer.shell.views import BY_KIND
 from viewer.widgets.record_view import RecordView
 
 pytestmark = pytest.mark.journey
@@ -226,7 +227,7 @@ def test_damaged_and_unusual_stores_speak_in_every_view(run: Run, walker: Walker
     async def walk() -> None:
         await walker.open(golden(name))  # type: ignore[operator]
         mute: list[str] = []
-        for place in ("log", "queue", "index", "positions", "findings", "groups", "config", "space", "lab"):
+        for place in BY_KIND:
             walker.window.show_view(place)
             await walker.rest()
             for table in walker.window.panes[walker.window.view].findChildren(RecordView):

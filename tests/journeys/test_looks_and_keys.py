@@ -16,13 +16,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidg
 from walker import ALT, CTRL, Run, Walker
 
 from viewer.look.theme import theme
-from viewer.shell.views import AT_FOOT, ON_RAIL
-from viewer.shell.views import VIEWS as ALL_VIEWS
+from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL
 
 pytestmark = pytest.mark.journey
 ROOT = Path(__file__).resolve().parents[2]
 LOG = "units.table"
-VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "space", "lab")
 
 
 def test_colours_change_while_everything_stands(run: Run, walker: Walker, orders: Path) -> None:
@@ -32,7 +30,7 @@ def test_colours_change_while_everything_stands(run: Run, walker: Walker, orders
         chosen = walker.value(LOG, "Physical offset")
         light = walker.window.grab().toImage().pixelColor(800, 300).lightness()
         await walker.act("theme.dark")
-        for view in VIEWS:
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
         walker.window.show_view("log")
@@ -61,7 +59,7 @@ def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) ->
         assert session is not None
         await walker.until(lambda: session.findings_complete, "the check ends")
         english: dict[str, set[str]] = {}
-        for view in VIEWS:
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
             assert not cut_parts(walker.window), view
@@ -70,7 +68,7 @@ def test_chinese_everywhere_and_back(run: Run, walker: Walker, damaged: Path) ->
         assert "物理偏移量" in walker.heads(LOG)
         await walker.act("language.en")
         assert "Physical offset" in walker.heads(LOG)
-        assert walker.window.view == "lab"
+        assert walker.window.view == view
 
     run(walk())
 
@@ -103,7 +101,7 @@ def test_a_small_window_keeps_its_offsets_and_cuts_nothing(run: Run, walker: Wal
     async def walk() -> None:
         walker.window.resize(1280, 720)
         await walker.open(orders)
-        for view in dict.fromkeys(view.kind for view in ALL_VIEWS):
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
             assert not cut_parts(walker.window), view

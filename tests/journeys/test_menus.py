@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
-from walker import Run, Walker
+from walker import PLACES, Run, Walker
 
 from viewer.runtime.places import text_of
 from viewer.shell.help_box import HelpBox
@@ -20,10 +20,6 @@ from viewer.widgets.store_tree_rows import walk as tree_walk
 
 pytestmark = pytest.mark.journey
 SHIFT = Qt.KeyboardModifier.ShiftModifier
-VIEWS = (
-    "log:0", "queue:OrderPaid/0/3", "index", "trace:ShipmentEvents/SO-000421", "findings", "space", "groups", "config",
-    "where:SO-000749", "positions",
-)  # fmt: skip
 
 
 async def menu_of(walker: Walker, widget: QWidget) -> QMenu:
@@ -65,7 +61,7 @@ def test_every_table_of_every_view_has_its_whole_menu(run: Run, walker: Walker, 
     async def walk() -> None:
         await walker.open(orders)
         seen = set()
-        for view in VIEWS:
+        for view in PLACES:
             assert await walker.window.go_to_text(view)
             await walker.rest()
             if view == "space":

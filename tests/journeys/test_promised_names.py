@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from walker import Run, Walker
 
 from viewer.shell.commands import BY_ID
+from viewer.shell.views import BY_KIND
 from viewer.widgets.record_table import ValueRole
 from viewer.widgets.record_view import RecordView
 
@@ -39,7 +40,6 @@ ACTIONS = (
     "go.back", "go.forward", "go.to", "filter.apply", "find.next", "export.table", "copy.json", "copy.cli",
     "recovery.preview", "palette.open", "layout.reset", "help.keys", "lab.create", "lab.start", "lab.stop",
 )  # fmt: skip
-VIEWS = ("log", "queue", "index", "positions", "findings", "groups", "config", "lab")
 LEAVES = {
     "store.close",
     "window.close",
@@ -93,7 +93,7 @@ def test_every_command_can_be_triggered_in_every_view(
         await walker.open(orders)
         todo = [action for action in walker.window.findChildren(QAction) if action.objectName() in BY_ID]
         assert len(todo) == len(BY_ID)
-        for view in VIEWS:
+        for view in BY_KIND:
             for action in todo:
                 command = BY_ID[action.objectName()]
                 if command.id in LEAVES or not (command.does is None or view == "log"):
@@ -128,7 +128,7 @@ def test_window_without_a_store_greys_what_needs_one(run: Run, walker: Walker) -
 def test_every_control_that_is_seen_has_a_name_to_speak(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
-        for view in VIEWS:
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
             silent = silent_controls(walker)
@@ -163,7 +163,7 @@ def _inner(part: QWidget) -> bool:
 def test_no_view_opens_a_window_of_its_own(run: Run, walker: Walker, damaged: Path) -> None:
     async def walk() -> None:
         await walker.open(damaged)
-        for view in VIEWS:
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
             others = [part for part in QApplication.topLevelWidgets() if part.isVisible() and part is not walker.window]

@@ -14,6 +14,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from walker import Run, Walker
 
+from viewer.shell.views import BY_KIND
 from viewer.widgets.record_view import RecordView
 
 pytestmark = pytest.mark.journey
@@ -101,7 +102,7 @@ def test_row_4_a_part_of_a_store_opens_and_says_what_it_is(
         first = walker.values(LOG, "Physical offset")[0]
         assert first == (int(files[1].name) if part == "second file" else 0)
         silent: list[str] = []
-        for view in ("queue", "index", "positions", "groups", "config", "findings", "space", "lab"):
+        for view in BY_KIND:
             walker.window.show_view(view)
             await walker.rest()
             silent += mute_tables(walker)
@@ -182,7 +183,7 @@ def test_files_that_shrink_and_go_are_said_in_words(
         else:
             shutil.rmtree(store)
         walker.action("view.refresh").trigger()
-        for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "lab", "log"):
+        for view in (*BY_KIND, "log"):
             walker.window.show_view(view)
             await walker.rest()
         await walker.act("go.last")

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from viewer.log.unit_detail import UnitDetail
 from viewer.shell.main_window import MainWindow
+from viewer.shell.views import BY_KIND
 from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_table import ValueRole
 from viewer.widgets.record_view import RecordView
@@ -30,6 +31,12 @@ NO, CTRL, SHIFT, ALT = (
 )  # fmt: skip
 RowCommand = Callable[[], object]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
+_IN_ORDERS = {
+    "log": ("log:0",), "queue": ("queue:OrderPaid/2/100",), "where": ("where:SO-000749",),
+    "index": ("index", "trace:ShipmentEvents/SO-000421"),
+}  # fmt: skip
+PLACES = tuple(place for view in BY_KIND for place in _IN_ORDERS.get(view, (view,)))
+"""A place and more for every view there is, in the store ``orders``: with rows where the view has any."""
 
 
 class Walker:

@@ -578,6 +578,7 @@ class RequestsPane(Pane):
 
     def _show_talks(self) -> None:
         rows = talk_rows(self._log) if self._log.total else []
+        self.talks.set_state(None if rows else State("empty", tr("As requests come, they are counted here.")))
         if rows == self.talks.table.rows:
             return
         current = self.talks.current_row()
@@ -619,11 +620,13 @@ class RequestsPane(Pane):
         chosen = self._chosen
         if chosen is None:
             self.fields.set_rows([])
+            self.fields.set_state(State("empty", tr("Choose a request: its fields are shown here.")))
             self.field_head.set_note("")
             self._show_bytes()
             return
         self.field_head.set_note(f"{chosen.client} · {tr('opaque')} {chosen.opaque:,} · {clock(chosen.time)}")
         self.fields.set_rows(field_rows(chosen))
+        self.fields.set_state(None)
         self._show_bytes()
 
     def _show_bytes(self) -> None:

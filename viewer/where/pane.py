@@ -272,15 +272,18 @@ class WherePane(Pane):
     def _show_state(self, error: str = "") -> None:
         if self._running:
             self.table.set_state(State("loading", tr(LOOKING)))
-            self.evidence.set_state(None)
+            found = None
         elif error:
             self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
+            found = State("empty", tr("Nothing was found out."))
         elif not self.results:
             self.table.set_state(State("empty", tr(ASK)))
-            self.evidence.set_state(State("empty", tr("Nothing was asked yet.")))
+            found = State("empty", tr("Nothing was asked yet."))
         else:
             self.table.set_state(None)
-            self.evidence.set_state(None)
+            found = None
+        self.evidence.set_state(found)
+        self.routes.set_state(found)
 
     def _show_result(self, result: WhereResult | None) -> None:
         layout = self._chip.box

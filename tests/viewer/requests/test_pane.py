@@ -62,8 +62,11 @@ def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
 
 
 def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) -> None:
+    """Two tables stood empty without a word, before a file was open and before a request was chosen."""
+    assert pane.talks.note.state is not None
     pane.show_place(Place("requests", name=str(file)))
     assert pane.table.total_rows() == 12
+    assert pane.talks.note.state is None
     assert pane.card_name.text() == "talk.requests"
     pane.table.go_to(4)
     names = [one.name for one in pane.fields.table.rows]
