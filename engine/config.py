@@ -18,10 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.errors import CannotRead, UsageError
-from engine.properties_file import Property, parse
+from engine.errors import UsageError
+from engine.properties_file import Property, parse, read_text
 
-LARGEST_FILE = 1 << 20
 """Bytes of the largest configuration file that is read."""
 CQ_UNIT = 20
 MULTI_PATH_SPLITTER = ","
@@ -313,14 +312,7 @@ def read_properties(path: Path | str, base: MessageStoreConfig | None = None) ->
 
     Raises :class:`CannotRead`, or :class:`UsageError` naming file, line, key, and what is permitted.
     """
-    try:
-        with Path(path).open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    if len(raw) > LARGEST_FILE:
-        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
-    config, unknown = parse_properties(raw.decode("latin-1"), str(path), base)
+    config, unknown = parse_properties(read_text(path), str(path), base)
     return replace(config, file=str(path)), unknown
 
 

@@ -2,16 +2,18 @@ r"""Java's properties syntax, in which brokers are configured.
 
 ``key=value``, ``key:value`` or ``key value``; comment lines begin with ``#`` or ``!``; a backslash at the end of a line
 goes on in the next one; ``\t \n \r \f``, ``\uXXXX`` and a backslash before any other character stand for that
-character. Blanks behind a value belong to it, as in Java. Pure.
+character. Blanks behind a value belong to it, as in Java. Pure, but for :func:`read_text`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.errors import UsageError
+from engine.errors import CannotRead, UsageError
 
+LARGEST_FILE = 1 << 20
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -25,6 +27,18 @@ class Property:
     key: str
     value: str
     line: int
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` where it is too long."""
+    try:
+        with Path(path).open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise CannotRead(error.strerror or str(error), file=str(path)) from error
+    if len(raw) > LARGEST_FILE:
+        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
+    return raw.decode("latin-1")
 
 
 def parse(text: str, file: str | None = None) -> list[Property]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
-from engine.remoting.settings import key, over, pairs, read_text
+from engine.properties_file import read_text
+from engine.remoting.settings import key, over, pairs
 
 PORT = 10_911
 

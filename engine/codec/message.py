@@ -314,15 +314,21 @@ def offset_message_id(host_raw: bytes, offset: int) -> str:
 
 def parse_offset_message_id(text: str) -> tuple[bytes, int] | None:
     """(raw host, commit-log offset) of an offset message id, or None where ``text`` has not its form."""
+    raw = _id_bytes(text)
+    if raw is None:
+        return None
+    return raw[:-8], int.from_bytes(raw[-8:], "big", signed=True)
+
+
+def _id_bytes(text: str) -> bytes | None:
+    """The bytes of an id in hex, 16 with an IPv4 host and 28 with an IPv6 one; None where ``text`` is none."""
     if len(text) not in (32, 56):
         return None
     try:
         raw = bytes.fromhex(text)
     except ValueError:
         return None
-    if len(raw) * 2 != len(text):
-        return None
-    return raw[:-8], int.from_bytes(raw[-8:], "big", signed=True)
+    return raw if len(raw) * 2 == len(text) else None  # it passes over blanks
 
 
 class UniqueKeyParts(NamedTuple):
@@ -339,13 +345,8 @@ class UniqueKeyParts(NamedTuple):
 
 def parse_unique_key(text: str) -> UniqueKeyParts | None:
     """The parts of a UNIQ_KEY that a Java client made, or None where ``text`` has not its form."""
-    if len(text) not in (32, 56):
-        return None
-    try:
-        raw = bytes.fromhex(text)
-    except ValueError:
-        return None
-    if len(raw) * 2 != len(text):
+    raw = _id_bytes(text)
+    if raw is None:
         return None
     width = len(raw) - 12
     ip = socket.inet_ntop(socket.AF_INET if width == 4 else socket.AF_INET6, raw[:width])

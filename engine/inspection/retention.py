@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.config_tables import delay_offsets
@@ -18,6 +17,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.inspection.groups import group_progress
 from engine.inspection.tables import read_table
+from engine.mapped.disk import disk_use
 from engine.rules.retention_rules import Expiry, Levels, Pressure, delete_hours, forecast, levels, pressure
 
 if TYPE_CHECKING:
@@ -117,17 +117,6 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
         ),
         readers=readers,
     )  # fmt: skip
-
-
-def disk_use(path: Path) -> float:
-    """Share of ``path``'s file system that is used, full percents upwards as RocketMQ counts; −1 where unknown."""
-    try:
-        found = os.statvfs(path)
-    except OSError:
-        return -1.0
-    used = (found.f_blocks - found.f_bfree) * found.f_frsize
-    entire = used + found.f_bavail * found.f_frsize
-    return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
 
 
 def _disk_use(store: StoreSnapshot) -> tuple[float, float]:

@@ -149,6 +149,17 @@ def put_file(disk: Disk, path: Path, data: bytes) -> None:
     disk.sync_folder(path.parent)
 
 
+def disk_use(path: Path) -> float:
+    """Share of ``path``'s file system that is used, full percents upwards as RocketMQ counts; −1 where unknown."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return -1.0
+    used = (found.f_blocks - found.f_bfree) * found.f_frsize
+    entire = used + found.f_bavail * found.f_frsize
+    return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
+
+
 class RealDisk:
     """The operating system's files. At most ``open_files`` descriptors stay open, however many files there are.
 
@@ -257,13 +268,7 @@ class RealDisk:
             os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
 
     def usage(self, path: Path) -> float:
-        try:
-            found = os.statvfs(path)
-        except OSError:
-            return -1.0
-        used = (found.f_blocks - found.f_bfree) * found.f_frsize
-        entire = used + found.f_bavail * found.f_frsize
-        return -(-used * 100 // entire) / 100 if entire > 0 else -1.0
+        return disk_use(path)
 
     def total(self, path: Path) -> int:
         try:

@@ -30,10 +30,11 @@ from engine.namesrv.routes import (
     check_crc,
     read_body,
 )
+from engine.properties_file import read_text
 from engine.remoting.codes import NAME_SERVER, Answer, WrongRequest, by_code
 from engine.remoting.connection import Connection, Limits, Server, Tap, bind, not_supported, port_of
 from engine.remoting.frame import Command, answer_to
-from engine.remoting.settings import key, over, pairs, read_text
+from engine.remoting.settings import key, over, pairs
 from engine.remoting.tls import Tls
 from engine.whole_file import put_whole
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import Field, field, fields, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.errors import CannotRead, UsageError
+from engine.errors import UsageError
 from engine.properties_file import parse
 
-LARGEST_FILE = 1 << 20
 Settings = TypeVar("Settings")
 
 
@@ -27,18 +25,6 @@ def pairs(settings: Any) -> list[tuple[str, str]]:
     """Keys and values as text, in the order of the attributes."""
     found = [(java, getattr(settings, one.name)) for java, one in by_key(settings).items()]
     return [(java, str(value).lower() if isinstance(value, bool) else str(value)) for java, value in found]
-
-
-def read_text(path: Path | str) -> str:
-    """The text of a properties file. Raises :class:`CannotRead`, or :class:`UsageError` where it is too long."""
-    try:
-        with Path(path).open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise CannotRead(error.strerror or str(error), file=str(path)) from error
-    if len(raw) > LARGEST_FILE:
-        raise UsageError(f"expected a configuration file of at most {LARGEST_FILE:,} bytes, found more", file=str(path))
-    return raw.decode("latin-1")
 
 
 def over(settings: Settings, text: str, file: str | None = None) -> tuple[Settings, list[str]]:

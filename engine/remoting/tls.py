@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CannotRead, UsageError
+from engine.properties_file import read_text
 from engine.remoting.frame import TLS_HELLO
-from engine.remoting.settings import key, over, read_text
+from engine.remoting.settings import key, over
 
 MODES = ("disabled", "permissive", "enforcing")
 HANDSHAKE = 10.0

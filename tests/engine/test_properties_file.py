@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import UsageError
-from engine.properties_file import parse
+from engine.errors import CannotRead, UsageError
+from engine.properties_file import LARGEST_FILE, parse, read_text
 
 CASES = [
     pytest.param("a=1", [("a", "1", 1)], id="equals"),
@@ -62,3 +62,14 @@ def test_any_text_gives_pairs_or_a_usage_error(text):
     assert lines == sorted(set(lines)), "a pair a line, in order"
     assert all(1 <= line <= len(re.split("\r\n|\r|\n", text)) for line in lines)
     assert sum(len(pair.key) + len(pair.value) for pair in pairs) <= len(text)
+
+
+def test_a_file_that_is_not_there_or_too_long(tmp_path):
+    file = tmp_path / "broker.conf"
+    with pytest.raises(CannotRead):
+        read_text(file)
+    file.write_bytes("name=gr\xfcn".encode("latin-1"))
+    assert read_text(file) == "name=gr\xfcn"
+    file.write_bytes(b"#" * (LARGEST_FILE + 1))
+    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
+        read_text(file)

@@ -14,6 +14,7 @@ from viewer.log.rows import LogRow, UnitRow
 from viewer.look.assets import tr
 from viewer.look.formats import clock
 from viewer.runtime.bookmarks import file_of
+from viewer.runtime.kept_files import read_kept
 from viewer.widgets.columns import RowLook
 
 
@@ -96,15 +97,8 @@ def marks_file(folder: Path, store: Path) -> Path:
 
 
 def read_marks(file: Path) -> RowMarks:
-    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind. Raises ``OSError`` where it is
-    there and cannot be read: what it holds is not known then, and not to be replaced.
-    """
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return RowMarks()
-    if not isinstance(found, dict):
-        return RowMarks()
+    """What ``file`` keeps; raises as :func:`read_kept`."""
+    found = read_kept(file)
     reference = _offsets(found.get("reference"))
     pair = (reference[0], reference[1]) if len(reference) == 2 else None
     return RowMarks(frozenset(_offsets(found.get("marked"))), frozenset(_offsets(found.get("ignored"))), pair)

@@ -16,6 +16,7 @@ from engine.whole_file import put_whole
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.edit import Edit
+from viewer.runtime.kept_files import read_kept
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.store_session import StoreSession
 
@@ -181,15 +182,8 @@ def file_of(folder: Path, store: Path) -> Path:
 
 
 def read(file: Path) -> Kept:
-    """What ``file`` keeps; nothing where it is not there or holds nothing of the kind. Raises ``OSError`` where it is
-    there and cannot be read: what it holds is not known then, and not to be replaced.
-    """
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return Kept()
-    if not isinstance(found, dict):
-        return Kept()
+    """What ``file`` keeps; raises as :func:`read_kept`."""
+    found = read_kept(file)
     notes = found.get("notes")
     return Kept(tuple(from_records(found.get("bookmarks"))), notes if isinstance(notes, str) else "")
 

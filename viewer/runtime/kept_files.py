@@ -1,4 +1,4 @@
-"""What the window keeps of a store outside of it is written by one thread, in order.
+"""What the window keeps of a store outside of it is read, and written by one thread, in order.
 
 All windows of the process share it: of two states of a file the later one lands last, and one that was overtaken before
 its turn is not written at all.
@@ -6,15 +6,28 @@ its turn is not written at all.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 Finish = Callable[[Exception | None], None]
 LAST_SECONDS = 30.0
 """How long the end waits for what must still be done: a disk, a lab store that is being closed."""
+
+
+def read_kept(file: Path) -> dict[str, Any]:
+    """The JSON object in ``file``; nothing where it is not there or holds none. Raises ``OSError`` where it is there
+    and cannot be read: what it holds is not known then, and not to be replaced.
+    """
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class Keeper:

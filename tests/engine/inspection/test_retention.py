@@ -10,7 +10,7 @@ from made_stores import MadeStore
 
 from engine.config import from_mapping
 from engine.inspection import open_store
-from engine.inspection.retention import disk_use, retention
+from engine.inspection.retention import retention
 from engine.rules.retention_rules import HOUR_MS
 
 ROOM = (0.1, 0.1)
@@ -82,8 +82,3 @@ def test_a_store_without_files_has_nothing_to_lose(tmp_path):
     assert found.files == ()
     assert found.next_time is None
     assert found.next_files == ()
-
-
-def test_disk_use_is_a_share_or_not_known(tmp_path):
-    assert 0 <= disk_use(tmp_path) <= 1
-    assert disk_use(tmp_path / "nothing") == -1

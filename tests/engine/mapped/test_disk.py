@@ -10,7 +10,7 @@ import pytest
 from simulated_disk import SimulatedDisk
 
 from engine.errors import StoreLocked
-from engine.mapped.disk import Disk, RealDisk
+from engine.mapped.disk import Disk, RealDisk, disk_use
 
 SIZE = 3 * 4096 + 100
 
@@ -176,3 +176,8 @@ def test_a_folder_moves_with_all_that_is_in_it(disk, root):
     assert not disk.exists(root / "a")
     with pytest.raises(FileNotFoundError):
         disk.move_folder(root / "a", root / "c")
+
+
+def test_disk_use_is_a_share_or_not_known(tmp_path):
+    assert 0 <= disk_use(tmp_path) <= 1
+    assert disk_use(tmp_path / "nothing") == -1

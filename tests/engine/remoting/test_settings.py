@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from engine.broker.config import BrokerConfig
-from engine.errors import CannotRead, UsageError
-from engine.remoting.settings import LARGEST_FILE, by_key, key, over, pairs, read_text
+from engine.errors import UsageError
+from engine.remoting.settings import by_key, key, over, pairs
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,3 @@ def test_a_number_below_zero_is_taken_where_the_usual_one_is():
     """``defaultPopShareQueueNum=-1`` stands in files of real brokers."""
     found, unknown = over(BrokerConfig(), "defaultPopShareQueueNum=-1\n")
     assert (found.pop_share_queues, unknown) == (-1, [])
-
-
-def test_a_file_that_is_not_there_or_too_long(tmp_path):
-    file = tmp_path / "broker.conf"
-    with pytest.raises(CannotRead):
-        read_text(file)
-    file.write_bytes("name=gr\xfcn".encode("latin-1"))
-    assert read_text(file) == "name=gr\xfcn"
-    file.write_bytes(b"#" * (LARGEST_FILE + 1))
-    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
-        read_text(file)

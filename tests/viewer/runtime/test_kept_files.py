@@ -12,7 +12,7 @@ import pytest
 
 from viewer.log.row_dress import RowMarks, read_marks, write_marks
 from viewer.runtime.jobs import Jobs
-from viewer.runtime.kept_files import Keeper
+from viewer.runtime.kept_files import Keeper, read_kept
 
 Run = Callable[[Any], Any]
 
@@ -151,3 +151,10 @@ def test_kept_things_that_cannot_be_read_are_an_error_not_nothing(tmp_path: Path
         read_marks(tmp_path / "x.json")
     with pytest.raises(OSError, match="directory"):
         bookmarks.read(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "null", '{"a": 1}'])
+def test_kept_text_that_is_no_object_is_nothing(tmp_path: Path, text: str) -> None:
+    assert read_kept(tmp_path / "x.json") == {}
+    (tmp_path / "x.json").write_text(text)
+    assert read_kept(tmp_path / "x.json") == ({"a": 1} if "a" in text else {})
