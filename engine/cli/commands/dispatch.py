@@ -14,6 +14,7 @@ from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
 from engine.config import MessageStoreConfig
+from engine.counted import one_of
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config
 from engine.inspection.foreign import rocksdb_queues
@@ -79,8 +80,8 @@ def _planned(store: StoreSnapshot) -> Iterator[str]:
     index_files, index_size = _count(listed, "index")
     length = store.log.max_offset - max(store.log.min_offset, 0)
     yield f"Consume queues and index of {path} are built again from {size_text(length)} of log:"
-    yield f"  {queues:,} queues in {files:,} files ({size_text(size)}) are replaced"
-    yield f"  {index_files:,} index files ({size_text(index_size)}) are replaced; the log is left alone"
+    yield one_of(f"  {queues:,} queues in {files:,} files ({size_text(size)}) are replaced")
+    yield one_of(f"  {index_files:,} files of the index ({size_text(index_size)}) are replaced; the log is left alone")
 
 
 def _count(files: list[StoreFile], *kinds: str) -> tuple[int, int]:

@@ -57,8 +57,19 @@ def test_without_yes_and_without_a_terminal_nothing_is_changed(golden, unchanged
     assert main(["dispatch", str(store)]) == 2
     said = capsys.readouterr().err
     assert "11 queues in 21 files" in said
-    assert "26 index files" in said
+    assert "26 files of the index" in said
     assert "nothing was changed" in said
+
+
+def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
+    """The first store that somebody makes with ``put`` has "1 queues in 1 files", and so it was told."""
+    store = tmp_path / "teas"
+    assert main(["put", str(store), "--topic", "Orders", "--body", "one cup of tea"]) == 0
+    capsys.readouterr()
+    assert main(["dispatch", str(store)]) == 2
+    said = capsys.readouterr().err
+    assert "1 queue in 1 file (" in said
+    assert "1 file of the index (" in said
 
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "clean-4.9.8", "batchcq-5.3.3", "lmq-5.3.3"])
