@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lessons import LESSONS, Lesson, LessonRun
 from viewer.cluster.own_clients import OwnClients
+from viewer.cluster.rebalance_panel import RebalancePanel
 from viewer.cluster.rebalance_words import Harm
+from viewer.cluster.side import FoldedStrip
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
 from viewer.widgets.basics import (
@@ -28,6 +31,10 @@ from viewer.widgets.basics import (
 )
 
 WIDE = 290
+BESIDE = 1150
+"""Px from which the lessons stand beside the lanes and the harm; below, they are folded to a strip, and opened they
+take the place of the harm.
+"""
 MARKS = {"done": "ok", "failed": "warn", "running": "live"}
 
 
@@ -212,3 +219,63 @@ class LessonsPanel(Paper):
             if entry.show_run(run) and key == self.chosen:
                 self._bring()
             entry.button.setEnabled(self.model.is_own or (run is not None and run.standing == "running"))
+
+
+class LessonsBeside(QWidget):
+    """The lessons at the left of the rebalance that they make; where there is no room, a strip that opens them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lessons, self.rebalance = LessonsPanel(), RebalancePanel()
+        self.strip = FoldedStrip("cluster.lessons.folded", at_left=True)
+        self.strip.toggled.connect(lambda _on: self.fit())
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for part in (self.strip, self.lessons, self.rebalance):
+            layout.addWidget(part)
+        layout.setStretch(2, 1)
+        self.fit()
+
+    @property
+    def offered(self) -> bool:
+        """Whether there are lessons: only where clients may be added."""
+        return self.lessons.model.is_own
+
+    @property
+    def _wide(self) -> bool:
+        return self.width() >= px(BESIDE)
+
+    def refresh(self) -> None:
+        """As the model and the runs stand."""
+        self.lessons.refresh()
+        self.rebalance.refresh()
+        self.fit()
+
+    def fit(self) -> None:
+        """Lessons, strip and harm as there is room for them."""
+        opened = self.strip.isChecked()
+        self.strip.setVisible(self.offered and not self._wide)
+        self.lessons.setVisible(self.offered and (self._wide or opened))
+        self.rebalance.side.setVisible(self._wide or not self.offered or not opened)
+        note = self.lessons.head.note.text()
+        self.strip.show_words(tr("Lessons"), note, f"{tr('Lessons')} {note}".strip())
+
+    def bring(self) -> None:
+        """Open the lessons, with the focus at the chosen one."""
+        if not self._wide:
+            self.strip.setChecked(True)
+        key = self.lessons.chosen or LESSONS[0].key
+        self.lessons.entries[key].fold.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc folds what the strip has opened."""
+        if event.key() == Qt.Key.Key_Escape and self.strip.isVisible() and self.strip.isChecked():
+            self.strip.setChecked(False)
+            self.strip.setFocus()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()

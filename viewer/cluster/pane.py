@@ -31,11 +31,10 @@ from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
 from viewer.cluster.drawn import same
 from viewer.cluster.lessons import lessons_markdown
-from viewer.cluster.lessons_panel import LessonsPanel
+from viewer.cluster.lessons_panel import LessonsBeside
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.cluster.links import link_of, ways, why_not
 from viewer.cluster.plan import ROW
-from viewer.cluster.rebalance_panel import RebalancePanel
 from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
@@ -74,8 +73,6 @@ if TYPE_CHECKING:
 
 PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
          ("two", words("Two owners")))  # fmt: skip
-WITH_LESSONS = 1180
-"""Px of the view from which the lessons stand beside the lanes."""
 SLIM = 1520
 """Px of the view below which the side column is folded: the lines have no room beside it."""
 
@@ -126,18 +123,16 @@ class ClusterPane(Pane):
                          self.requests_head, self.requests, self.requests.strip, room=1)  # fmt: skip
         tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
         self.pages = QStackedWidget()
-        self.rebalance = RebalancePanel()
+        self.beside = LessonsBeside()
+        self.rebalance, self.lessons = self.beside.rebalance, self.beside.lessons
         self.rebalance.wentTo.connect(self.go_to)
         self.rebalance.groupChosen.connect(lambda name: self.choose(Chosen("group", name)))
         self.rebalance.lanes.chose.connect(self.choose)
         self.rebalance.lanes.followed.connect(self.follow)
         self.rebalance.lanes.link_of = self.link_of
-        self.lessons = LessonsPanel()
         self.lessons.shown.connect(self._look_at_group)
         self.lessons.did.connect(lambda name: self.did.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, ""))
-        rebalance = row(self.lessons, self.rebalance, gap=0)
-        rebalance.box.setStretch(1, 1)
-        for page in (self._empty_page(), self._lines_area, large, tables, rebalance):
+        for page in (self._empty_page(), self._lines_area, large, tables, self.beside):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chose.connect(self.choose)
@@ -330,6 +325,8 @@ class ClusterPane(Pane):
             "live.now": self.go_live,
             "live.pause": self.pause_now,
         } | self.clients.able()
+        if self.model.state is not None and self.beside.offered:
+            found["cluster.lessons"] = self.bring_lessons
         if self.tabs.key == "rebalance":
             found |= {"list.next": lambda: self.rebalance.walk(1), "list.previous": lambda: self.rebalance.walk(-1),
                       "live.fit": self.rebalance.fit}  # fmt: skip
@@ -466,6 +463,11 @@ class ClusterPane(Pane):
         """The group of a lesson is what is looked at, where the rebalance is in front."""
         if self.tabs.key == "rebalance" and self.model.leading != name:
             self.choose(Chosen("group", name))
+
+    def bring_lessons(self) -> None:
+        """The lessons, beside the rebalance."""
+        self.tabs.choose("rebalance")
+        self.beside.bring()
 
     def link_of(self, chosen: Chosen) -> object | None:
         """Where a thing leads to in the open store; None where that has no such topic, or none is open."""
@@ -621,9 +623,7 @@ class ClusterPane(Pane):
             _keep(self.table, line_rows(self.model, self.link_of))
             _keep(self.requests, request_rows(self.model))
         elif page == 4:
-            self.lessons.setVisible(self.model.is_own and self.width() >= px(WITH_LESSONS))
-            self.lessons.refresh()
-            self.rebalance.refresh()
+            self.beside.refresh()
 
     def _show_map(self) -> None:
         if self.pages.currentIndex() != 2:

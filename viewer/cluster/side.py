@@ -158,12 +158,13 @@ def _fact(told: Told) -> Fact:
     return Fact(told.name, told.value, told.note, told.role, told.goes, code=True)
 
 
-class FoldedSide(QAbstractButton):
-    """The side column of a narrow window, closed: what is chosen, upright; a click opens it."""
+class FoldedStrip(QAbstractButton):
+    """A column that a narrow window folds, as a strip at its edge: its name and a note, upright; a click opens it."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, *, at_left: bool = False) -> None:
         super().__init__()
-        self.setObjectName("cluster.folded")
+        self.setObjectName(name)
+        self._at_left = at_left
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
@@ -178,11 +179,11 @@ class FoldedSide(QAbstractButton):
     def sizeHint(self) -> QSize:
         return QSize(px(32), px(200))
 
-    def show_chosen(self, model: ClusterModel) -> None:
-        """What the model has chosen."""
-        self._name, self._note = title_of(model, model.chosen)
-        self.setAccessibleName(tr("Side column: {name}", name=f"{self._name} {self._note}".strip()))
-        self.setToolTip(self.accessibleName())
+    def show_words(self, name: str, note: str, spoken: str) -> None:
+        """What stands on it, and what a screen reader and the tool tip say."""
+        self._name, self._note = name, note
+        self.setAccessibleName(spoken)
+        self.setToolTip(spoken)
         self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -193,8 +194,9 @@ class FoldedSide(QAbstractButton):
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.fillRect(self.rect(), C("hover" if self.underMouse() else "pane"))
-        p.fillRect(QRectF(0, 0, 1, self.height()), C("hair"))
-        p.drawPixmap(px(8), px(12), icon_pixmap("forward" if self.isChecked() else "back", C("text2"), px(16)))
+        p.fillRect(QRectF(self.width() - 1 if self._at_left else 0, 0, 1, self.height()), C("hair"))
+        icon = "forward" if self.isChecked() != self._at_left else "back"
+        p.drawPixmap(px(8), px(12), icon_pixmap(icon, C("text2"), px(16)))
         if self.hasFocus():
             p.setPen(QPen(C("accent"), 2))
             p.drawRect(self.rect().adjusted(1, 1, -1, -1))
@@ -209,3 +211,15 @@ class FoldedSide(QAbstractButton):
         p.setFont(ui(12))
         p.setPen(C("text3"))
         p.drawText(QRectF(shift, -px(10), room - shift, px(20)), int(Qt.AlignmentFlag.AlignVCenter), self._note)
+
+
+class FoldedSide(FoldedStrip):
+    """The side column of a narrow window, closed: what is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__("cluster.folded")
+
+    def show_chosen(self, model: ClusterModel) -> None:
+        """What the model has chosen."""
+        name, note = title_of(model, model.chosen)
+        self.show_words(name, note, tr("Side column: {name}", name=f"{name} {note}".strip()))

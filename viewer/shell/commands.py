@@ -283,6 +283,8 @@ COMMANDS = (
             tip=words("+, in Cluster, of a cluster that the lab serves"), noted=False),
     Command("cluster.add.broker", words("Add a broker to the lab…"), "Lab", IN_FRONT, needs=False, group=6,
             tip=words("Ctrl+Ins, in Cluster, of a cluster that the lab serves"), noted=False),
+    Command("cluster.lessons", words("Lessons of the cluster"), "Lab", IN_FRONT, keys=("Ctrl+Alt+N",), needs=False,
+            group=6, noted=False),
     Command("cluster.slow", words("Slow the chosen client, or not"), "Lab", IN_FRONT, icon="slow", needs=False,
             group=7, noted=False),
     Command("cluster.client.pause", words("Pause the chosen client, or let it go on"), "Lab", IN_FRONT, icon="pause",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import made_clusters as made
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 
 from viewer.cluster.cluster_model import Look
 from viewer.cluster.lessons import LESSONS, LessonRun
-from viewer.cluster.lessons_panel import LessonsPanel
+from viewer.cluster.lessons_panel import LessonsBeside, LessonsPanel
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.rebalance_words import Harm
 from viewer.widgets.basics import Label
@@ -76,3 +78,47 @@ def test_figures_stand_under_their_lesson(panel):
     assert panel.head.note.text() == "1 of 8 run"
     assert [one.text() for one in entry.findChildren(Label) if one.text() == "each handed out 3 times"] != []
     assert entry.result.text() == ""
+
+
+@pytest.fixture
+def beside(shown) -> LessonsBeside:
+    """Lessons and rebalance of a cluster on this machine."""
+    made_page = LessonsBeside()
+    made_page.lessons.model = made_page.rebalance.model = made.looked_at(made.small())
+    shown(made_page, width=1400)
+    made_page.resize(1400, 700)
+    made_page.refresh()
+    return made_page
+
+
+def seen(page: LessonsBeside) -> tuple[bool, bool, bool]:
+    """Whether strip, lessons and harm are shown."""
+    return page.strip.isVisible(), page.lessons.isVisible(), page.rebalance.side.isVisible()
+
+
+def test_a_narrow_window_folds_the_lessons_and_a_click_opens_them_in_place_of_the_harm(beside, qtbot):
+    """They were not there at all below 1180 px, in no menu and under no key."""
+    assert seen(beside) == (False, True, True)
+    beside.resize(880, 560)
+    assert seen(beside) == (True, False, True)
+    qtbot.mouseClick(beside.strip, Qt.MouseButton.LeftButton)
+    assert seen(beside) == (True, True, False)
+    assert beside.strip.accessibleName() == "Lessons"
+    beside.strip.grab()
+    beside.resize(1400, 700)
+    assert seen(beside) == (False, True, True)
+
+
+def test_esc_folds_what_was_brought_and_elsewhere_there_are_no_lessons(beside, qtbot):
+    beside.resize(880, 560)
+    beside.bring()
+    fold = beside.lessons.entries["more"].fold
+    assert QApplication.focusWidget() is fold
+    qtbot.keyClick(fold, Qt.Key.Key_Escape)
+    assert seen(beside) == (True, False, True)
+    assert QApplication.focusWidget() is beside.strip
+    qtbot.keyClick(beside.strip, Qt.Key.Key_Space)
+    assert seen(beside) == (True, True, False)
+    beside.lessons.model.address = "10.0.0.1:9876"
+    beside.refresh()
+    assert seen(beside) == (False, False, True)

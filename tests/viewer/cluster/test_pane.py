@@ -138,6 +138,18 @@ def test_a_narrow_window_folds_the_side_column(pane, works):
     theme.set_zoom(100)
 
 
+def test_a_command_brings_the_lessons_in_any_window(pane, works):
+    assert "cluster.lessons" not in pane.commands(), "nobody is asked yet"
+    pane.show_place(Place("cluster", name=made.NAMES))
+    came(works, Look(made.small()))
+    pane.resize(860, 560)
+    pane.commands()["cluster.lessons"]()
+    assert pane.tabs.key == "rebalance"
+    assert pane.lessons.isVisible()
+    pane.model.address = "10.0.0.1:9876"
+    assert "cluster.lessons" not in pane.commands(), "on a cluster of others no client is added"
+
+
 def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
     pane.show_place(Place("cluster", name=made.NAMES))
     for state in made.rebalanced():

@@ -59,6 +59,7 @@ NOT_YET = {
     "cluster.client.pause",
     "cluster.cut",
     "cluster.kill",
+    "cluster.lessons",
     "cluster.slow",
     "cluster.stop",
     "lab.copyTwo",
