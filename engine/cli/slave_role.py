@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -81,8 +80,7 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
             running.result()
     finally:
         running.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await running
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> None:

@@ -105,8 +105,9 @@ class Follower:
                     self._take(cutter, transfer, known)
         finally:
             flushing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await flushing
+            await asyncio.wait([flushing])  # awaited itself, its end and that of this task could not be told apart
+            if not flushing.cancelled():
+                flushing.result()
 
     def _wanted(self) -> int:
         """The offset to ask for: of an empty store where it begins; else a little before its end, to be compared."""

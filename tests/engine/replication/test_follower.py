@@ -67,6 +67,38 @@ def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch:
     run(told)
 
 
+def test_an_end_is_heard_while_a_broken_link_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slave that was told to end in the moment in which its master had gone followed for ever: it took its own end
+    for that of its flushing.
+    """
+    leaving, held = asyncio.Event(), asyncio.Event()
+
+    async def flush(_self: Follower, _writer: asyncio.StreamWriter) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            leaving.set()
+            await held.wait()
+
+    monkeypatch.setattr(Follower, "_flush", flush)
+
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                follower = Follower(copy, "127.0.0.1", port, start=0)
+                going = asyncio.ensure_future(follower.run())
+                while not follower.progress.received:
+                    await asyncio.sleep(0.01)
+                real.cut()
+                await leaving.wait()
+                going.cancel()
+                held.set()
+                await asyncio.wait({going}, timeout=10)
+                assert going.cancelled()
+
+    run(told)
+
+
 def test_a_copy_goes_on_where_it_ended(tmp_path: Path) -> None:
     async def told() -> None:
         async with master(tmp_path / "a") as (real, port):
