@@ -130,8 +130,10 @@ def stored(place: Place, topics: list[str]) -> int:
 
 
 def arrived(place: Place, way: str, count: int) -> int:
-    """How many of ``count`` are stored, once all are, or no more come."""
-    topic = way.replace(" ", "-")
+    """How many of ``count`` are stored, once all are, or no more come. Each count has topics of its own: tests share a
+    broker.
+    """
+    topic = f"{way.replace(' ', '-')}-of-{count}"
     WAYS[way](place, topic, count)
     topics = [f"{topic}-{number}" for number in range(count)] if way == TOPICS else [topic]
     found, since = -1, time.monotonic()
