@@ -22,7 +22,7 @@ from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
 from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
-from engine.broker.stats import BrokerStats
+from engine.broker.stats import HALF_COUNTS, BrokerStats
 from engine.broker.topics import READ, Topics
 from engine.message_store import MessageStore
 from engine.remoting.connection import Connection
@@ -99,6 +99,9 @@ class Broker:
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()
+        self.half_file = store.parts.paths.config / HALF_COUNTS
+        if store.like != "4.9":
+            self.stats.half.load(store.parts.disk, self.half_file)
         if self.timers is not None:
             self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left
         self.pulled: dict[tuple[str, str, int], int] = {}

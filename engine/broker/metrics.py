@@ -356,7 +356,7 @@ def _word(what: object) -> str:
 def _of_transactions(broker: Broker) -> Iterator[Metric]:
     names, stats, labels = _names(broker), broker.stats, (*_COMMON, "topic")
     half = [((*names, topic), count) for topic, count in stats.half.items()]
-    yield _gauge("rocketmq_half_messages", "Half messages since the start that are not decided", labels, half)
+    yield _gauge("rocketmq_half_messages", "Half messages that are not decided, over all starts", labels, half)
     for name, words, counts in (
         ("commit", "Transactions that were committed", stats.committed),
         ("rollback", "Transactions that were rolled back", stats.rolled_back),

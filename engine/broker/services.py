@@ -61,6 +61,11 @@ def _keep_filters(broker: Broker, *, ended: bool = False) -> None:
     broker.filters.save(broker.config.filter_lives_ms, always=ended)
 
 
+def _keep_half_counts(broker: Broker) -> None:
+    if broker.store.like != "4.9":
+        broker.stats.half.save(broker.store.parts.disk, broker.half_file, broker.now())
+
+
 def _look_at_accounts(broker: Broker) -> None:
     if broker.access is not None:
         broker.access.step()
@@ -88,6 +93,8 @@ SERVICES = (
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),
+    # transactionMetricFlushInterval
+    Service("half messages counted", lambda _: 3.0, _keep_half_counts, _keep_half_counts),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
     Service("silent clients", lambda _: 10.0, _expire, on_slave=True),

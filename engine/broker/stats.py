@@ -9,15 +9,21 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from engine.codec import properties
+from engine.codec.config_tables import BACKUP, load_table, metrics
+from engine.codec.json_dialect import render_line
+from engine.mapped.disk import Disk, put_file
 from engine.remoting.exchanges import CAME, CLOSED, HOLDING, LATER, WENT, Seen, answer_name, request_name
 
 NORMAL, FIFO, DELAY, TRANSACTION = "normal", "fifo", "delay", "transaction"
 TIMERS = frozenset({properties.TIMER_DELIVER_MS, properties.TIMER_DELAY_SEC, properties.TIMER_DELAY_MS})
 """Properties that ask for a time of delivery."""
 _SHARDING_KEY = "__SHARDINGKEY"
+HALF_COUNTS = "transactionMetrics"
+"""File of a broker of 5.x that keeps :class:`HalfMessages`."""
 
 
 @dataclass(slots=True)
@@ -65,6 +71,44 @@ def _spreads(ends: Sequence[int]) -> Callable[[], Spread]:
     return lambda: Spread(ends)
 
 
+class HalfMessages(Counter[str]):
+    """Half messages less those that were decided, by the topic that they are for: a balance over all starts, which may
+    be negative (spec 14, ``transactionMetrics``; Java: ``TransactionMetrics``, ``TransactionMetricsFlushService``).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._times: dict[str, int] = {}
+        self._kept: dict[str, int] = {}
+        self._version = 0
+
+    def load(self, disk: Disk, path: Path) -> None:
+        """Go on from the file, else its ``.bak``; from nothing where neither can be read. Raises ``OSError``."""
+        found = load_table(path.name, lambda name: disk.read_file(path.with_name(name))).value
+        version = found.get("dataVersion")
+        counter = version.get("counter") if isinstance(version, dict) else 0
+        self._version = counter if isinstance(counter, int) else 0
+        for topic, (count, time) in metrics(found).items():
+            self[topic], self._times[topic] = count, time
+        self._kept = dict(self)
+
+    def save(self, disk: Disk, path: Path, now: int) -> None:
+        """Write the file where a balance has changed, what was there to ``.bak``. Raises ``OSError``."""
+        told = dict(self)
+        changed = [topic for topic, count in told.items() if count != self._kept.get(topic)]
+        if not changed:
+            return
+        self._times.update(dict.fromkeys(changed, now))
+        self._version += len(changed)
+        rows = {topic: {"count": count, "timeStamp": self._times.get(topic, now)} for topic, count in told.items()}
+        version = {"counter": self._version, "stateVersion": 0, "timestamp": now}
+        old = disk.read_file(path)
+        if old:
+            put_file(disk, path.with_name(path.name + BACKUP), old)
+        put_file(disk, path, render_line({"dataVersion": version, "transactionCount": rows}).encode())
+        self._kept = told
+
+
 class BrokerStats:
     """``put`` and ``sizes`` by topic and kind of message; ``got`` by group, topic, and of pops by whether the messages
     come again (None: a pull).
@@ -76,8 +120,7 @@ class BrokerStats:
         self.sizes: defaultdict[tuple[str, str], Spread] = defaultdict(_spreads(SIZE_BUCKETS))
         self.dead: Counter[tuple[str, str]] = Counter()
         """Dead letters by group and topic."""
-        self.half: Counter[str] = Counter()
-        """Half messages since the start less those that were decided, by the topic that they are for."""
+        self.half = HalfMessages()
         self.committed: Counter[str] = Counter()
         self.rolled_back: Counter[str] = Counter()
         self.finishing: defaultdict[str, Spread] = defaultdict(_spreads(FINISH_BUCKETS))

@@ -17,6 +17,7 @@ from engine.broker.delays import PAUSE
 from engine.broker.filters import FILE as FILTERS
 from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.services import SERVICES, SILENT_MS, Service, services_of
+from engine.broker.stats import HALF_COUNTS
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.remoting.subscriptions import Subscription
@@ -127,3 +128,13 @@ def test_every_hold_is_looked_at_whether_or_not_its_queue_grew(broker: Broker, m
     monkeypatch.setattr(module, "wake_held", lambda _broker, *, all_of_them=False: asked.append(all_of_them))
     named("held pulls").step(broker)
     assert asked == [True]
+
+
+def test_half_messages_are_counted_on_after_a_restart(broker: Broker) -> None:
+    kept, file = named("half messages counted"), broker.store.paths.config / HALF_COUNTS
+    kept.step(broker)
+    assert not file.exists(), "no half message was ever here"
+    broker.stats.half["Orders"] += 2
+    assert kept.end is not None
+    kept.end(broker)
+    assert Broker(broker.store).stats.half == {"Orders": 2}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from engine.broker.stats import MOST_ASKED, BrokerStats, RpcKind, RpcLatency, Spread, kind_of
+from engine.broker.stats import HALF_COUNTS, MOST_ASKED, BrokerStats, HalfMessages, RpcKind, RpcLatency, Spread, kind_of
+from engine.mapped.disk import RealDisk
 from engine.remoting.exchanges import CAME, CLOSED, LATER, WENT, Seen
 from engine.remoting.frame import ANSWER, ONE_WAY, Command
 
@@ -75,3 +78,36 @@ def test_requests_that_nobody_answers_do_not_pile_up() -> None:
     for opaque in range(MOST_ASKED + 5):
         rpc.take(seen(CAME, 310, opaque))
     assert len(rpc._asked[1]) == MOST_ASKED
+
+
+BROKER_WROTE = (
+    b'{"dataVersion":{"counter":329,"stateVersion":0,"timestamp":1795248845298},"transactionCount":{"OrderEvents":'
+    b'{"count":6,"timeStamp":1795248845298},"PaymentEvents":{"count":-1,"timeStamp":1795248834751}}}'
+)
+
+
+def test_half_messages_go_on_from_what_a_broker_wrote(tmp_path: Path) -> None:
+    disk, file, half = RealDisk(), tmp_path / HALF_COUNTS, HalfMessages()
+    file.write_bytes(BROKER_WROTE)
+    half.load(disk, file)
+    assert half == {"OrderEvents": 6, "PaymentEvents": -1}
+    half.save(disk, file, 1_800_000_000_000)
+    assert file.read_bytes() == BROKER_WROTE, "nothing has changed"
+    half["OrderEvents"] -= 1
+    half.save(disk, file, 1_800_000_000_000)
+    wanted = BROKER_WROTE.replace(b"329", b"330").replace(b":6,", b":5,").replace(b"1795248845298", b"1800000000000")
+    assert file.read_bytes() == wanted
+    assert file.with_name(HALF_COUNTS + ".bak").read_bytes() == BROKER_WROTE
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"transactionCount":5}', b'{"dataVersion":{"counter":"x"}}'])
+def test_half_messages_begin_at_nothing_where_the_file_is_none(tmp_path: Path, text: bytes) -> None:
+    file, half = tmp_path / HALF_COUNTS, HalfMessages()
+    file.write_bytes(text)
+    half.load(RealDisk(), file)
+    assert not half
+    half["Orders"] += 1
+    half.save(RealDisk(), file, 7)
+    again = HalfMessages()
+    again.load(RealDisk(), file)
+    assert again == {"Orders": 1}
