@@ -1,16 +1,17 @@
 """``pipeline export``: **writes** units as Parquet by topic and day, CSV or JSON lines, into a place that is not there.
 
-Beside the rows stands ``_storescope.json``: what was exported, and the configuration with which ``pipeline import``
-makes a store of it.
+Beside the rows stands ``_storescope.json``: what was exported, and the configuration and the batch topics with
+which ``pipeline import`` makes a store of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine import __version__
 from engine.cli.options import masked, masking
@@ -19,7 +20,12 @@ from engine.cli.pipeline_jobs import options, split_option, staged_output, start
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+
 ABOUT = "_storescope.json"
+FACTS = ("config", "batchTopics")
+"""What is told of a store whose name and place are masked."""
 
 
 def register(jobs: Any) -> None:
@@ -66,10 +72,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
             "where": without_values(args.where) if args.where and mask is not None and mask.any else args.where,
             "masked": list(mask.parts) if mask is not None else [],
             "keptProperties": sorted(mask.kept) if mask is not None else [],
-            "stores": [{"store": one.path, "broker": one.broker, "config": _config(one.path)} for one in job.stores],
+            "stores": [{"store": one.path, "broker": one.broker, **_facts(one.path)} for one in job.stores],
         }
         if mask is not None and mask.hosts:
-            about["stores"] = [{"config": one["config"]} for one in about["stores"]]
+            about["stores"] = [{name: one[name] for name in one if name in FACTS} for one in about["stores"]]
         (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         damaged, damage = job.counter.damaged.value, job.counter.damage.value
         job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage)
@@ -79,17 +85,31 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _config(path: str) -> dict[str, Any]:
-    """The sizes and kinds of queues of a store that can be looked at from here, in the words of a broker's file."""
+def _facts(path: str) -> dict[str, Any]:
+    """What rows do not tell of a store that can be looked at from here: the sizes and kinds of its queues, in the words
+    of a broker's file, and the topics whose queues are batch queues, with how many they have.
+    """
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
 
     if not Path(path).is_dir():
-        return {}
+        return {"config": {}}
     try:
         with open_store(path) as store:
-            config = derived_config(store)
+            config, batches = derived_config(store), _batch_topics(store)
     except StoreError:
-        return {}
+        return {"config": {}}
     known = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
-    return {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}
+    told = {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}
+    return {"config": told, "batchTopics": batches} if batches else {"config": told}
+
+
+def _batch_topics(store: StoreSnapshot) -> dict[str, int]:
+    from engine.mapped.disk import RealDisk
+    from engine.rebuilding import batch_topics
+
+    if store.paths is None:
+        return {}
+    there = store.topics()
+    with closing(RealDisk()) as disk:
+        return {name: max(there.get(name, ()), default=0) + 1 for name in sorted(batch_topics(store, disk))}

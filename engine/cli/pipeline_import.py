@@ -46,7 +46,7 @@ def register(jobs: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Append every row to a store beside its place, then give it its name."""
     about = _about(args.source)
-    config, store = _chosen(about, args)
+    config, batches, store = _chosen(about, args)
     kind = about["format"]
     small = partial(_is_small, args.source, kind)
     with staged_output(args.out, "import") as folder, started(args, out, "import", small=small) as job:
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
         must_be_rows(args.source, kind)
         job.watch.step("sorting rows")
-        done = _Writer(folder, config).run(_units(job, args.source, kind, store), job)
+        done = _Writer(folder, config, batches).run(_units(job, args.source, kind, store), job)
         job.bytes = done.size
         job.summary(
             units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
@@ -112,8 +112,10 @@ def _about(source: str) -> dict[str, Any]:
     return about
 
 
-def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageStoreConfig, str | None]:
-    """The new store's configuration, and the path that the rows are told by where there are several stores."""
+def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageStoreConfig, dict[str, int], str | None]:
+    """The new store's configuration and its batch topics with their queues, and the path that the rows are told by
+    where there are several stores.
+    """
     from engine.cli.copying import target_config
     from engine.inspection.derived_config import quiet
 
@@ -123,16 +125,18 @@ def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageSto
     if args.store is not None and args.store not in stores:
         raise UsageError(f"expected --store with one of {', '.join(sorted(stores))}, found '{args.store}'")
     chosen = args.store if args.store is not None else next(iter(stores), None)
-    config, _ = from_mapping(stores[chosen].get("config") or {} if chosen is not None else {})
+    facts = stores[chosen] if chosen is not None else {}
+    config, _ = from_mapping(facts.get("config") or {})
+    batches = {str(name): int(queues) for name, queues in (facts.get("batchTopics") or {}).items()}
     given = read_properties(args.config)[0] if args.config else None
-    return quiet(target_config(config, given)), args.store
+    return quiet(target_config(config, given)), batches, args.store
 
 
 class _Writer:
     """The fresh store, and what has gone into it."""
 
-    def __init__(self, folder: Path, config: MessageStoreConfig) -> None:
-        self._folder, self._config = folder, config
+    def __init__(self, folder: Path, config: MessageStoreConfig, batch_topics: dict[str, int]) -> None:
+        self._folder, self._config, self._batch_topics = folder, config, batch_topics
         self.units = self.size = self.left = self.end = 0
         self._read, self._empty = 0, 0
 
@@ -142,6 +146,8 @@ class _Writer:
 
         store = MessageStore(self._folder, self._config)
         try:
+            for name, queues in self._batch_topics.items():
+                store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})
             first = True
             for offset, crc, unit in rows:
                 if self.units % 10_000 == 0:

@@ -1,5 +1,6 @@
 """Stores that were exported and imported: every golden store's units again, byte for byte, for the engine to use."""
 
+import json
 import os
 import random
 import subprocess
@@ -17,6 +18,7 @@ from engine.codec.message import Unit
 from engine.codec.unit_scan import Damage
 from engine.errors import StoreError
 from engine.inspection.derived_config import derived_config
+from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
 from engine.message_store import MessageStore
 
@@ -30,6 +32,14 @@ def stores_of(folder):
 def units_of(folder):
     with open_store(folder) as store:
         return [item for item in store.units() if isinstance(item, Unit) and not item.stale and item.crc != "bad"]
+
+
+def kinds_of(folder):
+    """Whether the queues of a topic are batch queues, by topics."""
+    with open_store(folder) as store:
+        return {
+            topic: any(queue.kind == "batch" for queue in queues.values()) for topic, queues in store.topics().items()
+        }
 
 
 @pytest.mark.golden
@@ -48,6 +58,8 @@ def test_a_golden_store_comes_back_byte_for_byte(golden, tmp_path, name):
         ]
     else:
         assert again == kept
+    kinds, before = kinds_of(tmp_path / "fresh"), kinds_of(folder)
+    assert {topic: kinds[topic] for topic in kinds} == {topic: before.get(topic, kinds[topic]) for topic in kinds}
 
 
 @pytest.mark.golden
@@ -64,6 +76,18 @@ def test_the_engine_opens_what_was_imported_and_finds_nothing_wrong(golden, tmp_
         assert store.look_message_by_offset(unit.offset).body == unit.body
         found = store.query_message("TopicA", unit.unique_key, 32, 0, 1 << 62).units()
         assert [one.offset for one in found] == [unit.offset]
+
+
+def test_batch_topics_stay_batch_topics(tmp_path, capsys):
+    """The log does not tell whose queues are batch queues, and a unit of one fills several queue offsets."""
+    folder = sample("orders", cache_dir=tmp_path)
+    assert main(["pipeline", "export", str(folder), "--out", str(tmp_path / "rows"), "--format", "json"]) == 0
+    assert main(["pipeline", "import", str(tmp_path / "rows"), "--out", str(tmp_path / "fresh")]) == 0
+    assert kinds_of(tmp_path / "fresh")["ClickBatches"]
+    capsys.readouterr()
+    main(["check", str(tmp_path / "fresh"), "--json"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["id"] for one in found if one.get("severity") == "error"} <= {"CF03"}, "tables are no units"
 
 
 SMALL = {"mappedFileSizeCommitLog": 4096}

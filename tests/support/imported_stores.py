@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.cli.copying import target_config
-from engine.cli.pipeline_export import _config
+from engine.cli.pipeline_export import _facts
 from engine.cli.pipeline_import import _Writer
 from engine.cli.writing import quiet
 from engine.config import from_mapping
@@ -27,12 +27,15 @@ def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
     rows = pa.Table.from_batches(rows_of(splits, Wish()), arrow_schema()).sort_by("physicalOffset")
     batches = rows.select(list(imports.NEEDED)).to_batches(max_chunksize=997)
     units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
-    return written(fresh, _config(str(store)), units)
+    facts = _facts(str(store))
+    return written(fresh, facts["config"], units, facts.get("batchTopics"))
 
 
-def written(fresh: Path, settings: dict[str, Any], units: list[tuple[int, str, bytes]]) -> Any:
+def written(
+    fresh: Path, settings: dict[str, Any], units: list[tuple[int, str, bytes]], batches: dict[str, int] | None = None
+) -> Any:
     """Append (offset, crc, unit) to the new store ``fresh``, as an import does; gives the writer."""
     config, _ = from_mapping(settings)
     fresh.mkdir()
     job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))
-    return _Writer(fresh, quiet(target_config(config, None))).run(units, job)  # type: ignore[arg-type]
+    return _Writer(fresh, quiet(target_config(config, None)), batches or {}).run(units, job)  # type: ignore[arg-type]
