@@ -7,6 +7,17 @@ or the ``OSError`` as it came). Readers report damage as values and raise only w
 
 from __future__ import annotations
 
+import os
+
+
+def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
+    """Why it went wrong, for a person: of an ``OSError`` what the system calls it, without its number and without what
+    Python's libraries say instead; ``otherwise`` where the error has no words.
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return os.strerror(error.errno) if error.errno > 0 else error.strerror or otherwise
+    return str(error) or otherwise
+
 
 class StoreError(Exception):
     """Base of all errors that this engine raises on purpose.

@@ -17,6 +17,7 @@ from engine.broker.broker import Broker
 from engine.broker.json_bodies import read_object, write
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
+from engine.errors import cause_of
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
@@ -92,7 +93,7 @@ class Registration:
                 answer = await (await self._connection(address)).ask(Command(GET_ROUTE, {"topic": topic}), PATIENCE)
                 return _queues(answer.body) if answer.code == Answer.SUCCESS else None
             except (OSError, TimeoutError, ValueError, TypeError, Refused) as error:  # or it tells what is no route
-                self._cannot(address, str(error) or type(error).__name__)
+                self._cannot(address, cause_of(error, type(error).__name__))
         return None
 
     async def end(self) -> None:
@@ -123,7 +124,7 @@ class Registration:
         try:
             answer = await (await self._connection(address)).ask(request, PATIENCE)
         except (OSError, TimeoutError, ValueError) as error:
-            self._cannot(address, str(error) or type(error).__name__)
+            self._cannot(address, cause_of(error, type(error).__name__))
             return
         if answer.code != Answer.SUCCESS:
             self._cannot(address, answer.remark or f"code {answer.code}")

@@ -38,7 +38,7 @@ from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
-from engine.errors import CorruptUnit
+from engine.errors import CorruptUnit, cause_of
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -271,7 +271,7 @@ class Consumer(QueueConsumer):
         try:
             await questions.send_back(self.instance, self.group, message, delay_level, most)
         except FAILURES as error:
-            _log.warning("%s is not taken back: %s", message.msg_id, str(error) or "no answer")
+            _log.warning("%s is not taken back: %s", message.msg_id, cause_of(error))
             by_broker = False
             if not await self._send_to_retry(message, message.reconsume_times + 1, most):
                 return False
@@ -307,7 +307,7 @@ class Consumer(QueueConsumer):
                 await self._inner.start()
             await self._inner.send(again)
         except FAILURES as error:
-            _log.warning("%s is not sent to the retry topic: %s", message.msg_id, str(error) or "no answer")
+            _log.warning("%s is not sent to the retry topic: %s", message.msg_id, cause_of(error))
             return False
         return True
 

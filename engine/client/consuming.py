@@ -46,6 +46,7 @@ from engine.client.questions import PullResult
 from engine.client.rebalance import RebalancePlan, plan_rebalance
 from engine.client.routes import MessageQueue
 from engine.codec import properties as props
+from engine.errors import cause_of
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import VERSION, Command, answer_to, release_of
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
@@ -443,7 +444,7 @@ class QueueConsumer(ClientPart):
         try:
             offset = await self._first_offset(queue)
         except FAILURES as error:
-            _log.warning("the offset of %s: %s", queue, str(error) or "no answer")
+            _log.warning("the offset of %s: %s", queue, cause_of(error))
             return False
         self._take(queue, offset, locked=locked, locked_at=now_ms())
         return True
@@ -533,7 +534,7 @@ class QueueConsumer(ClientPart):
                 await asyncio.sleep(AFTER_FLOW_CONTROL if error.code == FLOW_CONTROL else AFTER_ERROR)
                 continue
             except FAILURES as error:
-                _log.warning("pull of %s: %s", one.queue, str(error) or "no answer")
+                _log.warning("pull of %s: %s", one.queue, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
                 continue
             if one.is_ours():

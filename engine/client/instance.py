@@ -22,6 +22,7 @@ from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning
 from engine.client.events import EventStream, Paced, Started, Stopped, now_ms
 from engine.client.messages import check_group
 from engine.client.routes import MASTER, NotUnderstood, TopicRoute, read_route
+from engine.errors import cause_of
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
@@ -308,7 +309,7 @@ class ClientInstance:
         try:
             answer = await self.call(address, HEART_BEAT, {}, body)
         except FAILURES as error:
-            _log.warning("heartbeat to %s: %s", address, str(error) or "no answer")
+            _log.warning("heartbeat to %s: %s", address, cause_of(error))
         else:
             self.versions[address] = answer.version
 

@@ -49,6 +49,7 @@ from engine.client.pop_questions import (
 )
 from engine.client.routes import MessageQueue, queue_order
 from engine.codec import pop as codec
+from engine.errors import cause_of
 from engine.remoting.connection import Connection, not_supported
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import TAG, Subscription
@@ -244,7 +245,7 @@ class PopConsumer(ClientPart):
                 said = await self._look()
             except FAILURES as error:
                 said = False
-                _log.warning("queues of %s: %s", self.group, str(error) or "no answer")
+                _log.warning("queues of %s: %s", self.group, cause_of(error))
 
     async def _look(self) -> bool:
         """Pop what is this member's; False where somebody could not say what that is. What it has it keeps then."""
@@ -268,7 +269,7 @@ class PopConsumer(ClientPart):
         except BrokerRefused:
             raise
         except FAILURES as error:
-            _log.warning("queues of %s for %s: %s", topic, self.group, str(error) or "no answer")
+            _log.warning("queues of %s for %s: %s", topic, self.group, cause_of(error))
             return None, set()
         if told is None:
             return None, set()
@@ -330,7 +331,7 @@ class PopConsumer(ClientPart):
                     from_first=config.start == FROM_FIRST, orderly=config.orderly, attempt=attempt,
                 )  # fmt: skip
             except FAILURES as error:
-                _log.warning("pop of %s on %s: %s", topic, broker, str(error) or "no answer")
+                _log.warning("pop of %s on %s: %s", topic, broker, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
                 continue
             attempt = None
@@ -363,7 +364,7 @@ class PopConsumer(ClientPart):
                 else:
                     await self._consume(first)
             except FAILURES as error:
-                _log.warning("%s: %s", first.msg_id, str(error) or "no answer")
+                _log.warning("%s: %s", first.msg_id, cause_of(error))
             finally:
                 place = (first.queue.topic, first.queue.broker)
                 self._open[place] = self._open.get(place, count) - count
@@ -384,7 +385,7 @@ class PopConsumer(ClientPart):
                         try:
                             await change_invisible(self.instance, self.group, message, self.config.invisible)
                         except FAILURES as error:
-                            _log.warning("%s: %s", message.msg_id, str(error) or "no answer")
+                            _log.warning("%s: %s", message.msg_id, cause_of(error))
 
     async def _consume_in_order(self, batch: _Batch) -> None:
         """One after the other, up to the first that fails: that one and what is behind it come again together, and
@@ -421,7 +422,7 @@ class PopConsumer(ClientPart):
             except BrokerRefused:
                 raise
             except FAILURES as error:
-                _log.warning("%s: %s", message.msg_id, str(error) or "no answer")
+                _log.warning("%s: %s", message.msg_id, cause_of(error))
                 await asyncio.sleep(SOON)
             else:
                 return True

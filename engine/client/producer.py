@@ -45,6 +45,7 @@ from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
+from engine.errors import cause_of
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
@@ -342,7 +343,7 @@ class Producer(ClientPart):
                 )
                 self._told(first, target, None, error)
                 if self.events.wanted:
-                    words = str(error) or type(error).__name__
+                    words = cause_of(error, type(error).__name__)
                     ms = _now() - tried
                     self.events.emit(
                         SendFailed(now_ms(), self.client_id, self.group, target, first.msg_id, words, again, ms)

@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 
 from engine.cluster import answers
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, Refusal
+from engine.errors import cause_of
 from engine.remoting.codes import BROKER, NAME_SERVER, Answer, by_code
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
@@ -169,7 +170,7 @@ class ClusterReader:
         try:
             answer = await (await self._connection(address)).ask(Command(code, dict(fields)), PATIENCE)
         except (OSError, TimeoutError) as error:
-            self._refuse(address, code, fields, -1, str(error) or "no answer")
+            self._refuse(address, code, fields, -1, cause_of(error))
         told = -1 if answer is None else answer.code
         self._told(Asked(address, code, _NAMES.get(code, ""), fields, told, (time.monotonic() - begun) * 1000))
         if answer is None or answer.code != Answer.SUCCESS:

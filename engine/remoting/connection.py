@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from engine.errors import CannotRead
+from engine.errors import CannotRead, cause_of
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.frame import LARGEST, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
 from engine.remoting.tls import HANDSHAKE, Tls, first_byte
@@ -466,7 +466,7 @@ class Server:
                 )  # fmt: skip
                 taken = True
         except (OSError, TimeoutError) as error:  # the handshake failed, or nothing came
-            _log.warning("%s: %s", peer, str(error) or "nothing came")
+            _log.warning("%s: %s", peer, cause_of(error, "nothing came"))
         finally:
             if not taken:
                 accepted.close()

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from engine.errors import cause_of
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect
 from engine.remoting.exchanges import HOLDING, SENDS, Exchange, Exchanges, Seen
@@ -151,7 +152,7 @@ class Replay:
                 answer = await connection.ask(command, PATIENCE)
         except (TimeoutError, ConnectionError) as error:
             self.result.unanswered += 1
-            self._told(Sent(exchange, before, None, str(error) or "no answer came in time"))
+            self._told(Sent(exchange, before, None, cause_of(error, "no answer came in time")))
             return
         sent = Sent(exchange, before, answer.code, answer.remark or "")
         if before is None:

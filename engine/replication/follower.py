@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import StoreError
+from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 
@@ -60,19 +60,22 @@ class Follower:
         """Follow until cancelled. Raises :class:`NotAPrefix`, :class:`StoreError` for what cannot be a copy,
         ``OSError`` of the disk; a link that breaks is begun again, soon, and every five seconds where nobody answers.
         """
-        pause = _FIRST_PAUSE
+        pause, before = _FIRST_PAUSE, ""
         while True:
             try:
                 async with asyncio.timeout(_PAUSE):
                     reader, writer = await asyncio.open_connection(*self._at)
             except (TimeoutError, OSError) as error:
-                self.told(f"no link to {self._at[0]}:{self._at[1]}: {str(error) or 'no answer'}")
+                words = f"no link to {self._at[0]}:{self._at[1]}: {cause_of(error)}; asked again until there is one"
+                if words != before:
+                    self.told(words)
+                before = words
             else:
-                pause = _FIRST_PAUSE
+                pause, before = _FIRST_PAUSE, ""
                 try:
                     await self._follow(reader, writer)
                 except (ConnectionError, TimeoutError) as error:
-                    self.told(f"the link broke: {str(error) or 'the master says nothing'}")
+                    self.told(f"the link broke: {cause_of(error, 'the master says nothing')}")
                 finally:
                     writer.close()
                     with contextlib.suppress(OSError):
@@ -88,7 +91,7 @@ class Follower:
         receiver = Receiver()
         cutter: UnitCutter | None = None
         self.progress.links += 1
-        self.told(f"linked, from offset {wanted:,}")
+        self.told(f"linked, {_from(wanted)}")
         flushing = asyncio.ensure_future(self._flush(writer))
         try:
             while True:
@@ -177,3 +180,8 @@ class Follower:
                 told = self.progress.flushed
                 writer.write(report(told))
             await asyncio.sleep(_FLUSH_EVERY)
+
+
+def _from(wanted: int) -> str:
+    """What an offset that is asked for means (see :meth:`Follower._wanted`)."""
+    return {0: "from the master's last file on", 1: "from the beginning"}.get(wanted, f"from offset {wanted:,}")

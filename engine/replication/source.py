@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
+from engine.errors import cause_of
 from engine.message_store import MessageStore
 from engine.remoting.connection import stop_accepting
 from engine.replication.transfer import REPORT_SIZE, read_report, transfer_header
@@ -94,7 +95,7 @@ class HaServer:
             hearing = asyncio.ensure_future(self._hear(reader, slave))
             await self._send(writer, slave, hearing)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
-            _log.info("slave %s: %s", slave.peer, str(error) or type(error).__name__)
+            _log.info("slave %s: %s", slave.peer, cause_of(error, type(error).__name__))
         finally:
             if hearing is not None:
                 hearing.cancel()

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
+import socket
 
 import pytest
 
-from engine.errors import BadFilter, CannotRead, CorruptUnit, StoreClosed, StoreError, StoreLocked, UsageError
+from engine.errors import (
+    BadFilter,
+    CannotRead,
+    CorruptUnit,
+    StoreClosed,
+    StoreError,
+    StoreLocked,
+    UsageError,
+    cause_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +48,17 @@ def test_an_error_comes_through_a_pipe_as_it_was():
     for error in (CorruptUnit("no unit"), CannotRead("no rights")):
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), again.what) == (type(error), error.what)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
+        (OSError(errno.ENOSPC, "whatever", "/a/file"), "No space left on device"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (ConnectionError("the master closed it"), "the master closed it"),
+        (TimeoutError(), "no answer"),
+    ],
+)
+def test_the_cause_is_said_in_the_systems_words_without_its_number(error, said):
+    assert cause_of(error) == said

@@ -30,7 +30,7 @@ from engine.client.messages import Message, ReceivedMessage
 from engine.client.producer import Producer, ProducerConfig, TransactionState
 from engine.client.routes import MASTER
 from engine.cluster.state import Queue
-from engine.errors import StoreError
+from engine.errors import StoreError, cause_of
 from engine.remoting.frame import Command
 from engine.scratch import Scratch, hold_new
 from viewer.cluster.deliveries import Handed, Shared
@@ -196,7 +196,7 @@ class OwnClient:
                 self.words = ""
                 return
             except FAILURES as error:
-                self.words = str(error) or type(error).__name__
+                self.words = cause_of(error, type(error).__name__)
                 await asyncio.sleep(AGAIN)
             if not until_sent:
                 return
@@ -337,7 +337,7 @@ class Clients:
             await client.start()
         except (*FAILURES, StoreError, ValueError) as error:
             await client.end(kill=True)
-            self._tell(Told(spec.number, "failed", client.client_id, str(error) or type(error).__name__))
+            self._tell(Told(spec.number, "failed", client.client_id, cause_of(error, type(error).__name__)))
             return
         self._clients[spec.number] = client
         self._tell(Told(spec.number, "running", client.client_id))

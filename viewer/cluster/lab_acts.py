@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtWidgets import QComboBox, QMenu, QWidget
 
-from engine.errors import StoreError
+from engine.errors import StoreError, cause_of
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
@@ -330,7 +330,7 @@ class LabActs(QObject):
             try:
                 await work(lab)
             except (StoreError, OSError, EOFError, TimeoutError) as error:
-                said = engine_words(str(error) or type(error).__name__)
+                said = engine_words(cause_of(error, type(error).__name__))
                 self.fault.setText(said)
                 self.said.emit(said)
                 return

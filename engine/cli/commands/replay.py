@@ -15,7 +15,7 @@ from engine.cli.options import common
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
-from engine.errors import CannotRead, UsageError
+from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.remoting.exchanges import NAMES, answer_name
 from engine.remoting.recording import Recording
@@ -81,7 +81,7 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
     try:
         return await replay.run()
     except (OSError, TimeoutError) as error:
-        raise CannotRead(f"the broker at {address} cannot be reached: {str(error) or 'no answer'}") from error
+        raise CannotRead(f"the broker at {address} cannot be reached: {cause_of(error)}") from error
 
 
 def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:

@@ -14,12 +14,13 @@ from engine.cli.options import common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
 from engine.cli.writing import WriteTarget, find_target, given_config
-from engine.errors import UsageError
+from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, copy_tables
 
 _EVERY = 1.0
+_PATIENCE = 5.0
 
 
 def register(commands: Any) -> None:
@@ -45,6 +46,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     target = find_target(args.store, given_config(args, out))
     refuse_empty(args, target.empty_log)
     config = target.config
+    if told is None and target.recovery is None:
+        asyncio.run(_must_answer(host, port))
     if told is not None and target.recovery is None:  # no log yet, be it that a run was killed before it had one
         config = replace(config, mapped_file_size_commit_log=told.file_size)
     if told is not None and config.mapped_file_size_commit_log != told.file_size:
@@ -60,6 +63,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
         asyncio.run(_follow(args, ((host, port), own), replace(target, config=config), told, kept, out))
     kept.say(out)
     return 0
+
+
+async def _must_answer(host: str, port: int) -> None:
+    """Raise :class:`CannotRead` where nobody is at the HA port: a copy that is new is not begun for nothing. One that
+    is there already waits for its master.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            _, writer = await asyncio.open_connection(host, port)
+    except (TimeoutError, OSError) as error:
+        raise CannotRead(f"no broker's HA port at {host}:{port}: {cause_of(error)}") from error
+    writer.close()
 
 
 async def _follow(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from contextlib import suppress
 from pathlib import Path
 
@@ -155,3 +156,26 @@ def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
                 await follow(copy, port, 1 << 40)
 
     run(told)
+
+
+def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def tried() -> None:
+        tries, said = [], []
+
+        async def refused(*_at: object) -> None:
+            tries.append(1)
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)")
+
+        monkeypatch.setattr(module.asyncio, "open_connection", refused)
+        monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0)
+        with MessageStore(tmp_path / "copy", CONFIG) as copy:
+            follower = Follower(copy, "127.0.0.1", 1)
+            follower.told = said.append
+            going = asyncio.ensure_future(follower.run())
+            await until(lambda: len(tries) > 3)
+            going.cancel()
+            with suppress(asyncio.CancelledError):
+                await going
+        assert said == ["no link to 127.0.0.1:1: Connection refused; asked again until there is one"]
+
+    run(tried)

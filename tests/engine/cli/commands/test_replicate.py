@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,3 +126,12 @@ def test_a_store_with_a_file_that_cannot_be_read_is_not_written(tmp_path: Path, 
         code, _, err = told("127.0.0.1:1", str(store))
     assert (code, folder in err) == (3, True)
     assert {path: path.read_bytes() for path in store.rglob("*") if path.is_file() and path.name != "lock"} == before
+
+
+def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]  # closed again: nobody listens there
+    code, out, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--until-caught-up")
+    assert (code, out) == (3, "")
+    assert err.strip() == f"storescope: no broker's HA port at 127.0.0.1:{port}: Connection refused"
+    assert list(tmp_path.iterdir()) == []
