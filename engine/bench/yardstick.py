@@ -19,6 +19,13 @@ FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 _TOPICS = 4 + 64 * 4 + 64 * 128
 
 
+def why_none() -> str | None:
+    """Why there is nothing to compare with, where that can be told before it is compiled."""
+    if shutil.which("cc") is None:
+        return "there is no C compiler (cc) here"
+    return None if SOURCE.is_file() else f"there is no {SOURCE.name} here, which lies in a checkout only"
+
+
 def find_yardstick(folder: Path) -> Yardstick | None:
     """The yardstick, compiled into ``folder``; None without its source or a compiler."""
     library = compiled(SOURCE, folder)

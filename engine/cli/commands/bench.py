@@ -11,6 +11,7 @@ from engine.cli.output import Column, Output
 from engine.errors import UsageError
 
 READS = ("scan", "header", "query", "info", "check")
+BESIDE_C = frozenset({"scan", "header", "append"})
 WRITES = ("append", "dispatch", "flush", "topics", "recover", "lab")
 NAMES = (*READS, *WRITES)
 _SMALLEST = 1 << 20
@@ -34,7 +35,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.bench import append, dispatch, lab, reads, recover, writes
+    from engine.bench import append, dispatch, lab, reads, recover, writes, yardstick
 
     unknown = [name for name in args.what if name not in NAMES]
     if unknown:
@@ -44,6 +45,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         options["repeats"] = args.repeats
     if args.size is not None:
         options["size"] = max(args.size, _SMALLEST)
+    missing = yardstick.why_none()
+    if missing is not None and not BESIDE_C.isdisjoint(args.what or NAMES):
+        out.say(f"nothing is compared with plain C: {missing}")
     for name in args.what or NAMES:
         out.say(f"measuring {name}; stores that are not there yet are made first")
         others = {"append": append, "dispatch": dispatch, "recover": recover, "lab": lab}

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from engine.bench import data as bench_data
+from engine.bench import yardstick
 from engine.bench.yardstick import find_yardstick
 from engine.codec.columns import UnitColumns
 from engine.inspection.block_scan import scan_log
@@ -21,16 +22,25 @@ def folder_of_yardstick(tmp_path_factory):
 
 
 def test_the_yardstick_walks_the_same_units(folder_of_yardstick):
-    yardstick = find_yardstick(folder_of_yardstick)
+    found = find_yardstick(folder_of_yardstick)
     if shutil.which("cc") is None:
-        assert yardstick is None
+        assert found is None
         return
-    assert yardstick is not None
+    assert found is not None
     with open_store(bench_data.log_store(folder_of_yardstick, "200", SIZE)) as store:
         blocks = [block for block in scan_log(store.log) if isinstance(block, UnitColumns)]
         path = store.log.files[0].path
         ours = sum(int((block["kind"] == 0).sum()) for block in blocks)
-    whole = yardstick.map(path)
-    assert [whole.walk(True), whole.walk(False), yardstick.read_walk(path, True)] == [ours] * 3
-    yardstick.columns.count = 100
-    assert set(yardstick.columns["crc"]) == {1}
+    whole = found.map(path)
+    assert [whole.walk(True), whole.walk(False), found.read_walk(path, True)] == [ours] * 3
+    found.columns.count = 100
+    assert set(found.columns["crc"]) == {1}
+
+
+def test_it_is_said_why_there_is_nothing_to_compare_with(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    assert yardstick.why_none() == "there is no C compiler (cc) here"
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert yardstick.why_none() is None
+    monkeypatch.setattr(yardstick, "SOURCE", tmp_path / "scan.c")
+    assert yardstick.why_none() == "there is no scan.c here, which lies in a checkout only"
