@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from engine.codec.encode import Message
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
 from engine.remoting.connection import bind, port_of
+from engine.replication import source
 from engine.replication.source import HaServer
 
 CONFIG = MessageStoreConfig(
@@ -31,8 +33,12 @@ class Master:
 
 @asynccontextmanager
 async def master(path: Path, count: int = 40) -> AsyncIterator[tuple[Master, int]]:
-    """A master with messages, and its HA port."""
-    with MessageStore(path, CONFIG) as store, bind("127.0.0.1", 0) as bound:
+    """A master with messages, and its HA port; where there is nothing to send it says so soon."""
+    with (
+        MessageStore(path, CONFIG) as store,
+        bind("127.0.0.1", 0) as bound,
+        patch.object(source, "_HEARTBEAT", 0.2),
+    ):
         put(store, count)
         async with HaServer(store, bound) as server:
             yield Master(store, server), port_of(bound)
