@@ -17,6 +17,17 @@ LONG_PAUSE = 250
 """Ms without a delivery that are worth a mark."""
 LAST = 1_000
 """Ms behind the last reading that are still of the last step."""
+WHY = {
+    "start": words("it started"),
+    "notice": words("the broker's notice"),
+    "interval": words("its interval"),
+    "asked for": words("asked for"),
+    "subscribed": words("it subscribed"),
+    "unsubscribed": words("it unsubscribed"),
+    "offset moved": words("an offset moved"),
+    "assigned": words("queues were assigned"),
+}
+"""Why a client shared out anew, as :mod:`engine.client` says it, and what is shown."""
 SINCE, AROUND = 30_000, 2_000
 """Ms behind a step in which lists are still of it, and ms before it at which a client may have seen it already."""
 
@@ -197,7 +208,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
         ListRow(
             model.name_of(one.client_id), one.at, names(model, one.client_ids), _short(one.owned),
             " ".join([*(f"+{short(queue)}" for queue in one.taken), *(f"−{short(queue)}" for queue in one.given_up)]),
-            one.reason,
+            tr(WHY.get(one.reason, one.reason)),
         )
         for one in found if one.at < until(line, step)
     ]  # fmt: skip

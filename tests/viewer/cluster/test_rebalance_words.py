@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import made_clusters as made
 
+import engine.client
 from viewer.cluster.cluster_model import Mark
 from viewer.cluster.deliveries import Handed, Shared
 from viewer.cluster.rebalance import Burst, Span, Timeline, timeline
 from viewer.cluster.rebalance_words import (
+    WHY,
     harms,
     length,
     list_rows,
@@ -135,3 +139,11 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
     nobody_knows = replace(step, told=False)
     assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(line, step))[0].figure == "90 ms"
+
+
+def test_every_reason_of_a_client_has_its_words():
+    folder = Path(engine.client.__file__).parent
+    said = {"start", "interval", "asked for"}
+    for module in folder.glob("*.py"):
+        said.update(re.findall(r'rebalance_soon\("([^"]+)"\)', module.read_text("utf-8")))
+    assert said == set(WHY)
