@@ -594,8 +594,8 @@ class ClusterPane(Pane):
             self.empty_words.setText(tr(
                 "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
                 "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
-                "consumes and owns what, and what is behind. `storescope serve STORE` starts a broker with a name "
-                "server on this machine."
+                "consumes and owns what, and what is behind. Serve in the lab (Ctrl+7) starts a broker with a name "
+                "server on this machine, and so does `storescope serve STORE`."
             ))  # fmt: skip
             self.recent.setVisible(not asking)
         elif self.tabs.key == "tables":

@@ -112,7 +112,8 @@ class Replay(QObject):
         bar.live.setEnabled(bool(model.recording) or model.at is not None)
         for button in (bar.record, bar.play, bar.end):
             button.setEnabled(model.state is not None)
-        bar.track.setVisible(model.state is not None)
+        for part in (bar.track, bar.live):
+            part.setVisible(model.state is not None)
         if model.state is None:
             return
         low, high = model.span
