@@ -26,7 +26,7 @@ OFTEN = re.compile(r"RMQ_SYS_TRANS_HALF_TOPIC|rmq_sys_wheel_timer|%RETRY%.*[_+]"
 agree, not how often.
 """
 OF_TIME = re.compile(
-    r"RMQ_SYS_TRANS_OP_|TRANS_CHECK_MAX_TIME_TOPIC|rmq_sys_REVIVE|rmq_sys_SYNC|OFFSET_MOVED_EVENT|.*_REPLY_TOPIC$"
+    r"RMQ_SYS_TRANS_OP_|RMQ_SYS_TRACE_TOPIC|rmq_sys_TRACE_DATA_|TRANS_CHECK_MAX_TIME_TOPIC|rmq_sys_REVIVE|rmq_sys_SYNC|OFFSET_MOVED_EVENT|.*_REPLY_TOPIC$"
 )
 """Topics whose messages tell of moments. RocketMQ asks about a half message, too, whose end is not written down yet,
 and gives it up later.
@@ -39,6 +39,8 @@ groups have been, which 5.x keeps for clients of its proxy, and ours does not.
 """
 OF_TRANSACTION, INNER_BATCH, LONG_DELAY = 0xC, 0x40, 4
 """Bits of ``sysFlag``; the first delay level (30 s) whose messages come, or do not, as a scenario ends."""
+MEMBER_ID = re.compile(rb"(?<=UNIQ_KEY\x01)[0-9A-F]{32}(?=\x02)")
+"""Of the messages of a batch that was stored as one, for its sender had not said that it is a batch (C++)."""
 ROWS = ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag", "topicFilterType", "order", "attributes")
 
 
@@ -46,7 +48,8 @@ def label(unit: Unit) -> str:
     """The message that a unit stands for, as records call it; the members of an inner batch have ids in its body."""
     if unit.sys_flag & INNER_BATCH:
         return f"batch of {unit.properties['INNER_NUM']} from {unit.properties['INNER_BASE']}"
-    return f"{unit.properties.get('KEYS') or '-'}/{hashlib.sha256(unit.body).hexdigest()[:10]}"
+    body = MEMBER_ID.sub(b"", unit.body)
+    return f"{unit.properties.get('KEYS') or '-'}/{hashlib.sha256(body).hexdigest()[:10]}"
 
 
 def account(store: Path) -> dict[str, Any]:
