@@ -21,7 +21,6 @@ from typing import Any
 from engine.errors import UsageError
 from engine.properties_file import Property, parse, read_text
 
-"""Bytes of the largest configuration file that is read."""
 CQ_UNIT = 20
 MULTI_PATH_SPLITTER = ","
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"

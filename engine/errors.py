@@ -8,15 +8,26 @@ or the ``OSError`` as it came). Readers report damage as values and raise only w
 from __future__ import annotations
 
 import os
+import re
+
+_CONNECT = "Connect call failed"
+_SEVERAL = "Multiple exceptions: "
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def cause_of(error: BaseException, otherwise: str = "no answer") -> str:
-    """Why it went wrong, for a person: of an ``OSError`` what the system calls it, without its number and without what
-    Python's libraries say instead; ``otherwise`` where the error has no words.
+    """Why it went wrong, for a person: of an ``OSError`` the file and what the system says, without its number, and
+    without what asyncio says instead of it; ``otherwise`` where the error has no words.
     """
-    if isinstance(error, OSError) and error.errno is not None:
-        return os.strerror(error.errno) if error.errno > 0 else error.strerror or otherwise
-    return str(error) or otherwise
+    if isinstance(error, OSError) and error.strerror:
+        words = error.strerror
+        if error.errno is not None and words.startswith(_CONNECT):
+            words = os.strerror(error.errno)
+        return f"{error.filename}: {words}" if error.filename else words
+    said = str(error)
+    if said.startswith(_SEVERAL):  # a name with several addresses
+        said = ", ".join(dict.fromkeys(os.strerror(int(number)) for number in _NUMBER.findall(said))) or said
+    return said or otherwise
 
 
 class StoreError(Exception):

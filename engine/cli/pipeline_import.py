@@ -127,7 +127,9 @@ def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageSto
     chosen = args.store if args.store is not None else next(iter(stores), None)
     facts = stores[chosen] if chosen is not None else {}
     config, _ = from_mapping(facts.get("config") or {})
-    batches = {str(name): int(queues) for name, queues in (facts.get("batchTopics") or {}).items()}
+    batches = facts.get("batchTopics") or {}
+    if not isinstance(batches, dict) or not all(type(queues) is int for queues in batches.values()):
+        raise StoreError("expected batchTopics with their numbers of queues", file=str(Path(args.source) / ABOUT))
     given = read_properties(args.config)[0] if args.config else None
     return quiet(target_config(config, given)), batches, args.store
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import pickle
 import socket
+import ssl
 
 import pytest
 
@@ -54,7 +55,15 @@ def test_an_error_comes_through_a_pipe_as_it_was():
     ("error", "said"),
     [
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
-        (OSError(errno.ENOSPC, "whatever", "/a/file"), "No space left on device"),
+        (OSError(errno.ENOSPC, "No space left on device", "/a/file"), "/a/file: No space left on device"),
+        (ssl.SSLError(1, "[SSL] certificate verify failed"), "[SSL] certificate verify failed"),
+        (
+            OSError(
+                "Multiple exceptions: [Errno 111] Connect call failed ('::1', 1, 0, 0), [Errno 111] Connect call "
+                "failed ('127.0.0.1', 1)"
+            ),
+            "Connection refused",
+        ),
         (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
         (ConnectionError("the master closed it"), "the master closed it"),
         (TimeoutError(), "no answer"),

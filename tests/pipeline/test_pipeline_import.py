@@ -90,6 +90,17 @@ def test_batch_topics_stay_batch_topics(tmp_path, capsys):
     assert {one["id"] for one in found if one.get("severity") == "error"} <= {"CF03"}, "tables are no units"
 
 
+@pytest.mark.parametrize("said", ['["ClickBatches"]', '{"ClickBatches": "many"}', '{"Click/Batches": 4}'])
+def test_batch_topics_that_are_none_are_one_line(tmp_path, capsys, said):
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    (rows / "_storescope.json").write_text(f'{{"format": "json", "stores": [{{"store": "a", "batchTopics": {said}}}]}}')
+    (rows / "part-0.json").write_text("")
+    assert main(["pipeline", "import", str(rows), "--out", str(tmp_path / "fresh")]) in {2, 3}
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert not (tmp_path / "fresh").exists()
+
+
 SMALL = {"mappedFileSizeCommitLog": 4096}
 MANY_FILES = """
 import resource, sys
