@@ -19,9 +19,14 @@ LARGEST = 1 << 32
 Fingerprint = dict[str, tuple[object, ...]]
 
 
+NOT_YET_ANSWERED = ("-5.4.0", "-5.5.1")
+"""Releases whose stores are not part of the general comparisons yet; a test that wants one names it."""
+
+
 def names(file: str = "store.tar.xz") -> list[str]:
-    """Names of the golden stores that have ``file`` beside them, sorted."""
-    return sorted(path.parent.name for path in GOLDEN.glob(f"*/{file}"))
+    """Return the names of the golden stores that have ``file`` beside them, sorted."""
+    stores = (path.parent.name for path in GOLDEN.glob(f"*/{file}"))
+    return sorted(name for name in stores if not name.endswith(NOT_YET_ANSWERED))
 
 
 def account(name: str, file: str) -> Iterator[dict[str, Any]]:
