@@ -13,6 +13,7 @@ import main_garbage
 import pytest
 import qasync
 from PySide6.QtWidgets import QApplication
+from qt_imports import watched_imports
 from walker import Run, Walker
 
 from engine.inspection.samples import sample
@@ -26,6 +27,14 @@ from viewer.shell.windows import close_all
 
 LONGEST = 240
 """Seconds a walk may take where the machine is busy with other things."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _imports() -> Iterator[None]:
+    """No module that uses Qt is imported in a thread; see :mod:`qt_imports`."""
+    with watched_imports() as wrong:
+        yield
+    assert not wrong, wrong
 
 
 @pytest.fixture(scope="module", autouse=True)

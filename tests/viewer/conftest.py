@@ -12,6 +12,7 @@ import main_garbage
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
+from qt_imports import watched_imports
 
 from viewer.look import assets
 from viewer.look.theme import theme
@@ -22,6 +23,14 @@ from viewer.shell.main_window import MainWindow
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 LONGEST = 240
 """Seconds a test's coroutine may take where the machine is busy with other things."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _imports() -> Iterator[None]:
+    """No module that uses Qt is imported in a thread; see :mod:`qt_imports`."""
+    with watched_imports() as wrong:
+        yield
+    assert not wrong, wrong
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,8 +6,6 @@ stands what a pulled plug leaves. The store is open for writing in a process of 
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +27,7 @@ from viewer.look.engine_words import engine_words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane import Pane
+from viewer.pane.plot_library import plot_library
 from viewer.pane.table_commands import table_commands
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.runtime.put_form import FormFault, PutForm
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
 LEFT, RIGHT = 384, 384
 SLIM_BELOW = 1300
 SLIM_RIGHT = 324
-QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 
 
 class LabPane(Pane):
@@ -458,15 +456,12 @@ class LabPane(Pane):
             return
         self._plots_asked = True
 
-        def done(_module: object) -> None:
+        def done() -> None:
             self.load.plots_ready = self.serve.plots_ready = True
             if self.lab is not None and self.lab.history is not None:
                 self.load.show_history(self.lab.history, now=True)
 
-        for name in QT_FIRST:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, lambda _error: None)
+        plot_library.load(self, done)
 
 
 def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:

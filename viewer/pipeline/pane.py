@@ -180,7 +180,7 @@ class PipelinePane(Pane):
             self._show_written(self.job)
         if session is None:
             return
-        self.form.runner = self.rates.runner = session.jobs.read
+        self.form.runner = session.jobs.read
         self.form.set_store(str(session.path))
 
     def show_place(self, place: Place) -> None:

@@ -1,12 +1,10 @@
-"""Rates by hour, topics stacked on each other. pyqtgraph is loaded when it is first shown, in a thread.
+"""Rates by hour, topics stacked on each other. pyqtgraph is loaded when it is first shown.
 
 A plot that was made is never taken apart: its items are cleared and drawn anew.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +16,10 @@ from viewer.look.assets import tr
 from viewer.look.formats import clock, day, size
 from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
+from viewer.pane.plot_library import plot_library
 from viewer.pipeline.stats_figures import HOUR, MEASURES, Measure, Rates
 from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs
-from viewer.widgets.stepwise import Runner, run_here
 from viewer.widgets.topic_lead import ROOM, draw_lead
-
-QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
-"""Parts of Qt that pyqtgraph imports: in this thread, before it."""
 
 
 def series_colors(topics: Sequence[str], colours: TopicColours) -> dict[str, QColor]:
@@ -104,12 +99,11 @@ def _name(topic: str) -> str:
 
 
 class RatesPlot(Paper):
-    """A head with the measure and the legend, and the plot. ``runner`` loads the library off the loop."""
+    """A head with the measure and the legend, and the plot."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("pipeline.rates")
-        self.runner: Runner = run_here
         self.measure = WordTabs("pipeline.rates.measure", [(key, tr(said)) for key, said in MEASURES])
         self.legend = Legend()
         self._empty = Label("", 12, "text3", wrap=True)
@@ -211,7 +205,7 @@ class RatesPlot(Paper):
             return
         self._loading = True
 
-        def done(_module: object) -> None:
+        def done() -> None:
             self._loading, self._loaded = False, True
             if self.isVisible():
                 self._draw()
@@ -219,7 +213,4 @@ class RatesPlot(Paper):
         def failed(_error: Exception) -> None:
             self._loading = False
 
-        for name in QT_FIRST:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        self.runner(lambda: importlib.import_module("pyqtgraph"), done, failed)
+        plot_library.load(self, done, failed)

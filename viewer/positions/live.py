@@ -6,8 +6,6 @@ stopped it. A recording fills a history of its own and is looked at in the same 
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +24,7 @@ from viewer.pane.live_plots import (
     rate_frame,
     shown_look,
 )
+from viewer.pane.plot_library import plot_library
 from viewer.positions.recording import Recorder, read_recording
 from viewer.runtime.live_history import LiveHistory, Mark, fill
 from viewer.runtime.position_look import Look
@@ -40,7 +39,6 @@ SPAN = 60.0
 SHORTEST, LONGEST = 2.0, 7 * 86_400.0
 REPLAY_MS = 100
 MOST_TICKS = 200
-QT_FIRST = ("PySide6.QtSvg", "PySide6.QtTest", "PySide6.QtOpenGLWidgets")
 _ROLES = {"warn": "warn", "error": "error", "ok": "ok", "note": "posLog", "live": "live", "chat": "text3"}
 
 
@@ -217,12 +215,12 @@ class LivePositions(QObject):
     # ---- drawing -----------------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Load the plot library in a thread when the plots are first looked at."""
+        """Load the plot library when the plots are first looked at."""
         if self._ready or self._loading or self.session is None:
             return
         self._loading = True
 
-        def done(_module: object) -> None:
+        def done() -> None:
             self._ready = True
             self.loaded.emit()
 
@@ -230,10 +228,7 @@ class LivePositions(QObject):
             self._loading = False
             self.plot.show_nothing(tr("Plots are not available: {error}", error=str(error)))
 
-        for name in QT_FIRST:  # Qt's own modules begin on the loop's thread, the long rest is loaded beside it
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        self.session.jobs.read(lambda: importlib.import_module("pyqtgraph"), done, failed)
+        plot_library.load(self, done, failed)
 
     @property
     def ready(self) -> bool:

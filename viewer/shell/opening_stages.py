@@ -15,10 +15,11 @@ from PySide6.QtCore import QTimer
 
 from viewer.look.assets import app_icon
 from viewer.runtime.garbage import set_aside
+from viewer.runtime.loop_imports import load_engine_parts, load_in_turns
 from viewer.runtime.store_session import StoreSession
 from viewer.shell.commands import draw_icons
 from viewer.shell.dressing import dressed
-from viewer.shell.views import BY_KIND, load_pane
+from viewer.shell.views import BY_KIND, pane_module
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -49,11 +50,9 @@ def _load_filters() -> None:
     importlib.import_module("engine.query")
 
 
-def _load_ahead(view: str) -> None:
-    """What making the pane of ``view`` and the first key presses will import; in a thread."""
-    for name in USED_LATER:
-        importlib.import_module(name)
-    load_pane(view)
+def _load_ahead(view: str) -> list[str]:
+    """Load what ``view`` needs of the engine, in a thread; the viewer's modules that its pane and key presses need."""
+    return [name for module in (*USED_LATER, pane_module(view)) for name in load_engine_parts(module)]
 
 
 class Stages:
@@ -152,7 +151,7 @@ class Stages:
         return not dressed() or self._window.pane(self._window.view).busy()
 
     def _make_next(self) -> None:
-        """One more pane: its modules are loaded in a thread, then it is made, then the loop has a turn.
+        """One more pane: the engine's modules are loaded in a thread, the viewer's one a turn, then the pane is made.
 
         The one before is set aside first, at a turn of its own: with all of them at once that would hold the loop.
         """
@@ -166,7 +165,7 @@ class Stages:
         if view is None:
             return
 
-        def loaded(_answer: object) -> None:
+        def loaded() -> None:
             if self._window.closed:
                 return
             if self._engaged():
@@ -179,7 +178,7 @@ class Stages:
             Stages.next_pane = time.monotonic() + MAKE_EVERY_MS / 1000
             QTimer.singleShot(MAKE_EVERY_MS, self._window, self._make_next)
 
-        self._window.jobs.read(lambda: _load_ahead(view), loaded)
+        self._window.jobs.read(lambda: _load_ahead(view), lambda modules: load_in_turns(modules, loaded))
 
     # ---- waiting -----------------------------------------------------------------------------------------------------
 

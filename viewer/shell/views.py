@@ -7,6 +7,7 @@ from importlib import import_module
 
 from viewer.look.assets import words
 from viewer.pane import Pane
+from viewer.runtime.loop_imports import require_loop_thread
 from viewer.runtime.places import Kind
 
 
@@ -75,10 +76,16 @@ LISTENING = tuple(view for view in VIEWS if view.rail == "live")
 AT_FOOT = tuple(view for view in VIEWS if view.rail == "foot")
 
 
+def pane_module(kind: str) -> str:
+    """The module of a view's pane."""
+    return BY_KIND[kind].pane.partition(":")[0]
+
+
 def load_pane(kind: str) -> type[Pane]:
-    """The class of a view's pane; its module is imported now, in whichever thread this is."""
-    module, _, name = BY_KIND[kind].pane.partition(":")
-    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+    """The class of a view's pane; its module is imported now, on the loop's thread."""
+    module = pane_module(kind)
+    require_loop_thread(module)
+    return getattr(import_module(module), BY_KIND[kind].pane.partition(":")[2])  # type: ignore[no-any-return]
 
 
 def make_pane(kind: str) -> Pane:

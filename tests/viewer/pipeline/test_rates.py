@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor
 
 from viewer.look.formats import clock
 from viewer.look.topic_colours import TopicColours
+from viewer.pane.plot_library import plot_library
 from viewer.pipeline import rates as module
 from viewer.pipeline.rates import Legend, RatesPlot, series_colors, tick_places, tick_words
 from viewer.pipeline.stats_figures import Rates, Series
@@ -48,10 +49,10 @@ def test_the_legend_names_the_rest(dressed, shown):
 
 
 @pytest.fixture
-def plot(dressed, qtbot):
+def plot(dressed, qtbot, monkeypatch):
     made = RatesPlot()
     made.asked = []
-    made.runner = lambda work, done, failed: made.asked.append((work, done, failed))
+    monkeypatch.setattr(plot_library, "load", lambda _plot, done, failed: made.asked.append((done, failed)))
     qtbot.addWidget(made)
     return made
 
@@ -83,6 +84,6 @@ def test_the_library_is_asked_for_once_and_when_it_is_seen(plot):
 def test_a_library_that_failed_is_asked_for_again(plot):
     plot.show()
     plot.show_rates(RATES)
-    plot.asked[0][2](ImportError("no"))
+    plot.asked[0][1](ImportError("no"))
     plot.show_rates(RATES)
     assert len(plot.asked) == 2
