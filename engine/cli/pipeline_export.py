@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine.errors import StoreError
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+    from engine.pipeline.files import Unread
 
 ABOUT = "_storescope.json"
 FACTS = ("config", "batchTopics")
@@ -73,16 +75,31 @@ def run(args: argparse.Namespace, out: Output) -> int:
             "masked": list(mask.parts) if mask is not None else [],
             "keptProperties": sorted(mask.kept) if mask is not None else [],
             "stores": [{"store": one.path, "broker": one.broker, **_facts(one.path)} for one in job.stores],
+            "incomplete": incomplete_stores(job.unread),
+            "unreadBytes": job.counter.unread.value,
         }
         if mask is not None and mask.hosts:
+            about["incomplete"] = len(about["incomplete"])
             about["stores"] = [{name: one[name] for name in one if name in FACTS} for one in about["stores"]]
         (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         damaged, damage = job.counter.damaged.value, job.counter.damage.value
-        job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage)
+        unread = job.counter.unread.value
+        job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage, unreadBytes=unread)
     out.line(f"{args.out} is there: {size:,} bytes of {args.format}")
     if damaged:
         out.say(f"stepped over as damaged: {damaged:,} places, {damage:,} bytes")
+    if unread:
+        out.say(f"left out because they could not be read: {unread:,} bytes; {ABOUT} names the stores")
     return 0
+
+
+def incomplete_stores(unread: Iterable[Unread]) -> list[dict[str, Any]]:
+    """The stores of which units are missing from the rows: each with the files that could not be read, and why."""
+    stores: dict[str, dict[str, Any]] = {}
+    for item in unread:
+        entry = stores.setdefault(item.store, {"store": item.store, "broker": item.broker, "unreadable": []})
+        entry["unreadable"].append({"file": item.file, "error": item.why})
+    return list(stores.values())
 
 
 def _facts(path: str) -> dict[str, Any]:

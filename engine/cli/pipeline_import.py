@@ -20,7 +20,7 @@ from engine.cli.pipeline_export import ABOUT
 from engine.cli.pipeline_jobs import Job, options, staged_output, started
 from engine.config import MessageStoreConfig, from_mapping, read_properties
 from engine.errors import CannotRead, StoreError, UsageError
-from engine.pipeline.defaults import SMALL_BYTES
+from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
@@ -80,8 +80,9 @@ def _units(job: Job, source: str, kind: str, store: str | None) -> Iterable[tupl
 
 
 def _is_small(source: str, kind: str) -> bool:
-    """Whether the rows hold less than :data:`SMALL_BYTES`, or are no rows: that is told without Spark, too. False
-    where Arrow is missing: the way by Spark says what to install.
+    """Return True where the rows fit into :data:`IMPORT_MEMORY_BYTES`, or are no rows: that is told without Spark too.
+
+    False where Arrow is missing: the way by Spark says what to install.
     """
     if importlib.util.find_spec("pyarrow") is None:
         return False
@@ -90,7 +91,7 @@ def _is_small(source: str, kind: str) -> bool:
     from engine.pipeline import imports
 
     try:
-        return imports.size_of(source, kind) < SMALL_BYTES
+        return imports.size_of(source, kind) < IMPORT_MEMORY_BYTES
     except (OSError, ArrowException):
         return True
 

@@ -25,13 +25,13 @@ from engine.cli.options import common, count
 from engine.cli.output import Output, plain, size_text
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.mapped.reading import Action, Reading
-from engine.pipeline.defaults import NEEDED, SMALL_BYTES, SPLIT_BYTES
+from engine.pipeline.defaults import NEEDED, SPLIT_BYTES
 from engine.scratch import growing, take_old_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from engine.pipeline.files import StorePlace
+    from engine.pipeline.files import StorePlace, Unread
     from engine.pipeline.progress import Progress, Watch
     from engine.pipeline.splits import Split
     from engine.pipeline.stats_report import FileSize
@@ -41,6 +41,7 @@ INSTALL = "pipeline jobs run on Spark, which is not installed here: pip install 
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Read|Unit|Size|Store|Filter|Cancelled)): (.+)$")
 _UNREAD = re.compile(r"cannot be (listed|looked at|read): (.*)", re.DOTALL)
 _ERRNO = re.compile(r"^\[Errno \d+\] ")
+_WORKER_KILLED = re.compile(r"Python worker exited unexpectedly|Worker exited unexpectedly|ExecutorLostFailure")
 _JAVA_CLASS = re.compile(r"\b(?:[a-z]\w*\.)+\w*(?:Exception|Error)\b")
 _JAVA_LINE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?:: (.+))?$")
 
@@ -52,8 +53,13 @@ def options(stores: str = "*") -> argparse.ArgumentParser:
         parser.add_argument(
             "stores", metavar="STORE", nargs=stores, help="store directories, or patterns: 'fleet/*/store'"
         )
-    parser.add_argument("--master", metavar="URL", help="where Spark runs (local[*]); starts it for small stores too")
-    parser.add_argument("--spark", action="store_true", help="start Spark for small stores too")
+    parser.add_argument("--master", metavar="URL", help="run on Spark, with this master; without it, in this process")
+    parser.add_argument(
+        "--spark",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="run on Spark on this machine (local[*]); --no-spark never starts it",
+    )
     parser.add_argument("--log-file", metavar="FILE", help="where Spark's own words go")
     return parser
 
@@ -85,6 +91,7 @@ class Job:
     splits: int = 0
     bytes: int = 0
     files: list[FileSize] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
 
     @property
     def counter(self) -> Any:
@@ -113,8 +120,9 @@ class Job:
         self.stores = self.stores or find_stores(stores)
         planned = plan(self.stores, split_bytes, want, without_unread=True)
         torn = list(unread_files(planned.splits))
-        for one in (*planned.unread, *torn):
-            note_unread(one.error)
+        self.unread = [*planned.unread, *torn]
+        for item in self.unread:
+            note_unread(item.error)
         lost = {one.store for one in (*planned.unread, *(torn if whole else ()))}
         self.stores = [place for place in self.stores if place.path not in lost]
         if lost and not self.stores:
@@ -174,7 +182,7 @@ class Job:
             }
         )
         if self.master is None:
-            how = f"answered without Spark: that is under {size_text(SMALL_BYTES)} (--spark starts it)"
+            how = "answered in this process (--spark starts Spark)"
         else:
             how = (
                 f"{again:,} tasks tried again; Spark on {self.master} began in {self.session_seconds:,.1f} s, its "
@@ -200,13 +208,14 @@ def started(
 ) -> Iterator[Job]:
     """A session of Spark, and a watch over the job that runs in it; errors of Spark leave as one line.
 
-    Nobody has asked for Spark: then the job is done in this process where what it reads is ``small``; without that
-    word, where its stores are.
-    Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so that no task
-    writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
+    Without ``--master`` and ``--spark`` the job runs in this process, unless what it reads is not ``small`` enough for
+    its memory. Stores that are none are told before Spark starts. Who interrupts the job ends the session with it, so
+    that no task writes any more. Raises :class:`StoreError` where Spark, or Java, is not to be had.
     """
     stores_named = getattr(args, "stores", None) or ()
-    if not args.spark and args.master is None and (small() if small is not None else _are_small(stores_named)):
+    if args.spark is False and args.master is not None:
+        raise UsageError("--no-spark and --master contradict each other: leave one of them out")
+    if args.spark is False or (args.spark is None and args.master is None and _runs_here(small)):
         with _done_here(out, name, stores_named) as job:
             yield job
         return
@@ -275,27 +284,9 @@ def _done_here(out: Output, name: str, stores: Sequence[str]) -> Iterator[Job]:
         raise Cancelled("stopped; nothing was left behind")
 
 
-def _are_small(stores: Sequence[str]) -> bool:
-    """Whether the logs that the command names hold less than :data:`SMALL_BYTES`; zero bytes at their ends are not
-    counted. False where they cannot be looked at, or Arrow is missing: the way by Spark tells why.
-    """
-    from engine.pipeline.files import find_stores
-    from engine.pipeline.splits import edge_of_zeros, whole_files
-
-    if importlib.util.find_spec("pyarrow") is None:
-        return False
-    size = 0
-    try:
-        for store in find_stores(stores):
-            if store.unread is not None:
-                return False
-            for whole in whole_files(store):
-                size += whole.file_size if whole.followed else edge_of_zeros(whole)
-                if size >= SMALL_BYTES:
-                    return False
-    except CannotRead:
-        return False
-    return True
+def _runs_here(small: Callable[[], bool] | None) -> bool:
+    """Return False where Arrow is missing (the way by Spark says what to install), or where too much is read."""
+    return importlib.util.find_spec("pyarrow") is not None and (small is None or small())
 
 
 class _Interrupts:
@@ -425,6 +416,11 @@ def is_sparks(error: Exception) -> bool:
 
 def in_a_line(error: Exception) -> str:
     """What went wrong, without a stack: the last words of the Python worker, else Java's deepest cause in whole."""
+    if _WORKER_KILLED.search(str(error)):
+        return (
+            "a Python worker was killed again and again, most often because memory ran out: give the job fewer cores "
+            "(--master 'local[2]') or more memory"
+        )
     lines = [line.strip() for line in str(error).splitlines()]
     python = [found for line in lines if (found := _LAST_LINE.match(line))]
     if python:

@@ -22,6 +22,7 @@ from engine.cli.pipeline_jobs import Job, options, split_option, started
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
+from engine.mapped.reading import Reading
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
         splits = job.plan(args.stores, args.split_bytes, whole=True)
         stores = list(facts_of(job.stores, config, target))
+        if not stores:
+            raise StoreError("none of the stores can be built", file=job.stores[0].path)
         on = OnSpark(job.spark)
         done = rebuild(on, stores, splits, target, job.watch)
         for one in done:
@@ -73,7 +76,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path) -> Iterator[StoreFacts]:
-    """What the files and tables of each store tell before its log is read. Raises :class:`StoreError`."""
+    """What the files and tables of each store tell before its log is read.
+
+    A store whose queues cannot be built is named as unreadable and left out, so that a fleet goes on; where it is the
+    only one, raises :class:`StoreError`.
+    """
     from engine.inspection.deleted_topics import topics_known
     from engine.inspection.derived_config import derived_config
     from engine.inspection.foreign import rocksdb_queues
@@ -90,7 +97,11 @@ def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, tar
             if store.kind != "store":
                 raise UsageError("expected a store, found a part of one", file=place.path)
             if rocksdb_queues(store):
-                raise StoreError("its consume queues are a RocksDB, which is not built here", file=place.path)
+                why = "its consume queues are a RocksDB, which is not built here"
+                if len(places) == 1:
+                    raise StoreError(why, file=place.path)
+                Reading().note(place.path, why, "read")
+                continue
             if target == store.path or store.path in target.parents:
                 raise UsageError("expected a place outside of the store", file=str(target))
             disk = RealDisk()

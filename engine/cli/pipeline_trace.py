@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import masked
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
-from engine.errors import CannotRead, UsageError
+from engine.errors import CannotRead, StoreError, UsageError
 from engine.mapped.reading import Reading, gather_unread
 
 if TYPE_CHECKING:
@@ -174,9 +174,35 @@ def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
     for one in packed:
         question: Question = pickle.loads(one)  # noqa: S301  our own driver packed it
         with gather_unread() as unread:
-            rows = [json.dumps(row, ensure_ascii=True) for row in judge(question)]
-        rows += [json.dumps(found.record()) for found in unread]
+            try:
+                answers = list(judge(question))
+            except StoreError as error:  # this store cannot be asked; the others of the fleet still are
+                answers = list(_cannot_tell(question, error))
+                if not unread:
+                    file = error.file or question.store
+                    answers.append({"type": "unreadable", "file": file, "error": error.what, "action": "read"})
+        rows = [json.dumps(row, ensure_ascii=True) for row in answers]
+        rows += [json.dumps(item.record()) for item in unread]
         yield pa.RecordBatch.from_arrays([pa.array(rows, pa.string())], names=["answer"])
+
+
+def _cannot_tell(question: Question, error: StoreError) -> Iterator[dict[str, Any]]:
+    """One ``whereResult`` of the verdict ``unknown`` for each key: nothing is concluded from a store that is unread."""
+    evidence = {"what": f"the store could not be asked: {error.what}", "file": error.file, "offset": error.offset}
+    for key, offsets, _ in question.keys:
+        yield {
+            "type": "whereResult",
+            "key": key,
+            "store": question.store,
+            "broker": question.broker,
+            "verdict": "unknown",
+            "physicalOffset": offsets[-1] if offsets else None,
+            "topic": None,
+            "queueId": None,
+            "queueOffset": None,
+            "evidence": [{**evidence, "holds": None}],
+            "nextStep": "Make the store readable, then ask again.",
+        }
 
 
 def judge(question: Question) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from engine.cli.options import masked, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
 from engine.config import MessageStoreConfig
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading, gather_unread
 
 if TYPE_CHECKING:
@@ -136,26 +136,26 @@ def _facts_of(
 
     if not Path(place.path).is_dir():
         raise UsageError("expected a store on a disk that every worker sees", file=place.path)
-    with open_store(place.path, config) as store:
-        known = {(file.path, file.start_offset, file.size) for file in store.log.files}
-        levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
-        facts = VerifyFacts(place.path, levels, store.paths is not None and store.paths.index.is_dir())
+    try:
+        with open_store(place.path, config) as store:
+            known = {(file.path, file.start_offset, file.size) for file in store.log.files}
+            levels = store.config.delay_levels() if store.config is not None else DEFAULT_DELAY_LEVELS
+            facts = VerifyFacts(place.path, levels, store.paths is not None and store.paths.index.is_dir())
+    except StoreError:
+        return VerifyFacts(place.path, DEFAULT_DELAY_LEVELS, index=False), []  # its check reports the error
     return facts, [split for split in splits if (split.path, split.file_start, split.file_size) in known]
 
 
 def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
-    """Check stores as a task: a row of :data:`SCHEMA` for each record. Raises :class:`StoreError`."""
+    """Check stores as a task: a row of :data:`SCHEMA` for each record.
+
+    A store that cannot be checked gives ``unreadable`` records and a summary that is not complete: the task goes on
+    with the next one.
+    """
     import pyarrow as pa
 
-    from engine.inspection.findings import check
-    from engine.inspection.snapshot import open_store
-    from engine.rules.findings import Summary
-
     for task in share:
-        with gather_unread() as unread, open_store(task.path, task.config) as store:
-            found = list(check(store, only=task.only, proofs=(proof.unpacked() for proof in task.proofs)))
-        records = [*(one.record() for one in unread), *(one.record() for one in found)]
-        units = [0] * len(unread) + [one.units if isinstance(one, Summary) else 0 for one in found]
+        records, units = _check_store(task)
         columns = {
             "store": pa.array([task.number] * len(records), pa.int32()),
             "number": pa.array(range(len(records)), pa.int32()),
@@ -163,6 +163,28 @@ def check_stores(share: Sequence[CheckTask]) -> Iterator[pa.RecordBatch]:
             "units": pa.array(units, pa.int64()),
         }
         yield pa.RecordBatch.from_pydict(columns)
+
+
+def _check_store(task: CheckTask) -> tuple[list[dict[str, Any]], list[int]]:
+    """The records of one store's check, and the number of units that each speaks for."""
+    from engine.inspection.findings import check
+    from engine.inspection.snapshot import open_store
+    from engine.rules.findings import Finding, Summary, summarise
+
+    results: list[Finding | Summary] = []
+    unreadable: list[dict[str, Any]] = []
+    with gather_unread() as unread:
+        try:
+            with open_store(task.path, task.config) as store:
+                results += check(store, only=task.only, proofs=(proof.unpacked() for proof in task.proofs))
+        except StoreError as error:
+            if not unread:
+                file = error.file or task.path
+                unreadable.append({"type": "unreadable", "file": file, "error": error.what, "action": "read"})
+            results.append(summarise([result for result in results if isinstance(result, Finding)], complete=False))
+    unreadable[:0] = [item.record() for item in unread]
+    units = [0] * len(unreadable) + [result.units if isinstance(result, Summary) else 0 for result in results]
+    return [*unreadable, *(result.record() for result in results)], units
 
 
 def _tell(one: Verified, several: bool, out: Output) -> Counter[str]:

@@ -187,7 +187,8 @@ def _all(
     if starts.dledger and not log.units:
         around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log
     around = list(tail.of_torn_units(around, log.torn))
-    behind = list(tail.fold(around, store, log, fold, explained=bool(missed) or starts.dledger))
+    explained = bool(missed) or starts.dledger
+    behind = list(_going_on(tail.fold(around, store, log, fold, explained=explained)))
     yield from _going_on(check_clock.producers(store))
     yield from _going_on(log.findings())
     yield from behind

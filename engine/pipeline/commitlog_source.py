@@ -27,7 +27,8 @@ what Spark asks for again after a restart is neither lost nor doubled.
 A log that was cut back behind what was delivered, made anew or replaced, that is gone or empty, or whose files were
 deleted before they were read, ends the query in one sentence. With ``failOnDataLoss=false`` each such store gives one
 row of the type ``damage`` with the range and the reason, and the query goes on with what is there: of a log that was
-cut back with the units stored after the last one that was delivered, of another log with its first.
+cut back behind the newest unit that is known to stand there still (units up to the cut may come a second time, at the
+same physicalOffset), of another log with its first.
 
 Options beside those of reading: ``startingOffsets`` (``earliest``, ``latest``) or ``startingTimestamp`` (ms since the
 epoch, or ISO 8601; the first unit stored then or later, of stores that come later too) for a query without a

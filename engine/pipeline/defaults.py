@@ -9,11 +9,10 @@ LOG_BYTES = 256 << 20
 """Bytes of a log that one task of a query reads: a quarter of a file, for a task costs what walking 64 MiB costs."""
 PART_BYTES = 16 << 20
 """Bytes of queue or index files that one task of a query reads."""
-SMALL_BYTES = 512 << 20
-"""Bytes of logs below which a job on this machine answers without Spark.
+IMPORT_MEMORY_BYTES = 512 << 20
+"""Bytes of rows up to which ``import`` sorts them in memory; with more it asks Spark.
 
-To start it takes S = 6.5 s, and a core walks r = 100 MiB/s in a job (1 GiB: stats in 6.6 s on two cores of Spark's,
-verify in 7; of the engine's own check one core takes 3.2). With N cores Spark is through first where
-S + B/(r·N) < B/r, so from B = S·r·N/(N − 1) on: 1.3 GiB with two cores, 0.7 with eight, and with no number of cores
-below 0.63. These figures were taken on a busy machine and are to be repeated on one at rest.
+The other jobs need no such bound: on one machine this process is quicker than Spark at every size that was measured
+(1 GiB of 380-byte units, two cores, seconds here / by Spark without its start: stats 1.0 / 4.8, verify 2.6 / 8.2,
+export 7.5 / 11.8, rebuild 1.4 / 9.1; tests/bench/README.md), so Spark is for ``--master`` and ``--spark``.
 """

@@ -140,7 +140,7 @@ def rows_of(splits: Iterable[Split], wish: Wish, counter: Counter | None = None)
                 for part in _parts(block, rows):
                     yield masked(batch_of(block, part, names, split), wish.mask)
             elif isinstance(block, Damage) and counter is not None:
-                counter.step_over(block.size)
+                (counter.leave_out if block.unread else counter.step_over)(block.size)
 
 
 def chosen(block: UnitColumns, topics: TopicTable, where: Filter | None, file: str) -> npt.NDArray[np.intp]:

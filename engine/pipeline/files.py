@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+from engine.codec.foreign import FOLDER_PREFIX
 from engine.errors import CannotRead, NotAStore, UsageError
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
 from engine.pipeline.storage import Listed, LocalStorage, Storage, join, storage_of
@@ -23,7 +24,8 @@ AT_ONCE = 16
 """Folders that are listed side by side."""
 _SPECIAL = frozenset("*?[{")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_NOT_READ = ("hdfs", "viewfs", "webhdfs", "swebhdfs", "har", "dbfs", "http", "https", "ftp")
+_READABLE_SCHEMES = frozenset({"file", "s3", "s3a"})
+_URI = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -90,7 +92,7 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     """
     found: dict[str, StorePlace] = {}
     for path in (paths,) if isinstance(paths, str) else paths:
-        refuse_unread(path)
+        refuse_other_storage(path)
         storage, local = storage_of(path)
         lost: dict[str, CannotRead] = {}
         named = dict(match for way in _ways(storage, local) for match in _matches(storage, way, lost))
@@ -103,12 +105,12 @@ def find_stores(paths: str | Sequence[str], broker: str | None = None) -> list[S
     return list(found.values())
 
 
-def refuse_unread(path: str) -> None:
-    """Raise :class:`UsageError` for a path in a storage that nothing here reads."""
-    scheme = path.partition(":")[0].lower()
-    if scheme in _NOT_READ and path[len(scheme) :].startswith(":/"):
+def refuse_other_storage(path: str) -> None:
+    """Raise :class:`UsageError` for a URI of any storage but this machine's disks and S3."""
+    uri = _URI.match(path)
+    if uri is not None and uri[1].lower() not in _READABLE_SCHEMES:
         raise UsageError(
-            f"{scheme}: is not read here: give the path of a disk that all machines see (a mount), or s3://BUCKET/…",
+            f"{uri[1].lower()}: is not read here: give the path of a disk that all machines see (a mount), or s3://BUCKET/…",
             file=path,
         )
 
@@ -230,6 +232,10 @@ def _place(storage: Storage, path: str) -> StorePlace | None:
 
 def _store_at(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
+    dledger = next((e for e in names.values() if e.name.startswith(FOLDER_PREFIX) and e.may_be_folder), None)
+    if dledger is not None:
+        error = CannotRead("cannot be read: its log is a DLedger log, which is not decoded here", file=dledger.path)
+        return StorePlace(path, None, (), error)
     if _holds_folder(storage, names, path, "commitlog"):
         return StorePlace(path, None, (join(path, "commitlog"),))
     if "store" in names:

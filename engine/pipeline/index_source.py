@@ -29,6 +29,7 @@ from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, 
 from engine.pipeline.pruning import SLACK_MS
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import Listed, OpenFile, join, opened, storage_of
+from engine.pipeline.undecoded import rocksdb_index
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,6 +101,9 @@ def index_parts(store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterat
     """
     if store.unread is not None:
         raise store.unread
+    undecoded = rocksdb_index(store)
+    if undecoded is not None:
+        raise undecoded
     storage, local = storage_of(join(store.path, "index"))
     files = [e for e in storage.listing(local) if parse_file_name(e.name) is not None and e.size >= 0]
     known = {file.path: _looked_at(file) for file in files}

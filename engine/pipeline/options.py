@@ -15,7 +15,7 @@ from pyspark.sql.datasource import InputPartition
 from engine.errors import UsageError
 from engine.pipeline import schema, splits
 from engine.pipeline.defaults import LOG_BYTES, PART_BYTES
-from engine.pipeline.files import StorePlace, find_stores, refuse_unread, seen_from_anywhere
+from engine.pipeline.files import StorePlace, find_stores, refuse_other_storage, seen_from_anywhere
 from engine.pipeline.filters import Condition
 from engine.pipeline.pruning import Trust
 from engine.pipeline.splits import Skipped
@@ -59,7 +59,7 @@ class Options:
         path = given.get("path") or given.get("location")
         self.paths: list[str] = [*json.loads(given.get("paths", "[]")), *([path] if path else [])]
         for each in self.paths:
-            refuse_unread(each)
+            refuse_other_storage(each)
         self.broker: str | None = given.get("broker")
         names = [name.strip() for name in given.get("columns", "").split(",") if name.strip()]
         self.fails = self.word("unreadable", "row", "fail") == "fail"

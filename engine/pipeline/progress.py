@@ -113,6 +113,7 @@ class Counter:
     bytes: Any
     damaged: Any
     damage: Any
+    unread: Any
 
     def add(self, units: int, size: int) -> None:
         """Called by a task for what it has walked."""
@@ -123,6 +124,10 @@ class Counter:
         """Called by a task for damage of ``size`` bytes that has no place in what it gives."""
         self.damaged.add(1)
         self.damage.add(size)
+
+    def leave_out(self, size: int) -> None:
+        """Called by a task for ``size`` bytes that could not be read and have no place in what it gives."""
+        self.unread.add(size)
 
 
 @dataclass(slots=True)
@@ -147,7 +152,7 @@ class Watch:
         self._failed = 0
         self._tasks = 0
         self._known: set[int] = set()
-        self.counter = Counter(*(self._context.accumulator(0) for _ in range(4)))
+        self.counter = Counter(*(self._context.accumulator(0) for _ in range(5)))
 
     def __enter__(self) -> Self:
         self._known = set(self._context.statusTracker().getJobIdsForGroup(None))

@@ -31,6 +31,7 @@ from engine.pipeline.part_source import ROWS, PartReader, PartSource, batch_of, 
 from engine.pipeline.queue_files import Queue, bounded, files_of
 from engine.pipeline.splits import Skipped
 from engine.pipeline.storage import join, opened
+from engine.pipeline.undecoded import rocksdb_queues
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +64,12 @@ class PlainQueueReader(PartReader):
     def parts_of(self, store: StorePlace, want: Want, skipped: list[Skipped]) -> Iterator[QueuePart | Unread]:
         """The parts of the store's queues, in the order of their files."""
         left_out: list[int] = []
+        if store.unread is not None:
+            raise store.unread
+        undecoded = rocksdb_queues(store)
+        if undecoded is not None:
+            yield Unread.of(store, undecoded)
+            return
         yield from _parts(store, want, left_out)
         if any(left_out):
             why = "nothing of the topic, queue or offset asked for lies there"

@@ -127,7 +127,7 @@ def _conf(master: str, scratch: Path, settings: Mapping[str, str]) -> SparkConf:
     from pyspark import SparkConf
 
     local = master.startswith("local")
-    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("storescope")
+    conf = SparkConf(loadDefaults=False).setMaster(with_retries(master)).setAppName("storescope")
     conf.set("spark.driver.extraJavaOptions", f'-XX:-UsePerfData "-Djava.io.tmpdir={scratch}"')
     if local:
         conf.set("spark.local.dir", str(scratch))
@@ -489,6 +489,17 @@ _shipped: set[str] = set()
 def is_local(spark: SparkSession) -> bool:
     """Whether the executors are in this process's own Java, and so import what this process imports."""
     return names_this_process(str(spark.sparkContext.master))
+
+
+_LOCAL_MASTER = re.compile(r"local\[(\d+|\*)\]")
+TASK_ATTEMPTS = 3
+"""How often a task of a local session is tried: Spark's own ``local[N]`` gives a job up when one worker is killed."""
+
+
+def with_retries(master: str) -> str:
+    """Return the master URL with :data:`TASK_ATTEMPTS`, where it is a local one that names no number of attempts."""
+    local = _LOCAL_MASTER.fullmatch(master)
+    return f"local[{local[1]},{TASK_ATTEMPTS}]" if local else master
 
 
 def names_this_process(master: str) -> bool:

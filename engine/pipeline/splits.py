@@ -253,7 +253,7 @@ def read_split(
         if fail:
             raise
         offset = split.file_start + split.start
-        yield Damage(offset, split.stop - split.start, str(error))
+        yield Damage(offset, split.stop - split.start, str(error), unread=True)
         yield SplitEnd(offset, split.file_start + split.stop, str(error))
 
 
@@ -377,7 +377,8 @@ class _Reading:
             return
         following = next(story, None) if isinstance(seen, Damage) else None
         if isinstance(seen, Stop) and seen.kind != "zero":  # the file was cut short, or cannot be read
-            yield Damage(seen.offset, self._split.file_start + self._split.file_size - seen.offset, seen.reason)
+            size = self._split.file_start + self._split.file_size - seen.offset
+            yield Damage(seen.offset, size, seen.reason, unread=self._file.error is not None)
         yield seen
         if isinstance(following, Stop):
             yield following

@@ -255,7 +255,7 @@ def _arrow_root(root: str) -> Any:
     scheme, _, bucket = root.partition("://")
     try:
         if scheme not in ("s3", "s3a"):
-            return fs.FileSystem.from_uri(root)[0]
+            raise CannotRead(f"{scheme}: is not read here", file=root)
         given = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         if not given:
             return fs.FileSystem.from_uri(f"s3://{bucket}")[0]

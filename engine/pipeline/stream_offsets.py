@@ -3,8 +3,9 @@
 A position is the absolute offset behind the last unit that was delivered, with a few units (:class:`Mark`) by which the
 log is known again: the first, the newest, and some between, ever farther apart. A log whose newest mark stands where it
 stood, and that ends no earlier than the position, is the one that was read. All else is a loss, put in words: what a
-recovery cut off, a store made anew, files that were deleted unread. Where reading goes on behind a loss tells the time
-of storing: units stored later than the last one delivered are new.
+recovery cut off, a store made anew, files that were deleted unread. Behind a cut, reading goes on at the newest mark
+that still stands: no new unit is skipped, and the units between that mark and the cut come a second time. Store times
+do not tell old units from new ones: a clock may have been set back, and a new master has another clock.
 
 Places in a log that is not walked whole: the unit before an offset, the first of a time, and units known again.
 
@@ -28,8 +29,10 @@ from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.splits import NEAR, Split, first_in
 from engine.pipeline.storage import opened
 
-APART = 16
+APART = 4
 """How many times as far from the newest mark as its neighbour a mark lies."""
+NEAREST_MARK_BYTES = 1 << 16
+"""How far before the newest mark the next one lies, within one batch too: a cut log is known again near its cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,11 @@ def step(log: Log, end: int, before: Position) -> Step:
     if newest is None or same is None:
         why = f"another log stands here than the one that was read up to {before.offset:,}; all of this one comes"
         return Step(log.first, end, Lost(log.first, max(before.offset, log.first), why))
-    begin = log.since(newest.time + 1, same.end, end)
-    why = f"the log was cut back; it had been read up to {before.offset:,}, and goes on at {begin:,}"
-    return Step(begin, end, Lost(begin, max(before.offset, begin), why))
+    why = (
+        f"the log was cut back; it had been read up to {before.offset:,}, and goes on at {same.end:,}: "
+        "units that stand there since before the cut come a second time"
+    )
+    return Step(same.end, end, Lost(same.end, max(before.offset, same.end), why))
 
 
 def deleted(start: int, stop: int) -> Lost:
@@ -120,9 +125,20 @@ def reached(log: Log, offset: int, before: Position | None) -> Position:
     """The position ``offset`` of ``log``, with marks of its own behind those of ``before`` that still hold."""
     kept = [mark for mark in before.marks if mark.end <= offset and log.holds(mark) is not False] if before else []
     first = log.first_mark() if not kept else None
-    newest = log.last_before(offset)
-    marks = [*kept, *(one for one in (first, newest) if one is not None and one.end <= offset)]
+    marks = [*kept, *(mark for mark in (first, log.last_before(offset)) if mark is not None and mark.end <= offset)]
+    start = max((mark.end for mark in kept), default=log.first)
+    marks += _marks_between(log, start, offset)
     return Position(offset, _thinned(marks))
+
+
+def _marks_between(log: Log, start: int, offset: int) -> Iterator[Mark]:
+    """Marks in [``start``, ``offset``), each :data:`APART` times as far from its end as the one before."""
+    distance = NEAREST_MARK_BYTES
+    while offset - distance > start:
+        mark = log.last_before(offset - distance)
+        if mark is not None and mark.offset >= start:
+            yield mark
+        distance *= APART
 
 
 def _thinned(marks: list[Mark]) -> tuple[Mark, ...]:

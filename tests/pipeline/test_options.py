@@ -166,6 +166,12 @@ PROGRAM = 'Cannot run program "/opt/env/bin/python": error=13, Permission denied
             id="a Python that cannot be run",
         ),
         pytest.param(
+            "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider",
+            "a Python worker was killed again and again, most often because memory ran out: give the job fewer cores "
+            "(--master 'local[2]') or more memory",
+            id="a worker that was killed",
+        ),
+        pytest.param(
             "An error occurred.\n: java.io.IOException: Job aborted.\nCaused by: java.io.IOException: No room",
             "No room",
             id="a cause that stands alone",

@@ -62,6 +62,16 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.log", "two.log"]
 
 
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [("local[*]", "local[*,3]"), ("local[2]", "local[2,3]"), ("local[2,5]", "local[2,5]"), ("local", "local"),
+     ("spark://a:7077", "spark://a:7077")],
+)  # fmt: skip
+def test_tasks_of_a_local_session_are_tried_again(master, expected):
+    """One killed worker ended a whole job on this machine: Spark tries no task of local[N] again."""
+    assert session.with_retries(master) == expected
+
+
 @pytest.mark.spark
 def test_the_session_is_the_same_at_the_second_ask(spark):
     assert session.start("local[2]") is spark

@@ -16,9 +16,12 @@ from engine.pipeline.unit_rows import rows_of
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("path", ["hdfs://name/x", "hdfs:/x", "viewfs://x/y", "https://x/y"])
+@pytest.mark.parametrize(
+    "path",
+    ["hdfs://name/x", "hdfs:/x", "viewfs://x/y", "https://x/y", "gs://b/store", "abfss://c@a/store", "wasb://x/y"],
+)
 def test_a_storage_that_nothing_reads_is_told_in_a_sentence(path):
-    """It was "Unable to load libjvm", behind 1,000 characters of stack."""
+    """It was "Unable to load libjvm", behind 1,000 characters of stack. Of ``gs://`` nothing came for 15 minutes."""
     with pytest.raises(UsageError, match=r"is not read here: give the path of a disk that all machines see"):
         Options({"path": path}, schema.CQ)
     with pytest.raises(UsageError, match="is not read here"):

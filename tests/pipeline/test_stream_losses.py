@@ -1,12 +1,16 @@
 """Followed logs that are not what they were: cut back, made anew, gone, deleted unread, or read by an older release."""
 
 import shutil
+import time
 from collections import Counter
 
 import pytest
 from followed_logs import FILE, Query, new_store, places, put, units_of
 
+from engine.config import from_mapping
 from engine.errors import StoreError
+from engine.message_store import MessageStore
+from engine.pipeline.stream_offsets import NEAREST_MARK_BYTES
 
 pytestmark = pytest.mark.spark
 
@@ -79,8 +83,11 @@ def test_a_log_that_was_cut_back_is_told_and_what_is_new_comes(tmp_path):
     replaced(tmp_path / "s", tmp_path / "before")
     fails(query, f"the log was cut back; it had been read up to {high:,}, and goes on at")
     query = Query(tmp_path / "s", query.at, failOnDataLoss="false")
-    (row,) = query.trigger()
-    assert told([row]) == [(str(tmp_path / "s"), query.offset(), high - query.offset())]
+    damage, *again = query.trigger()
+    cut = again[-1]["physicalOffset"] + again[-1]["size"]
+    assert query.offset() == cut
+    assert told([damage]) == [(str(tmp_path / "s"), again[0]["physicalOffset"], high - again[0]["physicalOffset"])]
+    assert places(again) == units_of(tmp_path / "s")[-len(again) :]
     assert query.trigger() == []
     filled(tmp_path / "s", 7, "Later")
     assert topics(query.trigger()) == ["Later"] * 7
@@ -97,8 +104,44 @@ def test_a_log_that_was_cut_back_and_written_on_gives_what_was_written_then(tmp_
     filled(tmp_path / "s", count, "Later")
     rows = query.trigger()
     assert len(told(rows)) == 1
-    assert topics(rows) == ["Later"] * count
+    assert [topic for topic in topics(rows) if topic == "Later"] == ["Later"] * count
+    assert places([row for row in rows if row["type"] == "unit"]) == units_of(tmp_path / "s")[-len(rows) + 1 :]
     assert query.trigger() == []
+
+
+def test_units_with_an_earlier_clock_behind_a_cut_are_not_skipped(tmp_path):
+    """A log was cut and written on by a machine whose clock was an hour behind. None of its units was delivered: the
+    stream went on at the first unit stored later than the last one delivered.
+    """
+    filled(tmp_path / "s", 50)
+    shutil.copytree(tmp_path / "s", tmp_path / "before")
+    filled(tmp_path / "s", 50)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    assert len(query.trigger()) == 100
+    replaced(tmp_path / "s", tmp_path / "before")
+    an_hour_ago = time.time_ns() // 1_000_000 - 3_600_000
+    sizes = {"mappedFileSizeCommitLog": FILE, "mappedFileSizeConsumeQueue": 20 * 200}
+    with MessageStore(tmp_path / "s", from_mapping(sizes)[0], clock=lambda: an_hour_ago) as store:
+        put(store, 20, "Later")
+    rows = query.trigger()
+    assert len(told(rows)) == 1
+    assert [topic for topic in topics(rows) if topic == "Later"] == ["Later"] * 20
+
+
+def test_a_cut_repeats_no_more_than_a_few_times_its_length(tmp_path):
+    """Marks within one batch lie four times as far apart each: what comes twice is bounded by what was cut."""
+    filled(tmp_path / "s", 4000)
+    shutil.copytree(tmp_path / "s", tmp_path / "before")
+    filled(tmp_path / "s", 300)
+    query = Query(tmp_path / "s", failOnDataLoss="false")
+    total = len(query.trigger())
+    high = query.offset()
+    replaced(tmp_path / "s", tmp_path / "before")
+    rows = query.trigger()
+    again = [row for row in rows if row["type"] == "unit"]
+    cut = high - query.offset()
+    assert 0 < len(again) < total / 2
+    assert query.offset() - again[0]["physicalOffset"] <= max(4 * cut, 4 * NEAREST_MARK_BYTES)
 
 
 @pytest.mark.parametrize("count", [5, 50, 500])

@@ -9,6 +9,7 @@ import gc
 import itertools
 import os
 import random
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -73,6 +74,20 @@ def test_each_share_is_a_task_and_garbage_of_what_is_loaded_is_looked_for_once(s
     assert [row[2] for row in rows] == list(range(8)), "a share is not a task of its own"
     assert len({row[1] for row in rows}) <= 2, "processes are not used again"
     assert all(frozen > 10 * looked_at for *_, frozen, looked_at in rows)
+
+
+def _killed_at_the_first_attempt(share):
+    context = TaskContext.get()
+    if context.attemptNumber() == 0 and context.partitionId() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield pa.RecordBatch.from_pydict({"n": list(share)})
+
+
+@pytest.mark.spark
+def test_a_killed_worker_does_not_end_the_job(spark):
+    """One Python worker that was killed ended the job on this machine: Spark tries no task of local[N] again."""
+    rows = over(spark, [[1, 2], [3], [4]], _killed_at_the_first_attempt, "n bigint").toArrow().to_pylist()
+    assert sorted(row["n"] for row in rows) == [1, 2, 3, 4]
 
 
 @pytest.mark.spark

@@ -1,0 +1,161 @@
+"""Stores whose queues are in a RocksDB, or whose files cannot be read, in sources and jobs over a fleet."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from engine.cli.main import main
+from engine.errors import CannotRead
+from engine.pipeline import schema, undecoded
+from engine.pipeline.files import find_stores
+from engine.pipeline.filters import Want
+from engine.pipeline.index_source import PlainIndexReader
+from engine.pipeline.options import Options
+from engine.pipeline.queue_source import PlainQueueReader
+
+pytestmark = [pytest.mark.spark, pytest.mark.golden]
+
+
+@pytest.fixture
+def fleet(golden, tmp_path):
+    """Makes a folder with copies of golden stores."""
+
+    def make(*names):
+        for name in names:
+            shutil.copytree(golden(name), tmp_path / "fleet" / name / "store")
+        return tmp_path / "fleet"
+
+    return make
+
+
+@pytest.fixture
+def job(capsys):
+    """Runs a pipeline job in this process; gives its exit code and its records by type."""
+
+    def run(*words):
+        capsys.readouterr()
+        code = main(["pipeline", *map(str, words), "--json"])
+        records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        return code, {kind: [r for r in records if r["type"] == kind] for kind in {r["type"] for r in records}}
+
+    return run
+
+
+def rows(reader_type, columns, store, unreadable="row"):
+    reader = reader_type(Options({"path": str(store), "unreadable": unreadable}, columns), list(columns))
+    return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", ["rocks-5.5.1", "rocks-separate-5.5.1"])
+def test_queues_in_a_rocksdb_are_a_row_of_damage(golden, name):
+    """A store whose queues are in a RocksDB gave no row at all. A query for lost messages then named each of its
+    messages.
+    """
+    (row,) = rows(PlainQueueReader, schema.CQ, golden(name))
+    assert row["type"] == "damage"
+    assert "the consume queues are in a RocksDB, which is not decoded here" in row["reason"]
+    assert row["store"] == str(golden(name))
+    with pytest.raises(CannotRead, match="in a RocksDB"):
+        rows(PlainQueueReader, schema.CQ, golden(name), "fail")
+
+
+def test_queue_files_beside_a_rocksdb_are_read(golden):
+    found = rows(PlainQueueReader, schema.CQ, golden("combine-5.5.1"))
+    assert len(found) > 1000
+    assert {row["type"] for row in found} == {"cq"}
+
+
+def test_an_index_in_a_rocksdb_is_a_row_of_damage(golden, tmp_path):
+    store = shutil.copytree(golden("rocksdb-timer-index-5.5.1"), tmp_path / "store")
+    assert {row["type"] for row in rows(PlainIndexReader, schema.INDEX, store)} == {"indexEntry"}
+    shutil.rmtree(store / "index")  # as with indexFileWriteEnable=false
+    (row,) = rows(PlainIndexReader, schema.INDEX, store)
+    assert (row["type"], "the index is in a RocksDB" in row["reason"]) == ("damage", True)
+
+
+def test_the_rocksdb_of_every_store_since_5_4_holds_no_index(golden, tmp_path):
+    store = shutil.copytree(golden("clean-5.5.1"), tmp_path / "store")
+    shutil.rmtree(store / "index")
+    (place,) = find_stores(str(store))
+    assert undecoded.rocksdb_index(place) is None
+    assert undecoded.rocksdb_queues(place) is None
+    assert list(PlainIndexReader(Options({"path": str(store)}, schema.INDEX), ()).parts_of(place, Want(), [])) == []
+
+
+def test_a_store_in_a_rocksdb_does_not_end_a_rebuild_of_the_others(fleet, job, tmp_path):
+    """One store with queues in a RocksDB ended the job for all: nothing was built of the ten others."""
+    stores = fleet("rocks-5.5.1", "lmq-5.3.3")
+    code, records = job("rebuild", stores / "*" / "store", "--out", tmp_path / "new")
+    assert code == 3
+    (row,) = records["unreadable"]
+    assert "consume queues are a RocksDB" in row["error"]
+    assert [row["store"] for row in records["dispatched"]] == [str(stores / "lmq-5.3.3" / "store")]
+    code, records = job("rebuild", stores / "rocks-5.5.1" / "store", "--out", tmp_path / "none")
+    assert (code, records, (tmp_path / "none").exists()) == (3, {}, False)
+
+
+class _Unreadable:
+    """The system's calls, of which the opening of one file fails."""
+
+    def __init__(self, file, monkeypatch):
+        real = os.open
+
+        def opening(path, *words, **named):
+            if str(path) == str(file):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *words, **named)
+
+        monkeypatch.setattr(os, "open", opening)
+
+
+@pytest.mark.parametrize("words", [("verify",), ("trace", "--key", "nowhere"), ("stats",)])
+def test_one_unreadable_file_does_not_end_a_job_for_the_other_stores(fleet, job, monkeypatch, words):
+    """One log file without rights ended verify and trace for the whole fleet: no line about any other store."""
+    stores = fleet("clean-5.3.3", "lmq-5.3.3")
+    last = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
+    _Unreadable(last, monkeypatch)
+    code, records = job(*words, stores / "*" / "store")
+    assert code == 3
+    assert {row["file"] for row in records["unreadable"]} == {str(last)}
+    (summary,) = records["jobSummary"]
+    assert summary["stores"] == 2
+    if words[0] == "verify":
+        complete = {row["store"].split("/")[-2]: row["complete"] for row in records["summary"]}
+        assert complete == {"clean-5.3.3": False, "lmq-5.3.3": True}
+    if words[0] == "trace":
+        (result,) = records["whereResult"]
+        assert result["verdict"] == "unknown"
+        assert result["nextStep"] == "Make the store readable, then ask again."
+
+
+def test_an_export_names_the_stores_that_are_incomplete(fleet, job, tmp_path, monkeypatch):
+    """The manifest of an export said nothing of a file that could not be read: who got the folder later could not see
+    that units are missing.
+    """
+    stores = fleet("clean-5.3.3", "lmq-5.3.3")
+    last = sorted((stores / "clean-5.3.3" / "store" / "commitlog").iterdir())[1]
+    _Unreadable(last, monkeypatch)
+    code, records = job("export", stores / "*" / "store", "--out", tmp_path / "rows")
+    assert code == 3
+    (summary,) = records["jobSummary"]
+    assert (summary["damaged"], summary["unreadBytes"]) == (0, last.stat().st_size)
+    about = json.loads((tmp_path / "rows" / "_storescope.json").read_text())
+    (entry,) = about["incomplete"]
+    assert entry["store"] == str(stores / "clean-5.3.3" / "store")
+    assert entry["unreadable"] == [{"file": str(last), "error": "cannot be read: Permission denied"}]
+
+
+def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
+    """Messages of a DLedger log stand in another library's entries: nothing is concluded from the folder beside it."""
+    stores = fleet("lmq-5.3.3", "clean-5.3.3")
+    (stores / "clean-5.3.3" / "store" / "dledger-n0" / "data").mkdir(parents=True)
+    code, records = job("stats", stores / "*" / "store")
+    assert code == 3
+    (row,) = records["unreadable"]
+    assert "DLedger" in row["error"]
+    (summary,) = records["jobSummary"]
+    assert (summary["stores"], summary["units"] > 0) == (1, True)
