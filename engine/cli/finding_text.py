@@ -1,4 +1,6 @@
-"""Findings on a terminal: a row each, what follows from one folded below it, at the end what each rule says, once."""
+"""Findings on a terminal: first the verdict, what is lost and the first steps; then a row each, what follows from one
+folded below it; at the end what each rule says, once. JSON lines keep the order findings, summary.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,25 @@ def tell(
 ) -> None:
     """Tell ``finding`` records in the order of the check of ``store``, last their ``summary``; ``every`` folds none."""
     *found, summary = records
+    if not out.as_json:
+        _verdict(summary, out)
     for record in found if every or out.as_json else _folded(found):
         out.record(record, columns)
     out.record(summary)
+    if not out.as_json:
+        out.flush()
+        _rules([out.mask.record(one) if out.mask is not None else one for one in found], out, store, config)
+
+
+def _verdict(summary: Record, out: Output) -> None:
+    """Print the counts, and where something is wrong what happened, what is lost and what to do."""
     counts = ", ".join(f"{summary[name]} {name}" for name in reversed(SEVERITIES) if summary.get(name))
     clean = "nothing to complain about" if summary["complete"] else "no finding in what could be read"
     out.line(f"-- {counts or clean}")
-    if not out.as_json:
-        _rules([out.mask.record(one) if out.mask is not None else one for one in found], out, store, config)
-        if summary.get("incident"):
-            _incident(out.mask.record(summary)["incident"] if out.mask is not None else summary["incident"], out)
+    if summary.get("incident"):
+        _incident(out.mask.record(summary)["incident"] if out.mask is not None else summary["incident"], out)
+    if counts:
+        out.line()
 
 
 def _folded(found: Sequence[Record]) -> Iterator[Record]:
@@ -93,7 +104,6 @@ def _rules(found: Sequence[Record], out: Output, store: str, config: str | None)
 
 def _incident(told: Record, out: Output) -> None:
     """The four answers: what happened, what is lost, what the next start loses, what to do now."""
-    out.line()
     out.line("**In short**" if out.markdown else "In short")
     _paragraph(f"What happened: {told['whatHappened']}", out)
     already = told["lostAlready"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from engine.codec.json_dialect import ObjectKey, Parsed, parse
+from engine.codec.table_types import find_misfit, to_number
 
 BACKUP = ".bak"
 TABLES = (
@@ -72,15 +73,16 @@ class Table:
         return {"main": self.name, "bak": self.name + BACKUP}.get(self.used)
 
 
-def load_table(name: str, read: Callable[[str], bytes | None]) -> Table:
-    """The table ``name``; ``read`` gives the bytes of a file by name, None where there is no such file.
+def load_table(name: str, read: Callable[[str], bytes | None], release: str = "5.3") -> Table:
+    """The table ``name`` as a broker of ``release`` loads it; ``read`` gives the bytes of a file by name, None where
+    there is no such file.
 
     An ``OSError`` of ``read`` counts as a file that cannot be read and is told in ``complaint``.
     """
-    main = look_at(name, read)
+    main = look_at(name, read, release)
     if main.state == "ok":
         return Table(name, "main", f"{name} is sound", _value(main), main, None)
-    bak = look_at(name + BACKUP, read)
+    bak = look_at(name + BACKUP, read, release)
     if bak.state == "ok":
         return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
     if bak.state in {"missing", "empty"}:
@@ -93,8 +95,8 @@ def load_table(name: str, read: Callable[[str], bytes | None]) -> Table:
     return Table(name, "nothing", why, {}, main, bak)
 
 
-def look_at(name: str, read: Callable[[str], bytes | None]) -> TableFile:
-    """The file ``name`` by itself, whatever a broker would take; ``read`` as for :func:`load_table`."""
+def look_at(name: str, read: Callable[[str], bytes | None], release: str = "5.3") -> TableFile:
+    """The file ``name`` by itself, whatever a broker would take; arguments as for :func:`load_table`."""
     try:
         raw = read(name)
     except OSError as error:
@@ -105,8 +107,8 @@ def look_at(name: str, read: Callable[[str], bytes | None]) -> TableFile:
         return TableFile(name, "empty", "0 bytes", None)
     parsed = parse(raw)
     complaint = parsed.complaint
-    if complaint is None and parsed.value is not None and not isinstance(parsed.value, dict):
-        complaint = f"expected an object, found {type(parsed.value).__name__}"
+    if complaint is None:
+        complaint = find_misfit(name.removesuffix(BACKUP), parsed.value, release)
     return TableFile(name, "bad" if complaint else "ok", complaint, parsed)
 
 
@@ -221,8 +223,9 @@ class _Check:
 
     def number(self, row: Value, name: str, default: int, where: str) -> int:
         value = row.get(name, default)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
+        number = to_number(value)
+        if number is not None:
+            return number
         self.say(f"{where}.{name}: expected a whole number, found {_kind(value)}")
         return default
 
@@ -264,11 +267,11 @@ class _Check:
         """Queue id (or level) → offset; keys may be bare or quoted."""
         found = {}
         for key, value in row.items():
-            number = whole_number(key)
-            if number is None or not isinstance(value, int) or isinstance(value, bool):
+            number, offset = whole_number(key), to_number(value)
+            if number is None or offset is None:
                 self.say(f"{where}: expected a queue number and an offset, found {str(key)[:40]!r}: {_kind(value)}")
             else:
-                found[number] = value
+                found[number] = offset
         return found
 
 
@@ -334,10 +337,11 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
         rows.append(ConsumerOffset(key, pieces[0], pieces[1], mode, check.offsets(row, key)))
     for light, offset in check.members(value, "lmqOffsetTable"):
         topic, at, group = str(light).partition("@")
-        if not at or not isinstance(offset, int) or isinstance(offset, bool):
+        number = to_number(offset)
+        if not at or number is None:
             check.say(f"lmqOffsetTable: expected topic@group and an offset, found {str(light)[:80]!r}: {_kind(offset)}")
             continue
-        rows.append(ConsumerOffset(str(light), topic, group, "lmq", {0: offset}))
+        rows.append(ConsumerOffset(str(light), topic, group, "lmq", {0: number}))
     return Rows(tuple(rows), tuple(check.problems))
 
 

@@ -1,8 +1,9 @@
 """JSON as RocketMQ writes and reads it (fastjson 1.2; spec 14.1): bare integer keys, objects as keys.
 
 Accepted beyond the standard, because a broker accepts it: keys that are bare integers (also negative), bare words or
-objects; single quotes; doubled and trailing commas; control characters in strings and between tokens. Text behind the
-closing brace is a fault to a broker; here it is told as the tail, with its place. The order of keys is kept.
+objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing commas; control
+characters in strings and between tokens. Text behind the closing brace is a fault to a broker; here it is told as the
+tail, with its place. The order of keys is kept.
 
 Pure and bounded in length, depth and number of values. Healthy files go through the standard library after one
 substitution; everything else through the careful reader below, which knows places. Both give the same values.
@@ -26,7 +27,7 @@ TAIL_SHOWN = 200
 _MARK = "\ue9f7"  # private use: stands before an integer key in the text for the standard library
 _BARE_KEY = re.compile(r"(?<=[{,\s])(-?\d{1,19})(?=\s*:)", re.ASCII)
 _BLANK = re.compile(r"[\x00-\x20\x7f]*")
-_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _STRING = {
     '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
@@ -293,9 +294,9 @@ class _Reader:
                 raise _Broken(f"nested deeper than {DEEPEST}", self.at)
             return ObjectKey(self._members(depth + 1))
         number = _NUMBER.match(self.text, self.at)
-        if number and number.group().lstrip("-").isdigit() and len(number.group()) <= 20:
+        if number and number[1].lstrip("+-").isdigit() and len(number[1]) <= 20:
             self.at = number.end()
-            return int(number.group())
+            return int(number[1])
         word = _WORD.match(self.text, self.at)
         if word:
             self.at = word.end()
@@ -348,7 +349,7 @@ class _Reader:
     @staticmethod
     def _number(match: re.Match[str]) -> int | float:
         try:
-            value = int(match.group()) if match.group(1) is None and match.group(2) is None else float(match.group())
+            value = int(match[1]) if match[2] is None and match[3] is None else float(match[1])
         except ValueError:  # more than 4,300 digits
             raise _Broken("a number has too many digits", match.start()) from None
         if isinstance(value, float) and math.isinf(value):

@@ -4,6 +4,7 @@ included; their rows as a broker would have them after loading, and what two ver
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,9 +21,18 @@ from engine.codec.config_tables import (
     look_at,
 )
 from engine.errors import CannotRead, CorruptUnit
+from engine.inspection import foreign
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
+
+
+def release_of(store: StoreSnapshot) -> str:
+    """The release as which the store's tables are read: the one that seems to have written it, else 5.3."""
+    with contextlib.suppress(CannotRead):
+        guess = foreign.guess(store)
+        return guess[0] if guess is not None else "5.3"
+    return "5.3"
 
 
 def read_table(store: StoreSnapshot, name: str) -> Table | None:
@@ -61,7 +71,7 @@ def _look_at_table(store: StoreSnapshot, name: str, unread: list[CannotRead] | N
     if store.paths is None:
         return None
     folder = store.paths.config
-    table = load_table(name, lambda file: _read(store, folder / file, unread))
+    table = load_table(name, lambda file: _read(store, folder / file, unread), release_of(store))
     absent = table.main.state == "missing" and (table.bak is None or table.bak.state == "missing")
     return None if absent else table
 
@@ -79,9 +89,9 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
 def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:
     """Every table that a broker may have, those that are not there included; none of a folder that is no store."""
     if store.paths is not None:
-        folder = store.paths.config
+        folder, release = store.paths.config, release_of(store)
         for name in TABLES:
-            yield load_table(name, lambda file: _read(store, folder / file))
+            yield load_table(name, lambda file: _read(store, folder / file), release)
 
 
 def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
@@ -89,7 +99,7 @@ def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
     if store.paths is None:
         return None
     folder = store.paths.config
-    found = look_at(name + BACKUP, lambda file: _read(store, folder / file))
+    found = look_at(name + BACKUP, lambda file: _read(store, folder / file), release_of(store))
     return None if found.state == "missing" else found
 
 

@@ -13,6 +13,7 @@ from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import release_of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
 
@@ -111,9 +112,9 @@ def config(store: StoreSnapshot) -> Iterator[Finding]:
     """CF01, CF04: tables that a broker could not load."""
     if store.paths is None:
         return
-    folder = store.paths.config
+    folder, release = store.paths.config, release_of(store)
     for name in config_tables.TABLES:
-        table = config_tables.load_table(name, lambda file: _read(store, folder / file))
+        table = config_tables.load_table(name, lambda file: _read(store, folder / file), release)
         if table.main.state in ("bad", "unreadable"):
             yield check_tables.bad_table(table, str(folder / name))
 

@@ -318,6 +318,8 @@ def bad_table(table: Table, path: str) -> Finding:
     evidence = {"found": table.main.complaint, "used": used, "bak": backup, **told}
     source = f"{STORE}/config/{table.name}{BACKUP}" if used == "bak" else f"REPLICA/config/{table.name}"
     command = f"cp {source} {STORE}/config/{table.name}"
+    if parsed is not None and parsed.accepted:
+        evidence[HAPPENED] = f"{table.name} holds a value that no broker can read: it was edited, or a client wrote it"
     light: Severity | None = None if table.name in GRAVE else "warn"  # what keeps a broker from starting is raised
     return catalogue.CF01.found(f"{table.name}: {table.why}", path, at, evidence, light, command=command)
 

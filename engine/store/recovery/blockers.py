@@ -41,7 +41,7 @@ def load(source: RecoverySource, release: Release) -> Loaded:
     """Walk through a start's loading in a broker's order; several blockers may stand, a broker names the first only."""
     found = Loaded([], [])
     paths = StorePaths(source.root)
-    found.blockers.extend(_tables(source))
+    found.blockers.extend(_tables(source, release))
     _file_queue(source, source.log.folders, source.log_file_size, "CL07", release, found)
     for queue in source.queues:
         size = source.batch_queue_file_size if queue.kind == "batch" else source.queue_file_size
@@ -146,14 +146,15 @@ def _wrong_kinds(source: RecoverySource) -> Iterator[Blocker]:
         )
 
 
-def _tables(source: RecoverySource) -> Iterator[Blocker]:
+def _tables(source: RecoverySource, release: Release) -> Iterator[Blocker]:
     for table in source.tables:
         if table.path.endswith(TIMER_METRICS) and not source.config.timer_wheel_enable:
             continue
-        if table.main != "ok" and table.backup == "bad":
+        why = table.why_not(release)
+        if why is not None:
             yield Blocker(
                 "CF01",
-                f"{table.path} cannot be read ({table.main}), and neither can its .bak",
+                f"{table.path} cannot be read ({why}), and neither can its .bak",
                 f"load {table.path}.bak Failed",
                 table.path,
             )

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from engine.codec import json_dialect
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.index import IndexHeader
+from engine.codec.table_types import find_misfit, to_number
 from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.mapped.read_only import FileSequence
@@ -80,11 +81,25 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A configuration table's file and its ``.bak``: whether a broker could read them."""
+    """A configuration table's file and its ``.bak``: whether they can be parsed, and what their texts gave."""
 
     path: str
     main: TableState
     backup: TableState
+    value: Any = None
+    backup_value: Any = None
+
+    def why_not(self, release: str) -> str | None:
+        """Return why a broker of ``release`` does not start with the table; None where it does: it loads the file or
+        the ``.bak``, or begins with defaults because the ``.bak`` is missing or empty.
+        """
+        name = self.path.rpartition("/")[2]
+        misfit = find_misfit(name, self.value, release) if self.main == "ok" else None
+        if self.main == "ok" and misfit is None:
+            return None
+        if self.backup == "bad" or (self.backup == "ok" and find_misfit(name, self.backup_value, release)):
+            return misfit or self.main
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +162,9 @@ class Tables:
     def states(self) -> tuple[Table, ...]:
         """Whether each table and its ``.bak`` can be read."""
         return tuple(
-            Table(f"{self._folder}/{name}", self._json(name)[0], self._json(f"{name}.bak")[0]) for name in NAMES
+            Table(f"{self._folder}/{name}", main, backup, value, backup_value)
+            for name in NAMES
+            for (main, value), (backup, backup_value) in [(self._json(name), self._json(f"{name}.bak"))]
         )
 
     def batch_topics(self) -> frozenset[str] | None:
@@ -172,20 +189,23 @@ class Tables:
                 topic, separator, group = str(key).rpartition(_GROUP_SEPARATOR)
                 if not separator or not isinstance(queues, dict):
                     continue
-                for queue_id, offset in queues.items():
-                    if str(queue_id).lstrip("-").isdigit() and isinstance(offset, int):
-                        yield GroupOffset(group, topic, int(queue_id), offset)
+                for queue_id, value in queues.items():
+                    number, offset = to_number(queue_id), to_number(value)
+                    if number is not None and offset is not None:
+                        yield GroupOffset(group, topic, number, offset)
         light = self._loaded("lmqConsumerOffset.json")
         offsets = light.get("lmqOffsetTable") if isinstance(light, dict) else None
-        for key, offset in offsets.items() if isinstance(offsets, dict) else ():
+        for key, value in offsets.items() if isinstance(offsets, dict) else ():
             topic, separator, group = str(key).partition(_GROUP_SEPARATOR)
-            if separator and isinstance(offset, int) and not isinstance(offset, bool):
+            offset = to_number(value)
+            if separator and offset is not None:
                 yield GroupOffset(group, topic, 0, offset)
 
     def _loaded(self, name: str) -> Any:
         """A table as a broker loads it: the file, else its ``.bak``, else None."""
         state, value = self._json(name)
-        return value if state == "ok" else self._json(f"{name}.bak")[1]
+        loads = state == "ok" and find_misfit(name, value, "5.3") is None
+        return value if loads else self._json(f"{name}.bak")[1]
 
     def _json(self, name: str) -> tuple[TableState, Any]:
         found = self._parsed.get(name)

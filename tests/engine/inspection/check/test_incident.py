@@ -76,10 +76,17 @@ def test_each_release_is_answered_for_itself(built):
     assert "00000000000003145728" in incident["lostByNextStart"]["4.9"]["why"]
 
 
-def test_the_terminal_ends_with_the_answers(built, capsys):
+def test_the_terminal_begins_with_the_answers(built, capsys):
+    """The verdict and the first step stood below all findings and rules.
+
+    They are what a person needs first, so nothing but the counts stands in front of them.
+    """
     root = built(states.pages_of_queues_lost)
     assert main(["check", str(root)]) == 1
-    answers = capsys.readouterr().out.partition("\nIn short\n")[2]
+    counts, _, answers = capsys.readouterr().out.partition("\nIn short\n")
+    assert counts.startswith("-- ")
+    assert "\n" not in counts
+    assert answers.index("First steps:") < answers.index("Severity")
     assert "What happened: The broker was not closed, and 4 queues lack 829 units of the log" in answers
     assert "Lost by the next start of 5.3 and 4.9: 597 messages" in answers
     assert "OrderEvents/1: 147, queue offsets 168 to 314, stored 2026-" in answers

@@ -1,0 +1,383 @@
+"""The Java types of the tables below ``config/``, and which values RocketMQ's parsers take for them (spec 14.1).
+
+A broker reads a table into typed classes. A value that does not fit its type ends the load of the whole table: the
+broker takes the ``.bak``, and does not start where that does not load either. RocketMQ 4.9 and 5.3 parse with
+fastjson 1, later releases with fastjson 2, which converts more. Fields that no class has are passed over.
+
+Pure. What each release does with 74 values at 78 places is kept in ``tests/engine/codec/table_loads.json.xz``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from engine.codec.json_dialect import ObjectKey
+
+Parser = Literal["fastjson 1.2.69", "fastjson 1.2.83", "fastjson 2"]
+PARSERS: Mapping[str, Parser] = {"4.9": "fastjson 1.2.69", "5.3": "fastjson 1.2.83"}
+"""The parser of a release; that of every other release is fastjson 2."""
+
+INT_MAX, LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
+_DIGITS = re.compile(r"[+-]?[0-9][0-9,]*", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?[0-9]+\.0*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
+_FLAGS = {"": False, "null": False, "true": True, "false": False, "1": True, "0": False}
+_FLAGS_OF_1 = {**_FLAGS, "Y": True, "N": False, "T": True, "F": False}
+
+
+def parser_of(release: str) -> Parser:
+    """Return the parser that the brokers of ``release`` read their tables with."""
+    return PARSERS.get(release, "fastjson 2")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A Java int or long. ``boxed``: a value in a ConcurrentMap, where null is refused."""
+
+    name: str
+    largest: int
+    boxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A Java boolean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A Java String: every value is taken, as its JSON text where it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """A Java enum: any text (unknown names become null), or the number of a constant."""
+
+    constants: int
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A Java collection or array of ``item``."""
+
+    item: Type
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A Java map. ``key`` is None where keys are texts; ``required``: a null ends the load."""
+
+    value: Type
+    key: Number | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A Java class by its fields; ``since_5`` are those that 4.9 does not have. ``required`` as in a map."""
+
+    fields: Mapping[str, Type]
+    since_5: Mapping[str, Type] = field(default_factory=dict)
+    required: bool = False
+    must_have: tuple[str, ...] = ()  # fields that no object of the class may lack
+
+
+Type = Number | Flag | Text | Enum | Items | MapOf | Record
+
+_INT, _LONG, _FLAG, _TEXT = Number("int", INT_MAX), Number("long", LONG_MAX), Flag(), Text()
+_OFFSET = Number("long", LONG_MAX, boxed=True)
+_KEY = Number("int", INT_MAX, boxed=True)
+_VERSION = Record({"counter": _LONG, "timestamp": _LONG}, {"stateVersion": _LONG})
+_NEEDED_VERSION = Record({**_VERSION.fields, "counter": _OFFSET}, _VERSION.since_5, required=True)
+_ATTRIBUTES = MapOf(_TEXT)
+_TOPIC = Record(
+    {
+        "topicName": _TEXT,
+        "readQueueNums": _INT,
+        "writeQueueNums": _INT,
+        "perm": _INT,
+        "topicFilterType": Enum(2),
+        "topicSysFlag": _INT,
+        "order": _FLAG,
+    },
+    {"attributes": _ATTRIBUTES},
+    required=True,
+)
+_GROUP = Record(
+    {
+        "groupName": _TEXT,
+        "consumeEnable": _FLAG,
+        "consumeFromMinEnable": _FLAG,
+        "consumeBroadcastEnable": _FLAG,
+        "retryQueueNums": _INT,
+        "retryMaxTimes": _INT,
+        "brokerId": _LONG,
+        "whichBrokerWhenConsumeSlowly": _LONG,
+        "notifyConsumerIdsChangedEnable": _FLAG,
+    },
+    {
+        "consumeMessageOrderly": _FLAG,
+        "groupRetryPolicy": Record({"type": Enum(2)}),
+        "groupSysFlag": _INT,
+        "consumeTimeoutMinute": _INT,
+        "subscriptionDataSet": Items(Record({})),
+        "attributes": _ATTRIBUTES,
+    },
+    required=True,
+)
+_FILTER = Record(
+    {
+        "consumerGroup": _TEXT,
+        "topic": _TEXT,
+        "expression": _TEXT,
+        "expressionType": _TEXT,
+        "bornTime": _LONG,
+        "deadTime": _LONG,
+        "clientVersion": _LONG,
+        "bloomFilterData": Record({"bitPos": Items(_INT), "bitNum": _INT}),
+    },
+    required=True,
+)
+_METRIC = Record({"count": _LONG, "timeStamp": _LONG}, required=True)
+_OFFSETS = MapOf(MapOf(_OFFSET, _KEY, required=True))
+
+TABLE_TYPES: Mapping[str, Record] = {
+    "topics.json": Record({"topicConfigTable": MapOf(_TOPIC, required=True), "dataVersion": _NEEDED_VERSION}),
+    "subscriptionGroup.json": Record(
+        {"subscriptionGroupTable": MapOf(_GROUP, required=True), "dataVersion": _NEEDED_VERSION},
+        {"forbiddenTable": MapOf(MapOf(_KEY, required=True))},
+    ),
+    "consumerOffset.json": Record({"offsetTable": _OFFSETS}, {"dataVersion": _VERSION}),
+    "lmqConsumerOffset.json": Record(
+        {"offsetTable": _OFFSETS, "lmqOffsetTable": MapOf(_OFFSET)}, {"dataVersion": _VERSION}
+    ),
+    "delayOffset.json": Record({"offsetTable": MapOf(_OFFSET, _KEY, required=True)}, {"dataVersion": _VERSION}),
+    "consumerFilter.json": Record(
+        {"filterDataByTopic": MapOf(Record({"groupFilterData": MapOf(_FILTER, required=True)}, required=True))}
+    ),
+    "consumerOrderInfo.json": Record(
+        {},
+        {
+            "table": MapOf(
+                MapOf(
+                    Record(
+                        {
+                            "popTime": _LONG,
+                            "i": _LONG,
+                            "l": _LONG,
+                            "o": Items(_LONG),
+                            "oc": MapOf(_INT, Number("long", LONG_MAX)),
+                        }
+                    ),
+                    _KEY,
+                    required=True,
+                ),
+                required=True,
+            )
+        },
+    ),
+    "topicQueueMapping.json": Record(
+        {},
+        {
+            "topicQueueMappingInfoMap": MapOf(
+                Record(
+                    {
+                        "topic": _TEXT,
+                        "bname": _TEXT,
+                        "scope": _TEXT,
+                        "totalQueues": _INT,
+                        "epoch": _LONG,
+                        "dirty": _FLAG,
+                        "currIdMap": MapOf(_KEY, _KEY),
+                        "hostedQueues": MapOf(Items(Record({}), required=True), _KEY),
+                    },
+                    required=True,
+                ),
+                required=True,
+            ),
+            "dataVersion": _NEEDED_VERSION,
+        },
+        must_have=("topicQueueMappingInfoMap",),
+    ),
+    "messageRequestMode.json": Record(
+        {}, {"messageRequestModeMap": MapOf(MapOf(Record({"mode": Enum(2), "popShareQueueNum": _INT}, required=True)))}
+    ),
+    "timermetrics": Record({}, {"timingCount": MapOf(_METRIC, required=True), "dataVersion": _VERSION}),
+    "transactionMetrics": Record({}, {"transactionCount": MapOf(_METRIC, required=True), "dataVersion": _VERSION}),
+}
+"""What a broker reads each table into."""
+
+
+def find_misfit(table: str, value: Any, release: str) -> str | None:
+    """Return why a broker of ``release`` cannot load the table ``value``, with the field; None where it can.
+
+    ``table`` is the file's name without ``.bak``, ``value`` what its JSON text gave.
+    """
+    wanted = TABLE_TYPES.get(table)
+    if wanted is None or value is None:
+        return None
+    try:
+        _Reader(parser_of(release), has_fields_of_5=release != "4.9").read(value, wanted, "")
+    except _Misfit as misfit:
+        return misfit.words
+    return None
+
+
+def to_number(value: object) -> int | None:
+    """Return the whole number that a broker makes of ``value``: of 372.0 and of "372" too; None where it makes none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if -LONG_MAX - 1 <= value <= LONG_MAX else None
+    if isinstance(value, float):
+        return int(value) if abs(value) <= LONG_MAX else None
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return to_number(int(value.replace(",", ""))) if len(value) <= 32 else None
+    return None
+
+
+class _Misfit(Exception):
+    """A value that its type does not take."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+class _Reader:
+    """Walks a table along its types; raises :class:`_Misfit` at the first value that does not fit."""
+
+    def __init__(self, parser: Parser, *, has_fields_of_5: bool) -> None:
+        self._second = parser == "fastjson 2"
+        self._flags_are_longs = parser != "fastjson 1.2.69"
+        self._has_fields_of_5 = has_fields_of_5
+
+    def read(self, value: Any, wanted: Type, place: str) -> None:
+        match wanted:
+            case Record():
+                self._record(value, wanted, place)
+            case MapOf():
+                self._map(value, wanted, place)
+            case Items():
+                self._items(value, wanted, place)
+            case Number():
+                self._number(value, wanted, place)
+            case Flag():
+                self._flag(value, place)
+            case Enum():
+                self._enum(value, wanted, place)
+
+    def _record(self, value: Any, wanted: Record, place: str) -> None:
+        if value is None or value == "" or (value == [] and not self._second):
+            if wanted.required:
+                raise _Misfit(f"{place}: expected an object, found {_short(value)}")
+            return
+        if not isinstance(value, dict) or any(isinstance(key, int) for key in value):
+            raise _Misfit(f"{place or 'the table'}: expected an object with named fields, found {_short(value)}")
+        fields = {**wanted.fields, **wanted.since_5} if self._has_fields_of_5 else wanted.fields
+        for name, type_ in fields.items():
+            if name in value:
+                self.read(value[name], type_, f"{place}.{name}" if place else name)
+        missing = next((name for name in wanted.must_have if self._has_fields_of_5 and name not in value), None)
+        if missing is not None:
+            raise _Misfit(f"{place or 'the table'}: it has no {missing}")
+
+    def _map(self, value: Any, wanted: MapOf, place: str) -> None:
+        if value is None and not wanted.required:
+            return
+        if self._second and value in ("", "null") and not wanted.required:
+            return
+        if not isinstance(value, dict):
+            raise _Misfit(f"{place}: expected an object, found {_short(value)}")
+        for key, member in value.items():
+            if isinstance(key, ObjectKey):
+                raise _Misfit(f"{place}: expected a name, found the object {_short(key)}")
+            if wanted.key is not None and not self._is_key(key, wanted.key):
+                raise _Misfit(
+                    f"{place}: expected a whole number of {_bits(wanted.key)} as key, found {str(key)[:40]!r}"
+                )
+            if (
+                wanted.key is None
+                and isinstance(key, int)
+                and not (self._second and not isinstance(wanted.value, Text))
+            ):
+                raise _Misfit(f"{place}: expected a name, found the number {key}")
+            self.read(member, wanted.value, f"{place}.{key}")
+
+    def _is_key(self, key: str | int, wanted: Number) -> bool:
+        if key == "true" and self._second:
+            return True
+        number = to_number(int(float(key)) if isinstance(key, str) and _DECIMAL.fullmatch(key) else key)
+        return number is not None and -wanted.largest - 1 <= number <= wanted.largest
+
+    def _items(self, value: Any, wanted: Items, place: str) -> None:
+        of_objects = isinstance(wanted.item, Record)
+        if value is None and not wanted.required:
+            return
+        if value == "" and (self._second or not of_objects):
+            return
+        if self._second and of_objects and isinstance(value, dict):
+            return
+        if not of_objects and wanted.item == _LONG and not isinstance(value, list | dict):
+            value = [value]
+        if not isinstance(value, list):
+            raise _Misfit(f"{place}: expected a list, found {_short(value)}")
+        for number, item in enumerate(value):
+            self.read(item, wanted.item, f"{place}[{number}]")
+
+    def _number(self, value: Any, wanted: Number, place: str) -> None:
+        if not self._takes_number(value, wanted):
+            raise _Misfit(f"{place}: expected a whole number of {_bits(wanted)}, found {_short(value)}")
+
+    def _takes_number(self, value: Any, wanted: Number) -> bool:
+        if value is None or value in ("", "null"):
+            return not wanted.boxed
+        if isinstance(value, bool):
+            return wanted.largest == INT_MAX or self._flags_are_longs
+        if isinstance(value, list):
+            return self._second and len(value) == 1 and self._takes_number(value[0], wanted) and value[0] is not None
+        if isinstance(value, dict):
+            return self._second and wanted.largest == INT_MAX
+        if isinstance(value, str) and to_number(value) is None:
+            if wanted.largest == INT_MAX and _DECIMAL.fullmatch(value):
+                value = float(value)
+            elif self._second and (value == "true" or _NUMBER.fullmatch(value)):
+                value = 1 if value == "true" else float(value)
+        number = to_number(value)
+        return number is not None and -wanted.largest - 1 <= number <= wanted.largest
+
+    def _flag(self, value: Any, place: str) -> None:
+        if value is None or isinstance(value, bool | float):
+            return
+        if isinstance(value, int) and (self._second or -INT_MAX - 1 <= value <= INT_MAX):
+            return
+        if not isinstance(value, str) or value not in (_FLAGS if self._second else _FLAGS_OF_1):
+            raise _Misfit(f"{place}: expected true or false, found {_short(value)}")
+
+    def _enum(self, value: Any, wanted: Enum, place: str) -> None:
+        if value is None or isinstance(value, str):
+            return
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < wanted.constants:
+            raise _Misfit(f"{place}: expected the name of a constant, found {_short(value)}")
+
+
+def _bits(wanted: Number) -> str:
+    return "32 bits" if wanted.largest == INT_MAX else "64 bits"
+
+
+def _short(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case bool():
+            return str(value).lower()
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
