@@ -12,7 +12,7 @@ from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.errors import UsageError
 from engine.replication.follower import Follower
-from engine.replication.master import mirror_tables
+from engine.replication.master import Master, ask_master, mirror_tables
 
 _LOOK = 0.5
 TABLES: dict[str, tuple[float, float]] = {"5.3": (10.0, 60.0), "4.9": (3.0, 10.0)}
@@ -70,7 +70,12 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise UsageError(f"haMasterAddress: expected host:port, found {address!r}")
-    follower = Follower(broker.store, host, int(port))
+
+    async def ask() -> Master | None:
+        own_host, _, own_port = broker.master_address.rpartition(":")
+        return await ask_master(own_host, int(own_port)) if own_port.isdigit() else None
+
+    follower = Follower(broker.store, host, int(port), ask_master=ask)
     follower.told = told
     running = asyncio.ensure_future(follower.run())
     try:

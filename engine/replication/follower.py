@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
+
+if TYPE_CHECKING:
+    from engine.replication.master import Master
 
 _PAUSE = 5.0
 _FIRST_PAUSE = 0.2
@@ -44,13 +48,25 @@ class Follower:
 
     ``start`` is where an empty store begins: the first byte of the master's log; None: of its last file, as an empty
     slave of RocketMQ does. A store with messages goes on behind them, and its last bytes are compared first. The
-    master is never told of an offset that is not flushed here.
+    master is never told of an offset that is not flushed here. A master without a message is waited for.
+
+    ``ask_master`` asks the master's broker where its log begins and ends. It is called only while a link brings
+    heartbeats and no bytes: they do not tell a log without new bytes from one that deleted what was asked for.
     """
 
-    def __init__(self, store: MessageStore, host: str, port: int, *, start: int | None = None) -> None:
+    def __init__(
+        self,
+        store: MessageStore,
+        host: str,
+        port: int,
+        *,
+        start: int | None = None,
+        ask_master: Callable[[], Awaitable[Master | None]] | None = None,
+    ) -> None:
         self._store = store
         self._at = host, port
         self._start = start
+        self._ask_master = ask_master
         self.progress = Progress()
         self._came = asyncio.Event()
         self.told: Callable[[str], None] = _log.info
@@ -101,10 +117,13 @@ class Follower:
                     raise ConnectionError("the master closed it")
                 if flushing.done():
                     flushing.result()
-                for came in receiver.feed(data):
-                    transfer = came
+                for received in receiver.feed(data):
+                    transfer = received
+                    if cutter is None and not transfer.data:
+                        await self._note_silence(transfer, wanted, known)
+                        continue
                     if cutter is None:
-                        cutter, transfer = self._begin(came, wanted, known)
+                        cutter, transfer = self._begin(transfer, wanted, known)
                     self._take(cutter, transfer, known)
         finally:
             flushing.cancel()
@@ -119,18 +138,35 @@ class Follower:
             # 0 asks for the last file; the byte before the second is that of a length, and 0 (see _begin)
             return 0 if self._start is None else max(self._start, 1)
         last = files.last
-        if last.wrote == 0:
-            return last.start_offset
         return max(last.start_offset + max(last.wrote - _OVERLAP, 0), 1)
 
-    def _begin(self, transfer: Transfer, wanted: int, known: int | None) -> tuple[UnitCutter, Transfer]:
-        """The cutter for a link whose first word is ``transfer``, and that word from where the cutter begins."""
-        size = self._store.config.mapped_file_size_commit_log
+    async def _note_silence(self, heartbeat: Transfer, wanted: int, known: int | None) -> None:
+        """The link is up and brought no bytes yet: wait for them, unless the master's log cannot give them."""
+        self._check_offset(heartbeat, wanted)
+        offset = 0 if wanted == 1 else heartbeat.offset
+        master = None if self._ask_master is None else await self._ask_master()
+        if master is not None and master.min_offset > offset:
+            if known is None:
+                self._start = master.min_offset
+                raise ConnectionError(f"the master's log begins at offset {master.min_offset:,} now")
+            raise NotAPrefix(
+                f"the master's log begins at {master.min_offset:,}, the store's ends at {known:,}: what lies between "
+                "is deleted there; follow with an empty store",
+                file=str(self._store.paths.commitlog),
+            )
+        if known is not None and offset < known:
+            words = f"the master's log ends at {offset:,}, the store's at {known:,}"
+            raise NotAPrefix(words, file=str(self._store.paths.commitlog))
+        self.progress.caught_up = master is None or master.max_offset <= offset
+
+    def _check_offset(self, transfer: Transfer, wanted: int) -> None:
         if wanted and transfer.offset != wanted:
             raise StoreError(f"asked for offset {wanted:,}, the master begins at {transfer.offset:,}")
-        if not transfer.data and known != transfer.offset:
-            words = f"the master's log has nothing at offset {wanted:,}"
-            raise NotAPrefix(words, file=str(self._store.paths.commitlog))
+
+    def _begin(self, transfer: Transfer, wanted: int, known: int | None) -> tuple[UnitCutter, Transfer]:
+        """The cutter for a link whose first bytes are ``transfer``, and those bytes from where the cutter begins."""
+        size = self._store.config.mapped_file_size_commit_log
+        self._check_offset(transfer, wanted)
         if wanted == 1:  # no master sends byte 0: the first of a unit's length, 0 in any unit of less than 16 MiB
             transfer = Transfer(0, b"\0" + transfer.data)
         if known is None:

@@ -57,3 +57,25 @@ def test_a_copy_of_a_real_brokers_log_is_its_bytes(tmp_path: Path) -> None:
     assert [one.name for one in files] == sorted(one.name for one in (copy / "commitlog").iterdir())
     assert all(filecmp.cmp(one, copy / "commitlog" / one.name, shallow=False) for one in files)
     assert main(["check", str(copy)]) == 0
+
+
+def test_a_real_master_without_a_message_is_waited_for(tmp_path: Path) -> None:
+    """A copy of a real broker that had no message yet ended with "has nothing at offset 1". It has to wait, as
+    RocketMQ's own slave does; with ``--until-caught-up`` it has all that there is.
+    """
+    copy, last = tmp_path / "copy", tmp_path / "last"
+    options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port(), "--small")
+    with real_cluster.real(tmp_path / "real", *options) as said:
+        waiting = [following(said["ha"], copy), following(said["ha"], last, "--last-file")]
+        assert ended(following(said["ha"], tmp_path / "none", "--until-caught-up")) == 0  # after a heartbeat, 5 s
+        assert all(one.poll() is None for one in waiting)
+        sending = ["bash", str(SPEED), "5.3.3", said["namesrv"], "send", "1", "1"]
+        subprocess.run(sending, stdout=subprocess.DEVNULL, env=real_cluster.environment(), check=True)
+        assert ended(following(said["ha"], tmp_path / "none", "--until-caught-up")) == 0
+        for one in waiting:
+            one.send_signal(signal.SIGINT)
+            assert ended(one) == 0
+    first = Path(said["store"]) / "commitlog" / f"{0:020}"
+    assert filecmp.cmp(first, tmp_path / "none" / "commitlog" / first.name, shallow=False)
+    assert filecmp.cmp(first, copy / "commitlog" / first.name, shallow=False)
+    assert filecmp.cmp(first, last / "commitlog" / first.name, shallow=False)

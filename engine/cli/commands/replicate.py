@@ -94,7 +94,7 @@ async def _follow(
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
             start = None if args.last_file or told is None else told.min_offset
-            follower = Follower(store, *ports[0], start=start)
+            follower = Follower(store, *ports[0], start=start, ask_master=lambda: ask_master(*ports[1]))
             follower.told = out.say
             _say_begun(args, out, start)
             await copy_tables(*ports[1], store.tables)

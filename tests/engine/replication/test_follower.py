@@ -17,6 +17,7 @@ from engine.errors import CorruptUnit
 from engine.message_store import MessageStore
 from engine.replication import follower as module
 from engine.replication.follower import Follower, NotAPrefix
+from engine.replication.master import Master
 
 
 async def follow(copy: MessageStore, port: int, end: int, start: int | None = 0) -> Follower:
@@ -179,3 +180,115 @@ def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.
         assert said == ["no link to 127.0.0.1:1: Connection refused; asked again until there is one"]
 
     run(tried)
+
+
+@pytest.mark.parametrize("start", [None, 0])
+def test_a_master_without_a_message_is_waited_for(tmp_path: Path, start: int | None) -> None:
+    """A new master and its slave were started together. The slave took the master's first heartbeat for a log that
+    does not have what it asked for, and ended; the messages that came a minute later were never copied.
+    """
+
+    async def told() -> None:
+        async with master(tmp_path / "a", 0) as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                follower = Follower(copy, "127.0.0.1", port, start=start)
+                going = asyncio.ensure_future(follower.run())
+                await until(lambda: follower.progress.caught_up or going.done())
+                assert not going.done()
+                put(real.store, 20)
+                await until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
+                going.cancel()
+                with suppress(asyncio.CancelledError):
+                    await going
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+def test_a_link_between_two_files_is_waited_for(tmp_path: Path) -> None:
+    """A master whose last file was just full sent a heartbeat of the next file, which had no byte yet. An empty slave
+    that linked in that moment ended.
+    """
+    size = CONFIG.mapped_file_size_commit_log
+
+    async def told() -> None:
+        async with master(tmp_path / "a", 0) as (real, port):
+            real.store.begin_at(size)  # files before are gone, and the last one has no byte yet
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                follower = Follower(copy, "127.0.0.1", port)
+                going = asyncio.ensure_future(follower.run())
+                await until(lambda: follower.progress.caught_up or going.done())
+                assert not going.done()
+                put(real.store, 20)
+                await until(lambda: copy.positions().wrote == real.store.positions().wrote or going.done())
+                going.cancel()
+                with suppress(asyncio.CancelledError):
+                    await going
+                assert copy.positions().min == size
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+def test_a_copy_with_an_empty_first_file_begins_with_the_first_byte(tmp_path: Path) -> None:
+    """A slave was killed after its first file was made and before a byte came. It asked for the master's last file,
+    got another offset than its own and ended at every start.
+    """
+
+    async def told() -> None:
+        async with master(tmp_path / "a") as (real, port):
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                copy.begin_at(0)
+                await follow(copy, port, real.store.positions().wrote, start=None)
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+async def answer_of(minimum: int, maximum: int) -> Master:
+    return Master(minimum, maximum, CONFIG.mapped_file_size_commit_log)
+
+
+def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The master deleted its first file after it was asked where its log begins. The copy waited for bytes that never
+    come, or ended.
+    """
+    monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0)
+    size = CONFIG.mapped_file_size_commit_log
+
+    async def told() -> None:
+        async with master(tmp_path / "a", 0) as (real, port):
+            real.store.begin_at(size)
+            put(real.store, 20)
+            end = real.store.positions().wrote
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                follower = Follower(copy, "127.0.0.1", port, start=0, ask_master=lambda: answer_of(size, end))
+                going = asyncio.ensure_future(follower.run())
+                await until(lambda: copy.positions().wrote == end or going.done())
+                going.cancel()
+                with suppress(asyncio.CancelledError):
+                    await going
+                assert log_of(copy) == log_of(real.store)
+
+    run(told)
+
+
+def test_a_copy_that_ends_before_the_masters_log_begins_is_told_so(tmp_path: Path) -> None:
+    """A slave was away until its master had deleted the files that it needed next. It was told that the master's log
+    ends before its own.
+    """
+    size = CONFIG.mapped_file_size_commit_log
+
+    async def told() -> None:
+        async with master(tmp_path / "a", 0) as (real, port):
+            real.store.begin_at(3 * size)
+            put(real.store, 20)
+            with MessageStore(tmp_path / "b", CONFIG) as copy:
+                put(copy, 5)
+                follower = Follower(copy, "127.0.0.1", port, ask_master=lambda: answer_of(3 * size, 4 * size))
+                with pytest.raises(NotAPrefix, match="the master's log begins at 12,288, the store's ends at"):
+                    await asyncio.wait_for(follower.run(), 60)
+
+    run(told)
