@@ -56,8 +56,8 @@ class Clients:
         return None if found is None else found.subscriptions.get(topic)
 
     def producer_of(self, group: str) -> Connection | None:
-        """A connection over which a group's producer can be asked."""
-        return next(iter(self.producers.get(group, ())), None)
+        """A connection over which a group's producer can be asked: one that reads what it is sent."""
+        return next((one for one in self.producers.get(group, ()) if not one.is_congested), None)
 
     def producer(self, client_id: str) -> Connection | None:
         """The connection of a producer by the id that it gave itself."""

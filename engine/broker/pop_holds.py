@@ -18,6 +18,8 @@ from engine.store.message_filter import MessageFilter
 
 EARLY_MS = 50
 """A hold ends that long before the time that its client asked for."""
+CONGESTED_S = 1.0
+"""Seconds from one look to the next at a hold whose client does not read its answers."""
 
 
 class Key(NamedTuple):
@@ -96,7 +98,14 @@ class PopHolds:
         pop.timer = asyncio.get_running_loop().call_later(max(late, 0.0), self.wake, pop)
 
     def wake(self, pop: HeldPop) -> None:
-        """Ask it again; where it finds nothing and has time left it holds itself anew."""
+        """Ask it again; where it finds nothing and has time left it holds itself anew. Whoever does not read is handed
+        nothing, and stays.
+        """
+        if pop.connection.is_congested and not self.ended:
+            if pop.timer is not None:
+                pop.timer.cancel()
+            pop.timer = asyncio.get_running_loop().call_later(CONGESTED_S, self.wake, pop)
+            return
         if not self.release(pop):
             return
         try:
@@ -109,10 +118,15 @@ class PopHolds:
     def wake_first(self, key: Key) -> bool:
         """Ask who has waited longest; whether anybody waited."""
         held = self._held.get(key)
-        if held is None:
+        first = None if held is None else self._first(held)
+        if first is None:
             return False
-        self.wake(held.waiting[0])
+        self.wake(first)
         return True
+
+    def _first(self, held: _Holders) -> HeldPop | None:
+        """Who has waited longest of those that read their answers."""
+        return next((pop for pop in held.waiting if self.ended or not pop.connection.is_congested), None)
 
     def release(self, pop: HeldPop) -> bool:
         """It waits no more; whether it did."""
@@ -143,8 +157,11 @@ class PopHolds:
                     break
                 before, end = held.seen[queue], end_of(queue)
                 if end > before:
+                    first = self._first(held)
+                    if first is None:
+                        break
                     held.seen[queue] = end
-                    yield held.waiting[0], queue, before, end
+                    yield first, queue, before, end
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended: nothing waits for it."""

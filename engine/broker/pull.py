@@ -253,7 +253,7 @@ def wake_held(broker: Broker, *, all_of_them: bool = False) -> None:
 
 
 def _look_again(broker: Broker, pull: HeldPull, end: int, *, late: bool) -> None:
-    if end <= pull.offset and not late:
+    if (end <= pull.offset and not late) or pull.connection.is_congested:
         return
     try:
         answer = pull.again()

@@ -69,6 +69,8 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
     waiting = broker.clients.producer(client_id)
     if waiting is None:
         return f"push reply message fail, channel of <{client_id}> not found."
+    if waiting.is_congested:
+        return f"push reply message to {client_id} fail."
     found[PUSH_REPLY_TIME] = str(broker.now())
     sent = {
         name: _spelled(fields[name]) for name in SHORT_NAMES.values() if name not in _OWN and fields[name] is not None

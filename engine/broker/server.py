@@ -61,6 +61,7 @@ class ListeningBroker:
         limits = Limits(idle=float(self.broker.config.client_idle_s), tap=tap, polling=BusyPolling() if polls else None)
         self._server = Server(self._answer, limits, tls)
         self._server.on_close = self.broker.disconnected
+        self._server.on_relief = lambda _: self._wake_all()
         self._bound = [at] if vip is None else [at, vip]
         self._registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
         self._services: list[asyncio.Task[None]] = []

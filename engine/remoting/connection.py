@@ -1,7 +1,9 @@
 """A connection on which both sides may ask, over asyncio: requests answered as they come, answers matched by opaque.
 
-What one read brings is answered in one write. Whoever does not read is not read: requests wait in the peer's own
-buffers, and the memory of this side is bounded. Java: ``NettyRemotingServer``, ``NettyRemotingClient``.
+What one read brings is answered in one write. While the other side does not read its answers no further request is
+answered, in the middle of what one read brought, and nothing more is read: requests wait in the peer's own buffers. The
+memory of this side is bounded for each connection, and for all of a server (:mod:`engine.remoting.connection_memory`).
+Java: ``NettyRemotingServer``, ``NettyRemotingClient``.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, Protocol, cast
 
 from engine.errors import CannotRead, cause_of
 from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection_memory import LIMIT, SMALL, ConnectionMemory
 from engine.remoting.frame import LARGEST, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
 from engine.remoting.tls import HANDSHAKE, Tls, first_byte
 
@@ -35,6 +38,8 @@ GATHERED = 32 << 10
 """Bytes that are written before the end of a turn: the other side begins with them while more is made."""
 PATIENCE = 3.0
 """Seconds that an answer is waited for."""
+LINGER_S = 10.0
+"""Seconds that a connection which is closed has for what was written and is not read yet."""
 _SOON = 16
 """Reads that have to come one soon behind the other before they are looked for all the time."""
 _TURNS = 3
@@ -105,6 +110,8 @@ class Limits:
     connections: int = MOST_CONNECTIONS
     tap: Tap | None = None
     polling: BusyPolling | None = None
+    memory_bytes: int = LIMIT
+    """Of all connections of a server: parts of frames, and answers that are not read yet."""
 
 
 class _Awaited(asyncio.Future[Command]):
@@ -141,10 +148,17 @@ class _Awaited(asyncio.Future[Command]):
 class Connection(asyncio.Protocol):
     """One side of a connection. ``handler`` answers what the other side asks."""
 
-    def __init__(self, handler: Handler, limits: Limits | None = None, opened: set[Connection] | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        limits: Limits | None = None,
+        opened: set[Connection] | None = None,
+        memory: ConnectionMemory | None = None,
+    ) -> None:
         self._handler = handler
         self._limits = limits or Limits()
         self._opened = opened
+        self._memory = memory
         self._tap = self._limits.tap
         self._polling = self._limits.polling
         self._reader = FrameReader(self._limits.largest_frame)
@@ -157,11 +171,20 @@ class Connection(asyncio.Protocol):
         self._heard = 0.0
         self._watch: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
-        self._paused = False
+        self._ending = False
+        """This side closes it."""
+        self._noted = False
+        """Bytes of it are counted in ``memory``."""
+        self._unsent = 0
+        """Bytes that were written and not read, at the last look for idle connections."""
+        self.is_congested = False
+        """The other side has not read its answers: it gets no more of them until it does."""
         self.peer = ""
         """``ip:port`` of the other side."""
         self.closed = asyncio.Event()
         self.on_close: list[Callable[[Connection], None]] = []
+        self.on_relief: Callable[[Connection], None] | None = None
+        """Called when the other side has read what it had not (see :attr:`is_congested`)."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: the connection stands."""
@@ -180,8 +203,14 @@ class Connection(asyncio.Protocol):
         self._look_idle()
 
     def _look_idle(self) -> None:
+        unsent = self._unsent_bytes()
+        if self.is_congested and unsent < self._unsent:
+            self._heard = time.monotonic()
+        self._unsent = unsent
         left = self._heard + self._limits.idle - time.monotonic()
-        if left <= 0:
+        if left <= 0 and self.is_congested:
+            self.abort()  # what it does not read would keep a connection that is only closed
+        elif left <= 0:
             self.close()
         else:
             self._watch = asyncio.get_running_loop().call_later(left, self._look_idle)
@@ -192,10 +221,18 @@ class Connection(asyncio.Protocol):
         if self._polling is not None:
             self._polling.came(self._heard)
         self._reader.feed(data)
+        if not self._has_enough:
+            self._take_in()
+        if self._noted or self._reader.held >= SMALL:
+            self._note_memory()
+
+    def _take_in(self) -> None:
+        """Take the frames that came whole, until the other side has enough to read."""
         self._gathered = []
         fault: Fault | None = None
+        commands = self._reader.commands()
         try:
-            for told in self._reader.commands():
+            for told in commands:
                 if self._tap is not None:
                     self._tell_came(self._tap, told)
                 if isinstance(told, Fault):
@@ -206,11 +243,47 @@ class Connection(asyncio.Protocol):
                         waiting.come(told)
                 elif (answer := self._answer(told)) is not None:
                     self._write(self._encoded(told, answer))
+                    if self._has_enough:
+                        break
         finally:
+            commands.close()
             self._write_gathered()
         if fault is not None:
             _log.warning("%s: %s (offset %d)", self.peer, fault.reason, fault.offset)
             self.close()
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether the other side is not answered for now. A client goes on reading what a server says, whatever it has
+        written itself: if both sides waited for the other to read, neither would go on.
+        """
+        return self.is_congested and self._memory is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of this connection in memory: frames that have not come whole or wait, answers that are not read."""
+        return self._reader.held + (self._unsent_bytes() if self.is_congested else 0)
+
+    def _unsent_bytes(self) -> int:
+        transport = self._transport
+        return 0 if transport is None or transport.is_closing() else transport.get_write_buffer_size()
+
+    def _note_memory(self) -> None:
+        if self._memory is not None:
+            size = self.held_bytes
+            self._noted = size >= SMALL
+            self._memory.note(self, size)
+        self.read_on()
+
+    def read_on(self) -> None:
+        """Read, unless the other side does not read, or there is no room for what it sends."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        wanted = self._memory is None or (not self.is_congested and self._memory.may_read(self))
+        if wanted != transport.is_reading():
+            with contextlib.suppress(RuntimeError):  # it closes
+                transport.resume_reading() if wanted else transport.pause_reading()
 
     def _tell_came(self, tap: Tap, told: Command | Fault) -> None:
         if isinstance(told, Fault):
@@ -256,6 +329,8 @@ class Connection(asyncio.Protocol):
         if pieces and transport is not None and not transport.is_closing():
             transport.writelines(pieces)
             self._heard = time.monotonic()
+            if self._has_enough:
+                self._note_memory()
 
     def send(self, command: Command) -> None:
         """Write ``command``: an answer that was held, or a one-way request."""
@@ -306,28 +381,50 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """asyncio: the other side does not read; nothing more is taken from it."""
-        if self._transport is not None and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
+        self.is_congested = True
+        self._note_memory()
 
     def resume_writing(self) -> None:
         """asyncio: it reads again."""
-        if self._transport is not None and self._paused:
-            self._paused = False
-            with contextlib.suppress(RuntimeError):  # it closes
-                self._transport.resume_reading()
+        self.is_congested = False
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Answer what came before the other side stopped reading, then what waited for it."""
+        if self.closed.is_set() or self._ending:
+            return
+        if not self._has_enough:
+            self._take_in()
+        if not self.is_congested and self.on_relief is not None:
+            self.on_relief(self)
+        self._note_memory()
 
     def close(self) -> None:
-        """End the connection when what was written is sent."""
+        """End the connection when what was written is sent; after :data:`LINGER_S` in any case."""
         self._write_gathered()
+        self._ending = True
         if self._transport is not None:
+            unsent = self._unsent_bytes()
             self._transport.close()
+            if unsent:
+                asyncio.get_running_loop().call_later(LINGER_S, self.abort)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._ending = True
+        if self._transport is not None:
+            self._transport.abort()
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """asyncio: the connection has ended."""
         for timer in (self._watch, self._late):
             if timer is not None:
                 timer.cancel()
+        if not self._ending:
+            self.is_congested = False
+            self._take_in()  # what came whole before the other side left is done; nobody is answered
+        if self._memory is not None:
+            self._memory.forget(self)
         if self._opened is not None:
             self._opened.discard(self)
         if self._tap is not None:
@@ -419,6 +516,8 @@ class Server:
         self._beginning: set[asyncio.Task[None]] = set()
         """Connections that have not said yet whether they speak TLS."""
         self.connections: set[Connection] = set()
+        self.memory = ConnectionMemory(self._limits.memory_bytes)
+        self.on_relief: Callable[[Connection], None] | None = None
         self.on_close: Callable[[Connection], None] | None = None
 
     async def listen(self, *bound: socket.socket) -> None:
@@ -472,7 +571,8 @@ class Server:
                 accepted.close()
 
     def _made(self) -> Connection:
-        connection = Connection(self._handler, self._limits, self.connections)
+        connection = Connection(self._handler, self._limits, self.connections, self.memory)
+        connection.on_relief = self.on_relief
         if self.on_close is not None:
             connection.on_close.append(self.on_close)
         return connection

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -100,7 +100,7 @@ class FrameReader:
 
     @property
     def held(self) -> int:
-        """Bytes of a frame that has not come whole."""
+        """Bytes that :meth:`commands` has not given yet."""
         return len(self._bytes)
 
     @property
@@ -122,24 +122,26 @@ class FrameReader:
                 self._bytes = bytearray(self._bytes)
             self._bytes += data
 
-    def commands(self) -> Iterator[Command | Fault]:
-        """What came whole, in order; a fault is the last of it."""
+    def commands(self) -> Generator[Command | Fault, None, None]:
+        """What came whole, in order; a fault is the last of it. Whoever closes it early is given the rest next time."""
         at = 0
-        while self.fault is None:
-            told = self._next(at)
-            if told is None:
-                break
-            self._begun = at
-            found, at = told
-            if isinstance(found, Fault):
-                self.fault = found
-                at = len(self._bytes)
-            yield found
-        self._offset += at
-        if at < len(self._bytes):
-            self._bytes = self._bytes[at:] if at else self._bytes
-        else:
-            self._bytes = b""
+        try:
+            while self.fault is None:
+                told = self._next(at)
+                if told is None:
+                    break
+                self._begun = at
+                found, at = told
+                if isinstance(found, Fault):
+                    self.fault = found
+                    at = len(self._bytes)
+                yield found
+        finally:
+            self._offset += at
+            if at < len(self._bytes):
+                self._bytes = self._bytes[at:] if at else self._bytes
+            else:
+                self._bytes = b""
 
     def _next(self, at: int) -> tuple[Command | Fault, int] | None:
         data = self._bytes

@@ -114,6 +114,35 @@ def test_whoever_reads_no_answer_is_not_read_and_fills_no_memory(broker) -> None
     assert asked(record["broker"], end_of_queue())[0].code == 0
 
 
+@pytest.mark.parametrize("broker", [120], indirect=True)
+def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
+    """Forty clients asked for 400 pulls of 250 kB each in one write and read none. The broker answered all of what it
+    had read first: 3.6 GB of memory, and everybody else waited for three seconds.
+    """
+    process, record = broker
+    codes = {answer.code for answer in asked(record["broker"], *(a_send(bytes(250_000), "Large") for _ in range(20)))}
+    assert codes == {0}
+    while asked(record["broker"], Command(30, {"topic": "Large", "queueId": "0"}))[0].fields["offset"] != "20":
+        time.sleep(0.02)
+    before = steady(process.pid)
+    fields = {
+        "consumerGroup": "deaf", "topic": "Large", "queueId": "0", "queueOffset": "0", "maxMsgNums": "32",
+        "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "1000", "subscription": "*", "subVersion": "0",
+    }  # fmt: skip
+    pulls = b"".join(b"".join(map(bytes, encode(Command(11, fields, opaque=number)))) for number in range(400))
+    with contextlib.ExitStack() as opened:
+        for _ in range(40):
+            one = opened.enter_context(socket.socket())
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(place(record))
+            one.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                one.send(pulls)
+        for _ in range(20):
+            assert asked(record["broker"], a_send(b"meanwhile"))[0].code == 0
+        assert steady(process.pid) - before < GROWTH
+
+
 def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
     process, record = broker
     with contextlib.ExitStack() as opened:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
+import pytest
 from brokers import run
 
+from engine.broker import pop_holds as module
 from engine.broker.pop_holds import HeldPop, Key, PopHolds
 from engine.remoting.codes import Refused
 from engine.remoting.connection import Connection
@@ -60,6 +63,32 @@ def test_who_finds_nothing_may_wait_on() -> None:
         assert (len(holds), peer.got) == (1, [])
         holds.release(one)
         assert not holds.release(one)
+
+    run(told)
+
+
+def test_who_does_not_read_is_handed_nothing_and_others_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client whose pops waited read none of its answers. Each message that came was handed to it, and was invisible
+    for everybody else.
+    """
+    monkeypatch.setattr(module, "CONGESTED_S", 0.01)
+
+    async def told() -> None:
+        holds, deaf, peer = table(), Peer(), Peer()
+        holds.hold(held(deaf, 1), {("Orders", 0): 5})
+        deaf.is_congested = True
+        assert not holds.wake_first(KEY)
+        assert not list(holds.grown(lambda _queue: 6))
+        holds.hold(held(peer, 2), {})
+        assert [pop.connection for pop, *_ in holds.grown(lambda _queue: 6)] == [peer]
+        assert holds.wake_first(KEY)
+        assert ([one.code for one in peer.got], deaf.got) == ([2], [])
+        holds.wake(holds._held[KEY].waiting[0])
+        assert (deaf.got, len(holds)) == ([], 1)
+        deaf.is_congested = False
+        while len(holds):
+            await asyncio.sleep(0.005)
+        assert [one.code for one in deaf.got] == [1]
 
     run(told)
 

@@ -124,6 +124,39 @@ def test_a_held_pull_of_a_connection_that_ended_is_forgotten(tmp_path: Path) -> 
     run(told)
 
 
+def test_held_pulls_of_a_client_that_does_not_read_wait_until_it_does(tmp_path: Path) -> None:
+    """A client held a hundred pulls at one queue and read nothing. One message was written a hundred times into the
+    memory of its connection.
+    """
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            await client.send("Orders", b"one")
+            broker = client.server.broker
+            broker.store.wait_dispatched()
+            deaf = Asking(client.server)
+            await deaf.open()
+            held = [
+                asyncio.create_task(deaf.pull("Orders", 1, sysFlag=6, suspendTimeoutMillis=60_000)) for _ in range(100)
+            ]
+            while len(broker.held) < 100:
+                await asyncio.sleep(0.005)
+            deaf._connection._transport.pause_reading()
+            body = bytes(1 << 20)
+            await client.send("Orders", body)
+            while len(broker.held) == 100:
+                await asyncio.sleep(0.005)
+            assert (await client.pull("Orders", 1)).code == 0
+            assert client.server._server.memory.total < 8 << 20
+            assert len(broker.held) > 50
+            deaf._connection._transport.resume_reading()
+            answers = await asyncio.gather(*held)
+            assert all(bodies(bytes(answer.body)) == [body] for answer in answers)
+            deaf.close()
+
+    run(told)
+
+
 def test_what_a_group_may_not_read_is_refused(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:

@@ -1,0 +1,118 @@
+"""Bytes that a server keeps for all its connections: frames that have not come whole, answers that are not read yet.
+
+Each connection has a mark of its own for answers (the transport's, 64 KiB): above it no further request is answered.
+This is the sum over all of them, for a thousand connections just below their marks are much as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+LIMIT = 512 << 20
+"""Bytes that all connections may hold together; above them frames that are not whole wait, all but the oldest."""
+SMALL = 64 << 10
+"""Bytes of one connection that are not counted."""
+STALL_TIMEOUT_S = 10.0
+"""A connection that neither takes nor brings a byte for that long is ended, while the sum is above the limit."""
+_LOOK_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+class Holder(Protocol):
+    """A connection, as this module sees it."""
+
+    peer: str
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that are kept for it."""
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether its other side has more to read than it may have."""
+
+    def read_on(self) -> None:
+        """Read again, after waiting for room."""
+
+    def abort(self) -> None:
+        """End it at once; what it holds is dropped."""
+
+
+class ConnectionMemory:
+    """The sum, and what is done while it is above ``limit``. Above twice the limit whoever holds longest is ended."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._held: dict[Holder, int] = {}
+        """Who began to hold first stands first."""
+        self._since: dict[Holder, float] = {}
+        self._waiting: dict[Holder, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self.total = 0
+
+    def note(self, holder: Holder, size: int) -> None:
+        """``holder`` keeps ``size`` bytes now."""
+        if size < SMALL:
+            if holder in self._held:
+                self.forget(holder)
+            return
+        before = self._held.get(holder, 0)
+        self._held[holder] = size
+        self.total += size - before
+        if not before:
+            self._since[holder] = asyncio.get_running_loop().time()
+        while self.total > 2 * self._limit and self._held:
+            self._end(next(iter(self._held)), "it holds memory longest")
+        if self.total > self._limit and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+        elif size < before:
+            self._wake()
+
+    def forget(self, holder: Holder) -> None:
+        """``holder`` keeps nothing any more."""
+        self._waiting.pop(holder, None)
+        self._since.pop(holder, None)
+        self.total -= self._held.pop(holder, 0)
+        self._wake()
+
+    def may_read(self, holder: Holder) -> bool:
+        """Whether more of a frame is taken from ``holder``; where not, :meth:`Holder.read_on` is called once it is."""
+        if self.total <= self._limit or holder not in self._held:
+            return True
+        if next((other for other in self._held if not other.is_congested), None) is holder:
+            return True
+        self._waiting[holder] = None
+        return False
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for holder in waiting:
+            if self.may_read(holder):
+                self._since[holder] = asyncio.get_running_loop().time()
+                holder.read_on()
+
+    def _look(self) -> None:
+        """End who stands still while the sum is above the limit."""
+        loop = asyncio.get_running_loop()
+        self._timer = None
+        for holder, before in list(self._held.items()):
+            if holder not in self._held:
+                continue
+            size = holder.held_bytes
+            if size != before or holder in self._waiting:
+                self._since[holder] = loop.time()
+                self.note(holder, size)
+            elif self.total > self._limit and loop.time() - self._since[holder] >= STALL_TIMEOUT_S:
+                self._end(holder, f"it stood still for {STALL_TIMEOUT_S:g} s")
+        if self.total > self._limit and self._timer is None:
+            self._timer = loop.call_later(_LOOK_S, self._look)
+
+    def _end(self, holder: Holder, why: str) -> None:
+        _log.warning(
+            "%s is ended: all connections together hold %d bytes, more than %d, and %s",
+            holder.peer, self.total, self._limit, why,
+        )  # fmt: skip
+        self.forget(holder)
+        holder.abort()

@@ -1,0 +1,206 @@
+"""Memory of all connections together: who waits, who is ended, and that others go on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+
+from engine.remoting import connection_memory as module
+from engine.remoting.connection import Limits, Server, bind, connect, port_of
+from engine.remoting.frame import Command, answer_to, encode
+
+ANSWER = bytes(1 << 20)
+MIB = 1 << 20
+
+
+def large(request, _connection):
+    """A megabyte for request 1, nothing for others."""
+    return answer_to(request, body=ANSWER if request.code == 1 else b"")
+
+
+@contextlib.asynccontextmanager
+async def serving(handler=large, **limits):
+    server, bound = Server(handler, Limits(**limits)), bind("127.0.0.1", 0)
+    await server.listen(bound)
+    try:
+        yield server, port_of(bound)
+    finally:
+        await server.close()
+
+
+def deaf(port: int, data: bytes) -> socket.socket:
+    """A connection that says ``data`` and reads nothing."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.connect(("127.0.0.1", port))
+    one.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        one.send(data)
+    return one
+
+
+def frames(count: int) -> bytes:
+    return b"".join(b"".join(map(bytes, encode(Command(1, opaque=number)))) for number in range(count))
+
+
+async def settled(condition) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def run(talk) -> None:
+    asyncio.run(asyncio.wait_for(talk(), 120))
+
+
+def test_a_client_that_does_not_read_gets_one_answer_more_than_it_takes():
+    """A client asked for 400 answers in one write and read none of them. All of them were made before anybody looked
+    at how much it had not read: 90 MiB for each such client.
+    """
+    answered = []
+
+    def handler(request, connection):
+        answered.append(request.opaque)
+        return large(request, connection)
+
+    async def talk() -> None:
+        async with serving(handler) as (server, port):
+            one = deaf(port, frames(100))
+            await settled(lambda: server.memory.total > 0)
+            await asyncio.sleep(0.2)
+            assert len(answered) < 20  # what the buffers of the system take, and one
+            assert server.memory.total < 4 * MIB
+            taken = 0
+            one.setblocking(True)
+            one.settimeout(30)
+            while taken < 100 * MIB:  # it reads after all: everything comes, in order
+                taken += len(await asyncio.to_thread(one.recv, 1 << 20))
+            assert answered == list(range(100))
+            await settled(lambda: server.memory.total == 0)
+            one.close()
+
+    run(talk)
+
+
+def test_what_came_whole_before_a_client_left_is_done():
+    """One-way requests that waited behind answers which nobody read must not be lost with the connection."""
+    done = []
+
+    def handler(request, connection):
+        done.append(request.opaque)
+        return large(request, connection)
+
+    async def talk() -> None:
+        async with serving(handler) as (server, port):
+            one = deaf(port, frames(60))
+            await settled(lambda: server.memory.total > 0)
+            assert len(done) < 60
+            one.close()
+            await settled(lambda: len(done) == 60)
+            await settled(lambda: not server.connections)
+
+    run(talk)
+
+
+def test_above_twice_the_limit_whoever_holds_longest_is_ended():
+    async def talk() -> None:
+        async with serving(memory_bytes=4 * MIB) as (server, port):
+            link = await connect("127.0.0.1", port)
+            deaf_ones = [deaf(port, frames(20)) for _ in range(30)]
+            await settled(lambda: len(server.connections) < 31)
+            assert (await link.ask(Command(2))).code == 0
+            assert server.memory.total <= 8 * MIB
+            for one in deaf_ones:
+                one.close()
+            await settled(lambda: server.memory.total == 0)
+            link.close()
+
+    run(talk)
+
+
+def test_above_the_limit_who_stands_still_is_ended_and_who_reads_is_not(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(module, "_LOOK_S", 0.05)
+
+    async def talk() -> None:
+        async with serving(memory_bytes=MIB // 4) as (server, port):
+            link = await connect("127.0.0.1", port)
+            one = deaf(port, frames(20))
+            await settled(lambda: len(server.connections) == 2)
+            await settled(lambda: len(server.connections) == 1)
+            assert len(bytes((await link.ask(Command(1))).body)) == MIB
+            one.close()
+            link.close()
+
+    run(talk)
+
+
+def test_parts_of_frames_wait_in_line_and_all_are_answered():
+    """Sixty connections that each sent 14 of 15 MiB took 840 MiB. Above the limit the oldest goes on alone, and the
+    others are read when it is done.
+    """
+    body = bytes(2 * MIB)
+
+    async def talk() -> None:
+        async with serving(memory_bytes=8 * MIB) as (server, port):
+            links = [await connect("127.0.0.1", port) for _ in range(12)]
+            most = 0
+
+            async def watch() -> None:
+                nonlocal most
+                while True:
+                    most = max(most, server.memory.total)
+                    await asyncio.sleep(0)
+
+            watching = asyncio.ensure_future(watch())
+            answers = await asyncio.gather(*(link.ask(Command(2, body=body), 60) for link in links))
+            watching.cancel()
+            assert [one.code for one in answers] == [0] * 12
+            assert most <= 16 * MIB
+            assert server.memory.total == 0
+            for link in links:
+                link.close()
+
+    run(talk)
+
+
+def test_parts_of_frames_that_never_become_whole_are_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "STALL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(module, "_LOOK_S", 0.05)
+    whole = b"".join(map(bytes, encode(Command(2, body=bytes(2 * MIB)))))
+
+    async def talk() -> None:
+        async with serving(memory_bytes=2 * MIB) as (server, port):
+            parts = []
+            for _ in range(4):
+                one = socket.create_connection(("127.0.0.1", port))
+                one.setblocking(False)
+                parts.append((one, asyncio.ensure_future(asyncio.get_running_loop().sock_sendall(one, whole[:-9]))))
+            await settled(lambda: len(server.connections) < 4 and server.memory.total <= 2 * MIB)
+            link = await connect("127.0.0.1", port)
+            assert (await link.ask(Command(2, body=bytes(2 * MIB)))).code == 0
+            for one, sending in parts:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+                one.close()
+            link.close()
+
+    run(talk)
+
+
+def test_a_closed_connection_that_is_not_read_ends(monkeypatch: pytest.MonkeyPatch):
+    """A connection was closed for its silence while its other end had answers to read. It stayed until that end
+    closed it, and kept their memory.
+    """
+
+    async def talk() -> None:
+        async with serving(idle=0.3) as (server, port):
+            one = deaf(port, frames(20))
+            await settled(lambda: server.memory.total > 0)
+            await settled(lambda: not server.connections)
+            one.close()
+
+    run(talk)
