@@ -252,6 +252,14 @@ class Connection(asyncio.Protocol):
             _log.warning("%s: %s (offset %d)", self.peer, fault.reason, fault.offset)
             self.close()
 
+    def _do_one_way_rest(self) -> None:
+        """The other side has left. One-way requests that it had sent whole are done; others wanted an answer."""
+        for told in self._reader.commands():
+            if isinstance(told, Command) and told.is_one_way and not told.is_answer:
+                if self._tap is not None:
+                    self._tell_came(self._tap, told)
+                self._answer(told)
+
     @property
     def _has_enough(self) -> bool:
         """Whether the other side is not answered for now. A client goes on reading what a server says, whatever it has
@@ -421,8 +429,7 @@ class Connection(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
         if not self._ending:
-            self.is_congested = False
-            self._take_in()  # what came whole before the other side left is done; nobody is answered
+            self._do_one_way_rest()
         if self._memory is not None:
             self._memory.forget(self)
         if self._opened is not None:
