@@ -99,7 +99,9 @@ def build(
 ) -> Rebuilt:
     """Queues and index of ``source`` below ``root``; all of it is on the disk afterwards."""
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
-    index = IndexService(StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None)
+    index = IndexService(
+        StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None, tag_entries=False
+    )
     done, topics, first = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
     stop = None if source.abort else source.log.max_offset
     bit_map = _bit_map_of(source) if config.enable_consume_queue_ext else None

@@ -150,8 +150,8 @@ def _dispatch(root: Path) -> tuple[np.ndarray, np.ndarray, TopicTable]:
     for block in scan_log(log, crc=False, topics=topics):
         if not isinstance(block, UnitColumns):
             continue
-        row, key_hash = key_hashes(block, topics)
-        keys.append(np.stack([row.astype(np.int64) + before, key_hash]))
+        found = key_hashes(block, topics)
+        keys.append(np.stack([found.row.astype(np.int64) + before, found.key_hash])[:, ~found.is_tag])
         units_here = block["kind"] != BLANK
         part = np.empty(int(units_here.sum()), _KEPT)
         for name, column in (

@@ -168,7 +168,9 @@ class _Target:
         paths = StorePaths(self._folder)
         self.queues = ConsumeQueueStore(paths, self._config, self._disk)
         now = time.time_ns
-        self.index = IndexService(paths, self._config, self._disk, lambda: now() // 1_000_000, lambda _file: None)
+        self.index = IndexService(
+            paths, self._config, self._disk, lambda: now() // 1_000_000, lambda _file: None, tag_entries=False
+        )
 
     def __enter__(self) -> _Target:  # noqa: PYI034 (private, and never a subclass)
         return self

@@ -114,6 +114,7 @@ def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, tar
                 derived_config(store),
                 batch_topics(store, disk),
                 topics_known(store),
+                tag_entries=False,
             )
 
 

@@ -25,7 +25,7 @@ from engine.codec.intrinsics import (
     put64,
     u8,
 )
-from engine.codec.machine_code import FULL, GROW_TOPICS, PATCH, STOPPED
+from engine.codec.machine_code import FULL, GROW_TOPICS, MARKED_TAGS, PATCH, STOPPED
 from engine.codec.message import MAGIC_BLANK
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_MAGIC, LONGEST_PROPERTIES, MAGICS
@@ -41,6 +41,7 @@ _DELA = np.uint32(int.from_bytes(b"DELA", "little"))
 _SCHEDULE = np.frombuffer(b"SCHEDULE_TOPIC_XXXX", np.uint8).copy()
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_BITS, _BYTE = np.uint64(0x8080808080808080), np.uint64(0xFF)
+_31, _T, _NUMBER_SIGN = np.uint32(31), np.uint32(ord("T")), np.uint32(ord("#"))
 _P2, _P3, _P4, _P5, _P6, _P7, _P8 = (np.uint64(31**n) for n in range(2, 9))
 
 COUNT, POOL_USED, SCHEDULE, TOPIC_LIMIT = 0, 1, 2, 3
@@ -338,9 +339,11 @@ def _delivery(q, stop, code, stored, levels):
 
 
 @njit(cache=True, nogil=True)
-def key_hashes(buffer, n, row, rows, topic_id, properties, properties_length, prefixes, out_row, out_hash, filled):
+def key_hashes(
+    buffer, n, row, rows, topic_id, properties, properties_length, prefixes, out_row, out_hash, filled, tags
+):  # fmt: skip
     """Index hashes of rows from ``row`` on; gives (row, filled): the row that needs Python or more room, else
-    ``rows``.
+    ``rows``. ``tags`` is one of ``machine_code``'s NO_TAGS, WITH_TAGS and MARKED_TAGS.
     """
     end = buffer + n
     while row < rows:
@@ -349,8 +352,8 @@ def key_hashes(buffer, n, row, rows, topic_id, properties, properties_length, pr
             prefetch(ahead)
             prefetch(ahead + 64)
         stop = buffer + properties[row] + properties_length[row]
-        unique, unique_end, keys, keys_end = _keys(buffer + properties[row], stop, end)
-        most = (keys_end - keys + 1) // 2 + 1
+        unique, unique_end, keys, keys_end, all_tags, tags_end = _keys(buffer + properties[row], stop, end)
+        most = (keys_end - keys + 1) // 2 + 2
         if topic_id[row] < 0 or filled + most > out_row.shape[0]:
             return row, filled
         at = filled
@@ -372,6 +375,12 @@ def key_hashes(buffer, n, row, rows, topic_id, properties, properties_length, pr
                 out_row[at], out_hash[at] = row, _positive(h)
                 at += 1
             keys = p + 1
+        if tags and all_tags:
+            h, known = _hash(uint32(uint32(prefix * _31 + _T) * _31 + _NUMBER_SIGN), all_tags, tags_end)
+            if not known:
+                return row, filled
+            out_row[at], out_hash[at] = (~row if tags == MARKED_TAGS else row), _positive(h)
+            at += 1
         filled = at
         row += 1
     return row, filled
@@ -386,8 +395,11 @@ def _positive(h):
 
 @njit(cache=True, nogil=True)
 def _keys(q, stop, end):
-    """Addresses (first, behind last) of the last UNIQ_KEY value and of the last KEYS value; 0 without one."""
+    """Addresses (first, behind last) of the last UNIQ_KEY value, of the last KEYS value and of the last TAGS value; 0
+    without one.
+    """
     unique, unique_end, keys, keys_end = int64(0), int64(0), int64(0), int64(0)
+    tags, tags_end = int64(0), int64(0)
     p, pair = q, q
     while p < stop or pair < stop:
         mask = uint32(0)
@@ -401,13 +413,17 @@ def _keys(q, stop, end):
             if mask:
                 t = p + lowest_bit(mask)
                 mask &= mask - uint32(1)
-            if t - pair > 5 and le32(pair) == _KEYS and u8(pair + 4) == uint8(1):
-                keys, keys_end = pair + 5, t
+            if t - pair > 5 and u8(pair + 4) == uint8(1):
+                name = le32(pair)
+                if name == _KEYS:
+                    keys, keys_end = pair + 5, t
+                if name == _TAGS:
+                    tags, tags_end = pair + 5, t
             if t - pair > 9 and le64(pair) == _UNIQ_KEY and u8(pair + 8) == uint8(1):
                 unique, unique_end = pair + 9, t
             pair = t + 1
         p += 32
-    return unique, unique_end, keys, keys_end
+    return unique, unique_end, keys, keys_end, tags, tags_end
 
 
 @njit(cache=True, nogil=True)

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from engine.codec import dispatch_twin, properties
+from engine.codec import dispatch_twin, index_keys, properties
 from engine.codec.columns import BLANK, UnitColumns, twin
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.codec.index import Geometry, IndexHeader
 from engine.codec.java import divide, index_key_hash, utf8
+from engine.codec.machine_code import MARKED_TAGS, NO_TAGS, WITH_TAGS
 from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 
@@ -43,11 +44,12 @@ class IndexKeys(NamedTuple):
     later_units: bool
 
 
-def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64) -> IndexKeys:
+def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64, *, tags: bool) -> IndexKeys:
     """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2).
-    ``prefixes`` are those of the topics, see :meth:`engine.codec.topic_table.TopicTable.prefixes`.
+    ``prefixes`` are those of the topics, see :meth:`engine.codec.topic_table.TopicTable.prefixes`. With ``tags`` units
+    have tag entries, as since RocketMQ 5.4.
     """
-    row, key_hash = hashes_of(columns, prefixes)
+    row, key_hash = hashes_of(columns, prefixes, WITH_TAGS if tags else NO_TAGS)
     rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
     if rolled_back.any() or len(rows) < columns.count:
         wanted = np.zeros(columns.count, np.bool_)
@@ -178,25 +180,38 @@ def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
     return np.minimum(seconds, LARGEST_DIFFERENCE)
 
 
-def key_hashes(columns: UnitColumns, topics: TopicTable) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """(row, key hash) of everything that the index holds for these rows: UNIQ_KEY first, then each piece of KEYS
-    (spec 4.3).
+class UnitKeys(NamedTuple):
+    """Everything that the index may hold for the rows of a block, in the order of its entries: UNIQ_KEY first, then
+    each piece of KEYS, last the tags (spec 4.3). One item a key in each array.
+    """
+
+    row: Int32
+    key_hash: Int32
+    is_tag: npt.NDArray[np.bool_]
+
+    def choose(self, chosen: npt.NDArray[np.bool_]) -> UnitKeys:
+        """Those of the keys for which ``chosen`` is true."""
+        return UnitKeys(self.row[chosen], self.key_hash[chosen], self.is_tag[chosen])
+
+
+def key_hashes(columns: UnitColumns, topics: TopicTable) -> UnitKeys:
+    """Return the keys of these rows, their tags among them.
 
     ROLLBACK units, which RocketMQ does not index, are left to the caller: their rows are here too.
     """
-    return hashes_of(columns, topics.prefixes())
+    row, key_hash = hashes_of(columns, topics.prefixes(), MARKED_TAGS)
+    is_tag = row < 0
+    return UnitKeys(np.where(is_tag, ~row, row), key_hash, is_tag)
 
 
-def hashes_of(
-    columns: UnitColumns, prefixes: npt.NDArray[np.uint32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """:func:`key_hashes` with :meth:`TopicTable.prefixes` of the topics of these rows: another thread may go on adding
-    topics meanwhile.
+def hashes_of(columns: UnitColumns, prefixes: npt.NDArray[np.uint32], tags: int) -> tuple[Int32, Int32]:
+    """Return (row, hash) of every key of these rows, with :meth:`TopicTable.prefixes` of their topics: another thread
+    may go on adding topics meanwhile. ``tags`` is NO_TAGS, WITH_TAGS or MARKED_TAGS (:mod:`engine.codec.machine_code`).
     """
     compiled = twin()
     rows = columns.count - int(columns.count > 0 and columns.kind[columns.count - 1] == BLANK)
     if compiled is None:
-        found = [(row, h) for row in range(rows) for h in _row_hashes(columns, row)]
+        found = [pair for row in range(rows) for pair in _row_hashes(columns, row, tags)]
         pairs = np.array(found, np.int32).reshape(-1, 2)
         return pairs[:, 0].copy(), pairs[:, 1].copy()
     out_row, out_hash = np.empty(4 * rows + 64, np.int32), np.empty(4 * rows + 64, np.int32)
@@ -204,19 +219,21 @@ def hashes_of(
     while row < rows:
         row, filled = compiled.key_hashes(
             columns.buffer.ctypes.data, len(columns.buffer), row, rows, columns.topic_id, columns.properties_position,
-            columns.properties_length, prefixes, out_row, out_hash, filled,
+            columns.properties_length, prefixes, out_row, out_hash, filled, tags,
         )  # fmt: skip
         if row < rows:
-            own = _row_hashes(columns, row)
+            own = _row_hashes(columns, row, tags)
             while filled + len(own) > len(out_row):
                 out_row, out_hash = np.resize(out_row, 2 * len(out_row)), np.resize(out_hash, 2 * len(out_hash))
-            out_row[filled : filled + len(own)], out_hash[filled : filled + len(own)] = row, own
+            for out, values in zip((out_row, out_hash), zip(*own, strict=True), strict=False):
+                out[filled : filled + len(own)] = values
             row, filled = row + 1, filled + len(own)
     return out_row[:filled], out_hash[:filled]
 
 
-def _row_hashes(columns: UnitColumns, row: int) -> list[int]:
-    topic, found = utf8(columns.raw_topic(row)), properties.decode(columns.raw_properties(row))
-    unique = found.get(properties.UNIQUE_KEY)
-    keys = ([unique] if unique else []) + properties.split_keys(found.get(properties.KEYS))
-    return [index_key_hash(topic, key) for key in keys]
+def _row_hashes(columns: UnitColumns, row: int, tags: int) -> list[tuple[int, int]]:
+    """(row, hash) of each key of one row."""
+    topic = utf8(columns.raw_topic(row))
+    keys = index_keys.index_keys(properties.decode(columns.raw_properties(row)), tags=tags != NO_TAGS)
+    marked = ~row if tags == MARKED_TAGS else row
+    return [(marked if key.index_type == index_keys.TAG else row, index_key_hash(topic, key.text)) for key in keys]

@@ -27,6 +27,8 @@ INT, TABLE = "int", "table"
 TABLE_WORDS = 9
 FULL, STOPPED, GROW_TOPICS = 0, 1, 2
 """Why ``read_and_scan`` ended: no row is left, something that is no unit, the topics' table must grow."""
+NO_TAGS, WITH_TAGS, MARKED_TAGS = 0, 1, 2
+"""What ``key_hashes`` does with tags: nothing, an entry as for keys, or one whose row number is inverted."""
 PATCH = -(1 << 63)
 """A tags code that only Python can tell."""
 
@@ -44,7 +46,7 @@ _ASKED = (_I, _I, _I8, _I4, _I, _I, _I, _I, _I, "int8")
 FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "compiled": (
         Function("read_and_scan", (*(_I,) * 8, _I8, _I, _I, TABLE, _I8, _I), 5),
-        Function("key_hashes", (_I, _I, _I, _I, _I4, _I8, _I4, _U4, _I4, _I4, _I), 2),
+        Function("key_hashes", (_I, _I, _I, _I, _I4, _I8, _I4, _U4, _I4, _I4, _I, _I), 2),
         Function("find_candidate", (_I,) * 5, 1),
     ),
     "compiled_chains": (

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from engine.codec import index as codec
-from engine.codec import properties as props
+from engine.codec import index_keys
+from engine.codec.index_keys import IndexType
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
 from engine.errors import StoreError
@@ -93,12 +94,21 @@ Traced = TraceFile | TraceStep | Match | TraceEnd
 
 
 def trace(
-    store: IndexedLog, topic: str, key: str, begin: int = 0, end: int = LAST_TIME, max_count: int = DEFAULT_MAX
+    store: IndexedLog,
+    topic: str,
+    key: str,
+    begin: int = 0,
+    end: int = LAST_TIME,
+    max_count: int = DEFAULT_MAX,
+    index_type: IndexType | None = None,
 ) -> Iterator[Traced]:
-    """Every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, last a
-    :class:`TraceEnd`.
+    """Yield every file, step and match for ``topic``/``key`` in the window [begin, end] ms, newest first, and a
+    :class:`TraceEnd` last.
+
+    Of type T ``key`` is the whole value of a unit's TAGS. Without a type it is the text that the index hashes behind
+    ``topic#``: a key, a unique key, or ``T#`` and tags.
     """
-    walk = _Walk(store, topic, key, begin, end, max_count)
+    walk = _Walk(store, topic, index_keys.key_text(key, index_type), index_type, begin, end, max_count)
     for reader in reversed(store.index_files()):
         chosen = walk.choose(reader)
         yield chosen
@@ -108,9 +118,18 @@ def trace(
 
 
 class _Walk:
-    def __init__(self, store: IndexedLog, topic: str, key: str, begin: int, end: int, max_count: int) -> None:
+    def __init__(
+        self,
+        store: IndexedLog,
+        topic: str,
+        key: str,
+        index_type: IndexType | None,
+        begin: int,
+        end: int,
+        max_count: int,
+    ) -> None:
         self._store = store
-        self._topic, self._key = topic, key
+        self._topic, self._key, self._index_type = topic, key, index_type
         self._begin, self._end, self._max = begin, end, max_count
         self._hash = index_key_hash(topic, key)
         self._found: set[int] = set()
@@ -215,7 +234,7 @@ class _Walk:
         unit = self._store.log.seen_at(entry.phy_offset) if entry.phy_offset < self._store.log.max_offset else None
         if not isinstance(unit, Unit):
             return "gone", None, None
-        if unit.topic == self._topic and (self._key == unit.unique_key or self._key in unit.keys):
+        if unit.topic == self._topic and index_keys.has_key(unit.properties, self._key, self._index_type):
             return "match", unit, None
         return "collision", unit, _key_of(unit, entry.key_hash)
 
@@ -229,17 +248,14 @@ class _Walk:
 
 
 def indexed_keys(unit: Unit) -> list[str]:
-    """The keys under which dispatch puts a unit into the index (spec 4.3): the unique key first, then each of KEYS."""
-    first = [] if unit.unique_key is None else [unit.unique_key]
-    return first + props.split_keys(unit.properties.get(props.KEYS))
+    """Return the keys that every release puts into the index for a unit: the unique key first, then each of KEYS."""
+    return [key.text for key in index_keys.index_keys(unit.properties, tags=False)]
 
 
 def _key_of(unit: Unit, key_hash: int) -> str | None:
-    """``topic#key`` of the unit's key with this hash."""
-    for key in indexed_keys(unit):
-        if index_key_hash(unit.topic, key) == key_hash:
-            return f"{unit.topic}#{key}"
-    return None
+    """``topic#key`` of the unit's key or tags with this hash."""
+    key = index_keys.find_key_of_hash(unit.topic, unit.properties, key_hash)
+    return None if key is None else f"{unit.topic}#{key.text}"
 
 
 def _overlap(header: codec.IndexHeader, begin: int, end: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.codec.index_keys import has_key
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.errors import CorruptUnit
@@ -55,8 +56,8 @@ def by_offset_id(store: StoreSnapshot, text: str) -> Unit | None:
 
 
 def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator[Unit]:
-    """Units that carry ``key`` as unique key or among KEYS, by the index, newest first; any topic where none is
-    given.
+    """Yield units that carry ``key`` as unique key or among KEYS, or as ``T#`` and their tags, by the index, newest
+    first; any topic where none is given.
     """
     topics = [topic] if topic is not None else list(known_topics(store))
     if len(topics) == 1:
@@ -69,7 +70,7 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
     for reader in store.index_files():
         for offset in chained_offsets(reader, wanted):
             unit = store.log.seen_at(offset)
-            if isinstance(unit, Unit) and (key == unit.unique_key or key in unit.keys):
+            if isinstance(unit, Unit) and has_key(unit.properties, key):
                 found[unit.offset] = unit
     for offset in sorted(found, reverse=True):
         yield found[offset]

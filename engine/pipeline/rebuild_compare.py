@@ -1,8 +1,8 @@
 """What was rebuilt held against what is there: entries that are missing, that nothing asks for, or that differ.
 
 Queues are compared entry by entry at the same queue offset, index files as the set of what leads to which place of the
-log: their names and the numbers of their entries depend on when they were made. Entries of units that the log has no
-more are counted apart. Nothing is read but chunks of both sides.
+log: their names and the numbers of their entries depend on when they were made. Entries of tags may be on one side
+only. Entries of units that the log has no more are counted apart. Nothing is read but chunks of both sides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.batch_consume_queue import BATCH_CQ_UNIT_SIZE
+from engine.codec.columns import UnitColumns
 from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT, INDEX_ENTRY
 from engine.codec.index import HEADER_SIZE, Geometry, decode_header
+from engine.codec.index_builder import key_hashes
+from engine.codec.topic_table import TopicTable
 from engine.layout import StorePaths, parse_file_name
+from engine.pipeline.files import find_stores
 from engine.pipeline.rebuild_parts import Key, StoreFacts
+from engine.pipeline.splits import plan, read_split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -292,6 +297,32 @@ def compare_index(facts: StoreFacts, built: Path) -> Difference:
         a, b = old.between(low, high), new.between(low, high)
         expired = a["offset"] < facts.first
         found.expired += int(np.count_nonzero(expired))
-        found.count("missing", ~np.isin(b, a), b["offset"])
-        found.count("extra", ~np.isin(a, b) & ~expired, a["offset"])
+        missing, extra = ~np.isin(b, a), ~np.isin(a, b) & ~expired
+        if missing.any() or extra.any():
+            tags = _tag_links(facts, np.concatenate([a[extra], b[missing]])["offset"])
+            missing &= ~np.isin(b, tags)
+            extra &= ~np.isin(a, tags)
+        found.count("missing", missing, b["offset"])
+        found.count("extra", extra, a["offset"])
     return found
+
+
+def _tag_links(facts: StoreFacts, offsets: Int64) -> npt.NDArray[np.void]:
+    """The tag entries (offset, hash) of the units between the least and the largest of ``offsets``. They are right
+    where they are and where they are not: releases from 5.4 on write them, and stores change hands.
+    """
+    low, high = int(offsets.min()), int(offsets.max()) + 1
+    topics, links = TopicTable(), [np.zeros(0, _LINK)]
+    for split in plan(find_stores(facts.path)).splits:
+        start, stop = max(split.start, low - split.file_start), min(split.stop, high - split.file_start)
+        if start >= stop:
+            continue
+        for block in read_split(replace(split, start=start, stop=stop, exact=False), crc=False, topics=topics):
+            if not isinstance(block, UnitColumns):
+                continue
+            keys = key_hashes(block, topics)
+            keys = keys.choose(keys.is_tag)
+            found = np.zeros(len(keys.row), _LINK)
+            found["offset"], found["hash"] = block.offset[keys.row], keys.key_hash
+            links.append(found)
+    return np.concatenate(links)

@@ -64,6 +64,7 @@ class StoreFacts:
     config: MessageStoreConfig
     batch_topics: frozenset[str]
     topics: TopicsKnown
+    tag_entries: bool  # whether the store's release puts tags into the index
 
 
 class Group(NamedTuple):
@@ -200,7 +201,7 @@ class PartWriter:
         return rows
 
     def _take_keys(self, columns: UnitColumns, rows: Int64) -> None:
-        found = build_keys(columns, self._topics.prefixes(), rows)
+        found = build_keys(columns, self._topics.prefixes(), rows, tags=self._facts.tag_entries)
         count = len(found.key_hash)
         if not count:
             self.part.later_units = True

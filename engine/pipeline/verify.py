@@ -31,7 +31,7 @@ from engine.pipeline.rebuild_compare import QueueEntries
 from engine.pipeline.splits import Split, SplitEnd, read_split
 from engine.rules import log_rules
 from engine.rules.dispatch_rules import units_of
-from engine.rules.proofs import KeyDigest, Proof, ProvenRun
+from engine.rules.proofs import KeyDigest, KeySum, Proof, ProvenRun
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,10 +84,10 @@ class PackedProof:
 
     def unpacked(self) -> Proof:
         """The proof itself."""
-        first, behind, units, size, begun, last, blank, runs, keys, digest = json.loads(zlib.decompress(self.data))
+        first, behind, units, size, begun, last, blank, runs, keys, tags = json.loads(zlib.decompress(self.data))
         proven = tuple(ProvenRun(*run) for run in runs)
         last_blank = (blank[0], blank[1]) if blank else None
-        return Proof(first, behind, units, size, begun, last, last_blank, proven, keys, digest)
+        return Proof(first, behind, units, size, begun, last, last_blank, proven, KeySum(*keys), KeySum(*tags))
 
 
 def prove_stores(
@@ -151,7 +151,8 @@ class _Prover:
         self._rows = EntryRows(ROWS)
         self._runs: dict[Key, list[int]] = {}
         self._entries: dict[Key, QueueEntries] = {}
-        self._index = KeyDigest() if facts.index else None
+        self._has_index = facts.index
+        self._keys, self._keys_and_tags = KeyDigest(), KeyDigest()
         self._units = 0
         self._first_size = self._first_time = self._last_time = -1
         self._blank: tuple[int, int] | None = None
@@ -172,18 +173,21 @@ class _Prover:
             self._first_size, self._first_time = int(columns.size[0]), int(times[0])
         self._units += rows
         self._last_time = int(times[-1])
-        if self._index is not None:
-            self._take_keys(columns, rows, self._index)
+        if self._has_index:
+            self._take_keys(columns, rows)
         if self._rows.count + rows > self._rows.capacity:
             self._flush()
         self._rows.add(columns, 0, rows)
 
-    def _take_keys(self, columns: UnitColumns, rows: int, index: KeyDigest) -> None:
-        row, hashes = key_hashes(columns, self._topics)
-        kept = columns.sys_flag[:rows][row] & TRANSACTION_MASK != ROLLBACK
-        if not kept.all():
-            row, hashes = row[kept], hashes[kept]
-        index.add(columns.offset[row], hashes)
+    def _take_keys(self, columns: UnitColumns, rows: int) -> None:
+        keys = key_hashes(columns, self._topics)
+        indexed = columns.sys_flag[:rows][keys.row] & TRANSACTION_MASK != ROLLBACK
+        if not indexed.all():
+            keys = keys.choose(indexed)
+        self._keys_and_tags.add(columns.offset[keys.row], keys.key_hash)
+        if keys.is_tag.any():
+            keys = keys.choose(~keys.is_tag)
+        self._keys.add(columns.offset[keys.row], keys.key_hash)
 
     def _flush(self) -> None:
         """Hold the rows against the entries that stand at their queue offsets."""
@@ -223,7 +227,7 @@ class _Prover:
             self._flush()
         if first < 0 or not self._units:
             return None
-        keys, digest = (-1, "") if self._index is None else (self._index.count, self._index.text)
+        keys = (self._keys.sum, self._keys_and_tags.sum) if self._has_index else (KeySum(), KeySum())
         runs = tuple(ProvenRun(*key, *values) for key, values in self._runs.items())
         times = self._first_time, self._last_time
-        return Proof(first, behind, self._units, self._first_size, *times, self._blank, runs, keys, digest)
+        return Proof(first, behind, self._units, self._first_size, *times, self._blank, runs, *keys)

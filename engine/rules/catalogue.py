@@ -339,13 +339,18 @@ IX06 = _rule(
     "IX06",
     "error",
     "An index entry that leads to no unit with its key",
-    "The unit at the entry's offset does not hold a key of this hash, or there is no unit.",
+    "The unit at the entry's offset has no key and no tags of this hash, or there is no unit.",
     "the index can be built again from the log.",
     "apache/rocketmq#3613",
     command=BUILD,
     kinds={
         "foreign": Kind(
             None, "bring back the index of this store, or build it again from the log; no query tells the two apart."
+        ),
+        "unknown": Kind(
+            "note",
+            "no action needed: every key is in the index. A newer release may index more than is known here.",
+            "",
         ),
     },
     needs=LOG,

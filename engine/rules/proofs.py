@@ -28,6 +28,13 @@ class ProvenRun(NamedTuple):
     last_physical: int
 
 
+class KeySum(NamedTuple):
+    """How many index entries there are, and their digest. The number is −1 where nobody looked."""
+
+    entries: int = -1
+    digest: str = ""
+
+
 class KeyDigest:
     """Index entries one after the other as one number: two lists of them are the same where it is."""
 
@@ -49,13 +56,18 @@ class KeyDigest:
         """The number, as hex digits."""
         return self._offsets.hexdigest() + self._hashes.hexdigest()
 
+    @property
+    def sum(self) -> KeySum:
+        """Count and digest of the entries so far."""
+        return KeySum(self.count, self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit where it says it stands,
     or a blank; store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs
-    into a queue has its entry. Where the store has an index, it has to hold ``keys`` entries for these units, with the
-    digest ``digest``; −1 where nobody looked.
+    into a queue has its entry. Where the store has an index, it has to hold the entries of ``keys`` for these units, or
+    those of ``keys_and_tags`` (spec 4.3: RocketMQ 5.4 and later add tag entries).
 
     ``first_size`` is the first unit's (bytes), ``blank`` the place and size of the blank at the end, None without one.
     """
@@ -68,8 +80,8 @@ class Proof:
     last_time: int
     blank: tuple[int, int] | None
     runs: tuple[ProvenRun, ...]
-    keys: int
-    digest: str
+    keys: KeySum
+    keys_and_tags: KeySum
 
 
 class ProofLine:

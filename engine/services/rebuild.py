@@ -117,10 +117,10 @@ class _Writer:
             if isinstance(work, _Entries):
                 self._write(work)
             elif self._index is not None:
-                self._index.put_keys(self._keys(work) if isinstance(work, _Units) else work)
+                self._index.put_keys(self._keys(work, self._index) if isinstance(work, _Units) else work)
 
-    def _keys(self, work: _Units) -> IndexKeys:
-        found = build_keys(work.columns, work.prefixes, work.rows)
+    def _keys(self, work: _Units, index: IndexService) -> IndexKeys:
+        found = build_keys(work.columns, work.prefixes, work.rows, tags=index.tag_entries)
         work.columns.forget_buffer()
         self.spare_units.append(work.columns)
         return found
@@ -195,13 +195,13 @@ class Rebuild:
         if not queued:
             self._keep(columns, first, stop, topics.names)
         if self._index is not None:
-            self._give_keys(columns, topics.prefixes(), rows)
+            self._give_keys(columns, topics.prefixes(), rows, self._index)
             self._thread.wakeup()
         self._newest = max(self._newest, int(columns.store_timestamp[stop - 1]))
 
-    def _give_keys(self, columns: UnitColumns, prefixes: UInt32, rows: Int64) -> None:
+    def _give_keys(self, columns: UnitColumns, prefixes: UInt32, rows: Int64, index: IndexService) -> None:
         if not self._writer.idle or columns.buffer.flags.writeable:  # it may be filled with the next block
-            self._writer.give(build_keys(columns, prefixes, rows))
+            self._writer.give(build_keys(columns, prefixes, rows, tags=index.tag_entries))
             return
         spare = self._writer.spare_units
         kept = spare.pop() if spare else None

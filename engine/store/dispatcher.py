@@ -100,7 +100,7 @@ class Dispatcher:
         self._runs_into_queues(columns, topics, wanted, runs)
         if self._index is not None:
             self.failed = "index"
-            self._index.put_keys(build_keys(columns, topics.prefixes(), wanted))
+            self._index.put_keys(build_keys(columns, topics.prefixes(), wanted, tags=self._index.tag_entries))
         self.failed = None
 
     def takes_in_bulk(self, columns: UnitColumns, rows: Int64) -> bool:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec import index as codec
-from engine.codec import properties as props
 from engine.codec.index import Geometry
 from engine.codec.index_builder import IndexKeys, put_entries, put_entry, room
+from engine.codec.index_keys import index_keys
 from engine.codec.index_query import (
     MappedFiles,
     MappedIndex,
@@ -199,6 +199,7 @@ class IndexService:
 
     ``on_full(file)`` is called when a file has been followed by a new one: it should see to :meth:`IndexFile.flush` in
     another thread and to the checkpoint's index time where ``file.is_full``. Without it the file is flushed at once.
+    With ``tag_entries`` the tags of units have entries, too, as since RocketMQ 5.4.
     """
 
     def __init__(
@@ -209,11 +210,13 @@ class IndexService:
         clock: Clock,
         on_full: Callable[[IndexFile], None] | None = None,
         *,
+        tag_entries: bool,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._folder = paths.index
         self._disk = disk
         self._clock = clock
+        self.tag_entries = tag_entries
         self._on_full = on_full
         self._pause = pause
         self._geometry = Geometry(config.max_hash_slot_num, config.max_index_num)
@@ -262,12 +265,9 @@ class IndexService:
         file = self._ready_file()
         if request.physical_offset < file.end_phy_offset or request.sys_flag & TRANSACTION_MASK == ROLLBACK:
             return
-        unique = request.properties.get(props.UNIQUE_KEY)
-        keys = [] if unique is None else [unique]
-        keys += props.split_keys(request.properties.get(props.KEYS))
-        for key in keys:
+        for key in index_keys(request.properties, tags=self.tag_entries):
             file = self._ready_file()
-            file.put_key(index_key_hash(request.topic, key), request.physical_offset, request.store_timestamp)
+            file.put_key(index_key_hash(request.topic, key.text), request.physical_offset, request.store_timestamp)
 
     def cut(self, log_end: int) -> None:
         """See :meth:`IndexFile.cut`: after a power loss the index may know more than the log. Raises ``OSError``."""

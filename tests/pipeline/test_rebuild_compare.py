@@ -1,6 +1,7 @@
 """What differs between a store's queues and index and those built from its log: each entry counted where it is."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from golden_stores import names
@@ -10,7 +11,9 @@ from engine.cli.pipeline_rebuild import facts_of
 from engine.codec.index import Geometry
 from engine.pipeline import rebuild_compare
 from engine.pipeline.files import find_stores
+from engine.pipeline.rebuild import rebuild
 from engine.pipeline.rebuild_compare import SCHEMA, compare, compare_tasks
+from engine.pipeline.splits import plan
 
 
 def differences(store, built):
@@ -70,3 +73,28 @@ def test_index_entries_are_held_against_each_other_by_where_they_lead(pair):
     path.write_bytes(raw)
     found = differences(store, built)[None, None]
     assert found == {"missing": 1, "extra": 1, "firstMissing": offset, "firstExtra": offset}
+
+
+@pytest.mark.parametrize("name", ["clean-5.5.1", "broker-tags-5.5.1"])
+def test_entries_of_tags_are_no_difference_whoever_has_them(golden, tmp_path, monkeypatch, name):
+    """Of healthy stores of 5.4 and later a quarter of the index was called extra."""
+    monkeypatch.setattr(rebuild_compare, "CHUNK", 37)
+    for tag_entries in (False, True):
+        built = tmp_path / str(tag_entries)
+        facts = replace(next(facts_of(find_stores(str(golden(name))), None, built)), tag_entries=tag_entries)
+        places = find_stores(str(golden(name)))
+        rebuild(Here(), [facts], plan(places).splits, built)
+        assert differences(golden(name), built) == {}
+        assert differences(built_store(golden(name), built, tmp_path / f"other-{tag_entries}"), built) == {}
+
+
+def built_store(store, built, target):
+    """A copy of the store whose index has tag entries where the built one has none, and the other way round."""
+    shutil.copytree(store, target)
+    facts = next(facts_of(find_stores(str(target)), None, built))
+    other = target.with_name(f"{target.name}-built")
+    has_tags = len(list((built / "index").iterdir())) == len(list((store / "index").iterdir()))
+    rebuild(Here(), [replace(facts, tag_entries=not has_tags)], plan(find_stores(str(target))).splits, other)
+    shutil.rmtree(target / "index")
+    (other / "index").rename(target / "index")
+    return target

@@ -33,7 +33,8 @@ KNOWN = TopicsKnown(frozenset(), frozenset(), 0, told=False)
 
 
 def facts(first=0, stop=None, batch_topics=frozenset(), **config):
-    return StoreFacts("/s", "", first, stop, MessageStoreConfig(**config), frozenset(batch_topics), KNOWN)
+    known = MessageStoreConfig(**config), frozenset(batch_topics), KNOWN
+    return StoreFacts("/s", "", first, stop, *known, tag_entries=False)
 
 
 def unit(topic, queue_id, queue_offset, **more):

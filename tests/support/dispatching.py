@@ -36,6 +36,7 @@ class Place:
         root: Path = ROOT,
         batch_topics: frozenset[str] = frozenset(),
         bit_map: Callable[[Request], bytes] | None = None,
+        tag_entries: bool = False,
     ) -> None:
         self.now = 1_700_000_000_000
         self.disk = SimulatedDisk() if disk is None else disk
@@ -45,7 +46,8 @@ class Place:
         self.bit_map = bit_map
         self.queues = ConsumeQueueStore(StorePaths(root), config, self.disk, batch_topics.__contains__)
         self.index = IndexService(
-            StorePaths(root), config, self.disk, lambda: self.now, lambda file: self.full.append(file.name)
+            StorePaths(root), config, self.disk, lambda: self.now, lambda file: self.full.append(file.name),
+            tag_entries=tag_entries,
         )
         self.dispatcher = Dispatcher(self.queues, self.index, config, bit_map=bit_map)
         self.rules = Rules(delay_levels=config.delay_levels())

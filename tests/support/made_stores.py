@@ -73,6 +73,8 @@ class MadeStore:
     log: bytearray = field(default_factory=bytearray)
     next_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     time: int = START
+    tag_entries: bool = False
+    """Whether the units that come next have tag entries in the index, as since RocketMQ 5.4."""
 
     def put(
         self,
@@ -114,7 +116,8 @@ class MadeStore:
             self.next_offsets[topic, queue_id] = number + 1
         unit = MadeUnit(
             at, size, topic, queue_id, number, jhash(tags) if tags else 0,
-            [unique, *(keys or "").split()], self.time, sys_flag & 0xC in (0, 8),
+            [unique, *(keys or "").split(), *([f"T#{tags}"] if tags and self.tag_entries else [])], self.time,
+            sys_flag & 0xC in (0, 8),
         )  # fmt: skip
         self.units.append(unit)
         return unit

@@ -71,7 +71,7 @@ def opened(
     paths, disk = StorePaths(root), RealDisk() if disk is None else disk
     batch = frozenset(disk.folders(paths.batchconsumequeue))
     queues = ConsumeQueueStore(paths, config, disk, is_batch_topic=lambda topic: topic in batch)
-    index = IndexService(paths, config, disk, clock)
+    index = IndexService(paths, config, disk, clock, tag_entries=False)
     checkpoint = StoreCheckpoint(paths.checkpoint, disk)
     checkpoint.load()
     folders = load_source.log_folders(paths, config)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.codec.index import IndexHeader, entry_time
-from engine.codec.java import index_key_hash
+from engine.codec.index_keys import find_key_of_hash
 from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader, SlotLoad, count_slots
-from engine.inspection.key_trace import indexed_keys
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.findings import Finding
 
@@ -145,8 +144,8 @@ def _chain_row(
     unit = store.log.unit_at(entry.phy_offset, crc=False)
     key = None
     if isinstance(unit, Unit):
-        match = (k for k in indexed_keys(unit) if index_key_hash(unit.topic, k) == entry.key_hash)
-        key = next((f"{unit.topic}#{k}" for k in match), None)
+        indexed = find_key_of_hash(unit.topic, unit.properties, entry.key_hash)
+        key = None if indexed is None else f"{unit.topic}#{indexed.text}"
     verdict = "ok" if key is not None else "gone"
     time = entry_time(header, entry)
     return ChainRow(

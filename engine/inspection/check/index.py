@@ -232,7 +232,7 @@ class IndexCheck:
         starts = [lane.first for lane in self._lanes if lane.first >= 0]
         self.first_physical = min(starts, default=-1)
         self.keys = 0
-        """Keys of units that the index should hold."""
+        """Keys of units that the index should hold: tag entries may be there, and need not be."""
         self.missing = 0
         self.first_missing = -1
         self.last_missing = -1
@@ -244,14 +244,16 @@ class IndexCheck:
             return
         offsets = columns.offset[:rows]
         stop = int(offsets[-1]) + int(columns.size[rows - 1])
-        row, hashes = key_hashes(columns, self._topics)
-        use = good[row] & ((columns.sys_flag[:rows][row] & TRANSACTION_MASK) != ROLLBACK)
-        wanted = (row[use].astype(np.int64) << 32) | hashes[use]
+        keys = key_hashes(columns, self._topics)
+        indexed = good[keys.row] & ((columns.sys_flag[:rows][keys.row] & TRANSACTION_MASK) != ROLLBACK)
+        keys = keys.choose(indexed)
+        allowed = (keys.row.astype(np.int64) << 32) | keys.key_hash
+        wanted = allowed[~keys.is_tag]
         self.keys += len(wanted)
         taken = [run for lane in self._lanes for run in lane.take(stop)]
-        if self._as_written(taken, offsets, wanted):
+        if self._as_written(taken, offsets, wanted) or self._as_written(taken, offsets, allowed):
             return
-        met = [self._meet(piece, part, offsets, wanted) for piece, part in taken]
+        met = [self._meet(piece, part, offsets, allowed) for piece, part in taken]
         have = np.concatenate(met) if met else np.zeros(0, np.int64)
         missing = wanted[~np.isin(wanted, have)]
         if len(missing):
@@ -274,16 +276,17 @@ class IndexCheck:
         for piece, part in self._lanes[0].take(proof.behind):
             taken.append((piece, part))
             digest.add(piece.physical[part], piece.key_hash[part])
-            if digest.count > proof.keys:
+            if digest.count > max(proof.keys.entries, proof.keys_and_tags.entries):
                 break
         older = proof.behind <= self.first_physical and not taken
-        if older or (digest.count == proof.keys and digest.text == proof.digest):
-            self.keys += max(proof.keys, 0)
+        if older or digest.sum in {proof.keys, proof.keys_and_tags}:
+            self.keys += max(proof.keys.entries, 0)
             return True
         self._lanes[0].give_back(taken)
         return False
 
-    def _as_written(self, taken: list[tuple[_Piece, slice]], offsets: Int64, wanted: Int64) -> bool:
+    @staticmethod
+    def _as_written(taken: list[tuple[_Piece, slice]], offsets: Int64, wanted: Int64) -> bool:
         """Whether the entries are the units' keys one by one, in their order: so a healthy index was written."""
         if sum(part.stop - part.start for _, part in taken) != len(wanted):
             return False
@@ -297,14 +300,14 @@ class IndexCheck:
             at = end
         return True
 
-    def _meet(self, piece: _Piece, part: slice, offsets: Int64, wanted: Int64) -> Int64:
+    def _meet(self, piece: _Piece, part: slice, offsets: Int64, allowed: Int64) -> Int64:
         physical, key_hash = piece.physical[part], piece.key_hash[part]
         row = np.searchsorted(offsets, physical)
         inside = row < len(offsets)
         there = np.zeros(len(physical), bool)
         there[inside] = offsets[row[inside]] == physical[inside]
         codes = (row.astype(np.int64) << 32) | key_hash
-        wrong = np.flatnonzero(~(there & np.isin(codes, wanted)))
+        wrong = np.flatnonzero(~(there & np.isin(codes, allowed)))
         for at in wrong:
             number = piece.first + part.start + int(at)
             self._note(BadEntry(piece.file, number, int(physical[at]), int(key_hash[at]), bool(there[at])))

@@ -45,6 +45,10 @@ def findings(
     if foreign is not None:
         yield foreign
         wrong, beyond = {}, {}
+    unknown = of_unknown_kind(index, wrong)
+    if unknown is not None:
+        yield unknown
+        wrong = {}
     size = usual_size(index)
     rewritten = False
     for number, account in enumerate(index.accounts):
@@ -168,12 +172,12 @@ def _header_field(account: IndexAccount) -> int:
 def _bad_entry(
     account: IndexAccount, geometry: codec.Geometry, bad: BadEntry, further: int, lighter: Severity | None
 ) -> Finding:
-    there = "the unit there has no key of this hash" if bad.unit_there else "no unit begins there"
+    there = "the unit there has no key or tags of this hash" if bad.unit_there else "no unit begins there"
     text = f"{account.reader.name}: entry {bad.number:,} (hash {bad.key_hash}) leads to {bad.physical:,}; {there}"
     evidence: dict[str, Any] = {
         "entry": bad.number,
         "found": {"keyHash": bad.key_hash, "phyOffset": bad.physical},
-        "expected": "a unit with a key of this hash",
+        "expected": "a unit with a key or tags of this hash",
     }
     if further:
         evidence["furtherEntries"] = further
@@ -276,7 +280,7 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
     )
     first = wrong[min(wrong)][0]
     evidence = {
-        "expected": "units with these keys",
+        "expected": "units with these keys or tags",
         "found": {"keyHash": first.key_hash, "phyOffset": first.physical},
         "entries": entries,
         "wrong": index.bad_count,
@@ -284,6 +288,31 @@ def of_another_store(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]])
     }
     folder = str(index.accounts[0].reader.path).rsplit("/", 1)[0]
     return catalogue.IX06.found(text, folder, None, evidence, kind="foreign")
+
+
+def of_unknown_kind(index: IndexCheck, wrong: Mapping[int, Sequence[BadEntry]]) -> Finding | None:
+    """IX06, a note: entries of units that have all their other entries, in files without a fault. A changed entry would
+    be missed as a key or break a chain, so these were written as they are: of what, is not known here.
+    """
+    entries = [bad for number in sorted(wrong) for bad in wrong[number]]
+    faulty = any(account.links or account.slots or account.header_faults for account in index.accounts)
+    if not entries or index.missing or faulty or not all(bad.unit_there for bad in entries):
+        return None
+    first = entries[0]
+    account = index.accounts[first.file]
+    text = (
+        f"{len(entries):,} index entries lead to units that have no key or tags of their hash, and no key is missing: "
+        f"they are of a kind that is not known here"
+    )
+    evidence = {
+        "expected": "UNIQ_KEY, KEYS or TAGS of the unit",
+        "found": {"keyHash": first.key_hash, "phyOffset": first.physical},
+        "entries": len(entries),
+        "entry": first.number,
+    }
+    assert account.geometry is not None
+    at = account.geometry.entry_position(first.number)
+    return catalogue.IX06.found(text, account.reader.path, at, evidence, kind="unknown")
 
 
 def overwritten(index: IndexCheck, number: int) -> Finding | None:

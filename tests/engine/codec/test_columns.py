@@ -199,12 +199,12 @@ def assert_twins_agree(data, base=0, capacity=64, at=0):
     for name, _ in NAMES:
         assert np.array_equal(one[name], other[name]), name
     assert topics.names == names_too.names
-    rows, hashes = key_hashes(one, topics)
+    keys = key_hashes(one, topics)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STORESCOPE_PLAIN", "1")
-        plain_rows, plain_hashes = key_hashes(other, names_too)
+        plain_keys = key_hashes(other, names_too)
         plain_next = next_unit(data, len(data), base, at, base + len(data))
-    assert (rows.tolist(), hashes.tolist()) == (plain_rows.tolist(), plain_hashes.tolist())
+    assert [column.tolist() for column in keys] == [column.tolist() for column in plain_keys]
     assert next_unit(data, len(data), base, at, base + len(data)) == plain_next
     assert plain_next == find_unit(data, base, at, base + len(data))
 

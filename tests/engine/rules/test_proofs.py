@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.rules.proofs import KeyDigest, Proof, ProofLine
+from engine.rules.proofs import KeyDigest, KeySum, Proof, ProofLine
 
 
 def test_proofs_are_asked_for_along_the_log():
-    made = [Proof(first, first + 10, 1, 10, 0, 0, None, (), 0, "") for first in (0, 10, 30)]
+    made = [Proof(first, first + 10, 1, 10, 0, 0, None, (), KeySum(), KeySum()) for first in (0, 10, 30)]
     line = ProofLine(made)
     assert line.at(0) is made[0]
     assert line.at(10) is made[1]

@@ -190,7 +190,7 @@ def test_files_below_the_log_are_deleted_but_never_the_last():
 
 
 def made(disk: SimulatedDisk, pauses: list[float]) -> IndexService:
-    return IndexService(StorePaths(Path("/s")), CONFIG, disk, lambda: T0, pause=pauses.append)
+    return IndexService(StorePaths(Path("/s")), CONFIG, disk, lambda: T0, tag_entries=False, pause=pauses.append)
 
 
 def test_a_new_file_is_tried_three_times():
@@ -223,7 +223,7 @@ def test_an_index_that_knows_more_than_the_log_forgets_it_for_good():
     size = len(log) // 5
     place.index.cut(2 * size)
     assert [file.end_phy_offset for file in place.index.files] == [2 * size, 2 * size]
-    again = IndexService(StorePaths(place.root), CONFIG, place.disk, lambda: T0)
+    again = IndexService(StorePaths(place.root), CONFIG, place.disk, lambda: T0, tag_entries=False)
     again.load()
     assert again.end_phy_offset == 2 * size
     place.dispatch(raw_log({"properties": b"KEYS\x01new\x02", "stored": T0 + 9000}, base=2 * size), base=2 * size)

@@ -78,3 +78,47 @@ def test_keys_of_units_that_no_file_has(root):
 def test_a_file_that_is_cut(root):
     index(root).write_bytes(index(root).read_bytes()[:200])
     assert [one.file for one in found(root, "IX08")] == [str(index(root))]
+
+
+def with_tag_entries(first: int, stop: int) -> MadeStore:
+    """A store whose units from ``first`` up to ``stop`` were dispatched by RocketMQ 5.4 or later."""
+    made = MadeStore()
+    for number in range(80):
+        made.tag_entries = first <= number < stop
+        made.put(("Orders", "Paid")[number % 2], keys=f"K{number}", tags=("a", "b || c", None)[number % 3])
+    return made
+
+
+@pytest.mark.parametrize(("first", "stop"), [(0, 80), (33, 80), (0, 33), (20, 50)])
+def test_tag_entries_are_right_where_they_are_and_where_they_are_not(tmp_path, first, stop):
+    """Since 5.4 each message with tags has one index entry more. The check called every such store the index of another
+    one, and its advice removed the entries.
+    """
+    root = with_tag_entries(first, stop).write(tmp_path / "s")
+    with open_store(root) as store:
+        assert [one for one in check(store) if isinstance(one, Finding) and one.id.startswith("IX")] == []
+
+
+def test_a_key_that_is_missing_is_named_in_an_index_with_tags(tmp_path):
+    made = with_tag_entries(0, 80)
+    made.units[70].keys.pop(1)
+    (one,) = found(made.write(tmp_path / "s"), "IX05")
+    assert (one.evidence["keys"], one.evidence["firstUnit"]) == (1, made.units[70].offset)
+
+
+def test_an_entry_of_tags_that_was_changed_is_named(tmp_path):
+    root = with_tag_entries(0, 80).write(tmp_path / "s")
+    entry = 3  # unique key, key, tags
+    patch(index(root), ENTRY + 20 * entry, struct.pack(">i", 77))
+    with open_store(root) as store:
+        (one,) = (one for one in check(store) if isinstance(one, Finding) and one.severity == "error")
+    assert (one.id, one.evidence["entry"]) == ("IX06", entry)
+
+
+def test_entries_that_a_later_release_may_add_are_a_note(tmp_path):
+    """What a rule did not know, it called the index of another store. Such entries miss nothing and break nothing."""
+    made = MadeStore()
+    for number in range(80):
+        made.put(keys=f"K{number}").keys.append(f"X#{number}")
+    (one,) = found(made.write(tmp_path / "s"), "IX06")
+    assert (one.severity, one.evidence["entries"]) == ("note", 80)
