@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidg
 from walker import ALT, CTRL, Run, Walker
 
 from viewer.look.theme import theme
-from viewer.shell.views import AT_FOOT, BY_KIND, ON_RAIL
+from viewer.shell.views import AT_FOOT, BY_KIND, LISTENING, ON_RAIL
 
 pytestmark = pytest.mark.journey
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,7 +162,7 @@ def test_keyboard_alone(run: Run, walker: Walker, orders: Path) -> None:
                 focus = focus.parentWidget()
             seen.add(focus.objectName() if focus is not None else "")
         assert {"units.table", "unit.detail", "unit.hex", "filter.field", "goto.field"} <= seen
-        rail = [view.kind for view in (*ON_RAIL, *AT_FOOT)]
+        rail = [view.kind for view in (*ON_RAIL, *LISTENING, *AT_FOOT)]
         for number, view in enumerate(rail, 1):
             walker.press(walker.window, Qt.Key(Qt.Key.Key_0.value + number), CTRL)
             await walker.rest()

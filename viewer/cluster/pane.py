@@ -45,6 +45,7 @@ from viewer.look.formats import clock
 from viewer.look.theme import px, scale
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands
+from viewer.pane.view_tabs import OF_CLUSTER, ClusterTabs
 from viewer.runtime.places import Place
 from viewer.widgets.basics import (
     Button,
@@ -56,7 +57,6 @@ from viewer.widgets.basics import (
     PaneHead,
     Paper,
     Tool,
-    WordTabs,
     column,
     icon,
     row,
@@ -175,8 +175,8 @@ class ClusterPane(Pane):
         self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
         self.copy.setObjectName("cluster.markdown")
         self.copy.clicked.connect(lambda _on: self.ask_markdown())
-        tabs = (("lines", tr("Lines")), ("tables", tr("Tables")), ("rebalance", tr("Rebalance")))
-        self.tabs = WordTabs("cluster.tabs", tabs)
+        self.tabs = ClusterTabs("cluster.tabs", OF_CLUSTER)
+        self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         made = Paper("pane", ("bottom",))
         line = row(self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8,
@@ -268,7 +268,9 @@ class ClusterPane(Pane):
         self._show()
 
     def show_place(self, place: Place) -> None:
-        """The view as a whole; ``cluster:HOST:PORT`` asks that name server."""
+        """The view as a whole, or one of its tabs (``field``); ``cluster:HOST:PORT`` asks that name server."""
+        if place.field:
+            self.tabs.choose(place.field)
         if place.name and self.watch is not None and place.name != self.model.address:
             self._ask(place.name)
         self._show()
@@ -594,8 +596,8 @@ class ClusterPane(Pane):
             self.empty_words.setText(tr(
                 "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
                 "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
-                "consumes and owns what, and what is behind. Serve in the lab (Ctrl+7) starts a broker with a name "
-                "server on this machine, and so does `storescope serve STORE`."
+                "consumes and owns what, and what is behind. Serve in the lab starts a broker with a name server on "
+                "this machine, and so does `storescope serve STORE`."
             ))  # fmt: skip
             self.recent.setVisible(not asking)
         elif self.tabs.key == "tables":

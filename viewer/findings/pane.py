@@ -26,7 +26,7 @@ from viewer.pane.incident_card import IncidentCard
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime.jobs import Cancelled
-from viewer.runtime.places import Place
+from viewer.runtime.places import Place, recovery
 from viewer.runtime.places import log as log_place
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
@@ -102,6 +102,7 @@ class FindingsPane(Pane):
         self.incident = IncidentCard("incident")
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportAsked.connect(self.reportAsked)
+        self.incident.told.connect(self.statusMessage)
         fill(outer, (self.strip, self.incident, splitter(True, (upper, 416), (self.recovery, 400))))
         outer.setStretch(2, 1)
         self.lead = self.table
@@ -135,7 +136,10 @@ class FindingsPane(Pane):
             self.recovery.ask_unasked()
 
     def show_place(self, place: Place) -> None:
-        """Choose the first finding of a rule, or the one about abort."""
+        """Choose the first finding of a rule, or the one about abort; or bring the recovery plan into view."""
+        if place == recovery():
+            self.recovery.take_focus()
+            return
         wanted = place.name or ("AB01" if place.kind == "abort" else "")
         number = self._number_of(wanted)
         if number is None and (cause := self._cause_of(wanted)):

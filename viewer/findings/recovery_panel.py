@@ -150,6 +150,12 @@ class RecoveryPanel(Paper):
         if self._job is not None:
             self._job.ask()
 
+    def take_focus(self) -> None:
+        """Give the focus to the plan, which is worked out now where there is none or an old one."""
+        if self._job is not None and self._job.possible and (self._job.plan is None or self._job.stale):
+            self._want()
+        self.plan.setFocus()
+
     def ask_unasked(self) -> None:
         """Work the plan out where that is cheap; a large store waits for the button."""
         if self._job is not None and self._job.unasked:

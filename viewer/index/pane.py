@@ -109,6 +109,7 @@ class IndexPane(Pane):
     def _connect(self) -> None:
         self.form.asked.connect(self.trace)
         self.form.copyAsked.connect(self._copy_command)
+        self.form.messageAsked.connect(self._ask_where)
         self.files.rowChosen.connect(self._file_chosen)
         self.steps.rowChosen.connect(self._step_chosen)
         self.canvas.chosen.connect(self._card_chosen)
@@ -159,9 +160,12 @@ class IndexPane(Pane):
         """Bring a file, a slot, an entry or the trace of a key into view."""
         if self.session is None:
             self._wanted = place
-        elif place.kind == "trace" and place.key:
+        elif place.kind == "trace":
             self.form.show_question(place.topic, place.key)
-            self._ask_from(place)
+            if place.topic and place.key:
+                self._ask_from(place)
+            else:
+                (self.form.topic if place.key else self.form.key).setFocus()
         elif place.name and not self._files:
             self._wanted = place
         elif place.name:
@@ -314,6 +318,11 @@ class IndexPane(Pane):
         self._show_heads()
 
     # ---- the trace ---------------------------------------------------------------------------------------------------
+
+    def _ask_where(self) -> None:
+        """What stands in the form is looked for as a message."""
+        key = self.form.key.text().strip()
+        self.placeRequested.emit(Place("where", topic=self.form.topic.text().strip() if key else "", key=key))
 
     def _ask_from(self, place: Place) -> None:
         question = self.form.question()

@@ -1,22 +1,36 @@
-"""The question of a trace: topic, key, window of time, how many matches at most; wrong input is said at its field."""
+"""The question of a trace: key, topic, window of time, how many matches at most; what is wrong stands below."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QSizePolicy
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
 
 from viewer.index.trace_lanes import Question
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
+from viewer.pane.view_tabs import CHAIN, LookForTabs
 from viewer.runtime.places import parse_number, parse_time
-from viewer.widgets.basics import Button, Field, Label, Paper, fill
+from viewer.widgets.basics import Button, Elided, Field, Label, Paper, fill, row
+
+MOST_MATCHES = 32
+"""Matches that a trace shows where the field says nothing."""
+
+
+WIDE = 1180
+"""Px at 100 % from which the form has room for the button that copies the command."""
 
 
 class TraceForm(Paper):
-    """``asked(question)`` on the button and on Enter in any field; ``copyAsked()`` for the equal command."""
+    """``asked(question)`` on the button and on Enter in any field; ``copyAsked()`` for the equal command;
+    ``messageAsked()`` where the text of the field is to be looked for as a message.
+    """
 
     asked = Signal(object)
     copyAsked = Signal()
+    messageAsked = Signal()
 
     def __init__(self) -> None:
         super().__init__("pane", ("bottom",))
@@ -33,16 +47,21 @@ class TraceForm(Paper):
         button = Button(tr("Trace"), "primary")
         button.setObjectName("trace.start")
         button.clicked.connect(self.ask)
-        command = Button(tr("Copy as command"), "flat")
-        command.clicked.connect(self.copyAsked)
-        lay = QHBoxLayout(self)
-        lay.setContentsMargins(px(12), 0, px(8), 1)
-        lay.setSpacing(px(8))
-        fill(lay, (
-            _name(tr("Topic")), self.topic, _name(tr("Key")), self.key, _name(tr("From")), self.begin, _name(tr("to")),
-            self.end,
-            _name(tr("At most")), self.most, button, command,
-        ))  # fmt: skip
+        self._command = Button(tr("Copy as command"), "flat")
+        self._command.clicked.connect(self.copyAsked)
+        tabs = LookForTabs("trace.tabs", CHAIN)
+        tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
+        line = row(
+            tabs, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin, _name(tr("to")), self.end,
+            _name(tr("At most")), self.most, button, self._command,
+        )  # fmt: skip
+        self._fault = Elided("", 12, "error")
+        self._fault.setObjectName("trace.fault")
+        self._fault.hide()
+        lay = QVBoxLayout(self)
+        lay.setContentsMargins(px(12), px(7), px(8), px(7))
+        lay.setSpacing(px(3))
+        fill(lay, (line, self._fault))
         self._fit()
         follow(self, self._fit)
 
@@ -51,6 +70,11 @@ class TraceForm(Paper):
         completer = QCompleter(topics, self.topic)
         completer.setCaseSensitivity(completer.caseSensitivity().CaseInsensitive)
         self.topic.setCompleter(completer)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A narrow form leaves the command to the menu."""
+        super().resizeEvent(event)
+        self._command.setVisible(self.width() >= px(WIDE))
 
     def show_question(self, topic: str, key: str) -> None:
         """Put a topic and key into the fields; the window is opened wide."""
@@ -66,9 +90,9 @@ class TraceForm(Paper):
 
     def clear(self) -> None:
         """Another store: nothing is asked, nothing is marked."""
-        for field in (self.topic, self.key, self.begin, self.end, self.most):
+        for field in self._fields:
             field.clear()
-            _mark(field, "")
+        self._show_faults([])
 
     def ask(self) -> None:
         """Emit the question, or mark the field that cannot be understood."""
@@ -77,26 +101,46 @@ class TraceForm(Paper):
             self.asked.emit(question)
 
     def question(self) -> Question | None:
-        """What the fields ask; None where one of them cannot be understood (it is marked and says why)."""
-        for field in (self.topic, self.key, self.begin, self.end, self.most):
-            _mark(field, "")
-        try:
-            return self._read()
-        except _Wrong as wrong:
-            _mark(wrong.field, wrong.complaint)
+        """What the fields ask; None where one cannot be understood: each is marked, and what is wrong stands below."""
+        faults = list(self._faults())
+        self._show_faults(faults)
+        if faults:
             return None
+        most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
+        assert most is not None
+        return Question(
+            self.topic.text().strip(), self.key.text().strip(), _time_of(self.begin), _time_of(self.end), most
+        )
 
-    def _read(self) -> Question:
-        topic, key = self.topic.text().strip(), self.key.text().strip()
-        if not topic or not key:
-            raise _Wrong(self.topic if not topic else self.key, tr("Expected a text: RocketMQ hashes topic#key."))
-        begin, end = _time(self.begin), _time(self.end)
+    def _faults(self) -> Iterator[tuple[QLineEdit, str]]:
+        """Each field that cannot be understood, and what was expected there."""
+        if not self.key.text().strip():
+            yield self.key, tr("Type a key.")
+        if not self.topic.text().strip():
+            yield self.topic, tr("Name the topic: the index holds hashes of topic#key.")
+        for field in (self.begin, self.end):
+            if field.text().strip() and _time_of(field) is None:
+                expected = tr("Expected a time such as 2026-11-20 09:41:07, or milliseconds.")
+                yield field, f"{field.accessibleName()}: {expected}"
+        begin, end = _time_of(self.begin), _time_of(self.end)
         if begin is not None and end is not None and begin > end:
-            raise _Wrong(self.end, tr("Expected a time that is not before the first one."))
-        most = parse_number(self.most.text()) if self.most.text().strip() else 32
+            yield self.end, tr("Expected a time that is not before the first one.")
+        most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
         if most is None or not 1 <= most <= 1_000_000:
-            raise _Wrong(self.most, tr("Expected a number from 1 to 1,000,000."))
-        return Question(topic, key, begin, end, most)
+            yield self.most, tr("Expected a number from 1 to 1,000,000.")
+
+    def _show_faults(self, faults: Sequence[tuple[QLineEdit, str]]) -> None:
+        complaints = dict(faults)
+        for field in self._fields:
+            _mark(field, complaints.get(field, ""))
+        self._fault.setText(" ".join(complaints.values()))
+        self._fault.setVisible(bool(complaints))
+        if faults:
+            faults[0][0].setFocus()
+
+    @property
+    def _fields(self) -> tuple[Field, ...]:
+        return self.topic, self.key, self.begin, self.end, self.most
 
     def _field(self, name: str, hint: str, width: int) -> Field:
         made = Field(hint, code=True, width=width)
@@ -105,29 +149,14 @@ class TraceForm(Paper):
         return made
 
     def _fit(self) -> None:
-        self.setFixedHeight(px(42))
+        self.setMinimumHeight(px(42))
 
 
-class _Wrong(Exception):
-    """A field cannot be understood."""
-
-    def __init__(self, field: QLineEdit, complaint: str) -> None:
-        super().__init__(complaint)
-        self.field = field
-        self.complaint = complaint
-
-
-def _time(field: QLineEdit) -> int | None:
-    """Milliseconds; None for an empty field, which leaves the window open."""
+def _time_of(field: QLineEdit) -> int | None:
+    """Milliseconds; None for an empty field, which leaves the window open, and for what is no time."""
     text = field.text().strip()
-    if not text:
-        return None
-    found = parse_time(text)
-    if found is None:
-        found = parse_number(text)
-    if found is None:
-        raise _Wrong(field, tr("Expected a time such as 2026-11-20 09:41:07, or milliseconds."))
-    return found
+    time = parse_time(text) if text else None
+    return parse_number(text) if time is None and text else time
 
 
 def _name(text: str) -> Label:
@@ -141,5 +170,3 @@ def _mark(field: QLineEdit, complaint: str) -> None:
     field.setAccessibleDescription(complaint)
     field.style().unpolish(field)
     field.style().polish(field)
-    if complaint:
-        field.setFocus()

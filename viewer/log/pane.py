@@ -207,6 +207,7 @@ class UnitsPane(Pane):
         self.incident.settings = self._settings
         self.incident.placeRequested.connect(self.placeRequested)
         self.incident.reportAsked.connect(self.reportAsked)
+        self.incident.told.connect(self.statusMessage)
         self.incident.table.doer = self.table.doer
         self._outer.insertWidget(1, self.incident)
         set_reading_order(self)

@@ -5,21 +5,26 @@ One click folds it to a line, another opens the table; so it is left in every vi
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
-from viewer.pane.incident_words import Answer, Incident, incident_of, lost_kind, lost_rows
+from viewer.pane.incident_words import Answer, Incident, LostRow, incident_of, lost_kind, lost_rows
+from viewer.pane.plan_words import messages_in_words
 from viewer.runtime.lab_session import lab_of
+from viewer.runtime.places import recovery
 from viewer.widgets.basics import (
     Boxed,
     Button,
     Elided,
     Label,
+    Link,
     Mark,
     PaneHead,
     Paper,
@@ -41,21 +46,22 @@ MOST_HEIGHT = 300
 """Px at 100 % up to which the answers grow where they need it; then they scroll."""
 TABLE, LEAST_TABLE, HEADS = 208, 134, 62
 """Px at 100 % of the table at most and at least, and of its head with those of the columns."""
-ROOM = 840
-"""Height in px at 100 % of a view from which on the incident is told in full at first, and the table stands below the
-answers instead of in their place.
+ROOM, ROOM_FOR_BOTH = 840, 1080
+"""Heights in px at 100 % of a view from which on the incident is told in full at first, and from which on the table
+stands below the answers instead of in their place: findings and the recovery plan below keep theirs.
 """
 LOOKS = ("line", "card", "table")
 ROLES = {"error": "error", "warn": "warn", "": "text3"}
 
 
 class IncidentCard(Paper):
-    """``reportAsked()``: the report is to be saved; ``placeRequested(place)``: a link of the table was followed.
-    ``first`` is how it looks where nobody has said: None for as there is room.
+    """``reportAsked()``: the report is to be saved; ``placeRequested(place)``: a link was followed; ``told(sentence)``:
+    the command of a step was copied. ``first`` is how it looks where nobody has said: None for as there is room.
     """
 
     reportAsked = Signal()
     placeRequested = Signal(object)
+    told = Signal(str)
 
     def __init__(self, name: str, first: str | None = None) -> None:
         super().__init__("pane", ("bottom",))
@@ -68,7 +74,14 @@ class IncidentCard(Paper):
         self._answers = [
             _Answer(words) for words in (tr("What happened"), tr("Lost already"), tr("Lost by the next start"))
         ]
-        self._steps = [Label("", 13, wrap=True) for _ in range(3)]
+        self._plan = Link(tr("Recovery plan"))
+        self._plan.setObjectName(f"{name}.plan")
+        self._plan.clicked.connect(lambda: self.placeRequested.emit(recovery()))
+        self._answers[2].add(self._plan)
+        self._steps = [_Step() for _ in range(3)]
+        for step in self._steps:
+            step.placeRequested.connect(self.placeRequested)
+            step.told.connect(self.told)
         report = Button(tr("Save report…"), "primary")
         report.setObjectName(f"{name}.report")
         report.clicked.connect(self.reportAsked)
@@ -87,8 +100,8 @@ class IncidentCard(Paper):
         for part in (answers, self._open.viewport()):
             part.setAutoFillBackground(False)
         self._line = Elided("", 13, "error", 600)
-        self._head = row(Mark("error"), self._line, self._list, self._fold, gap=8, margins=(14, 0, 8, 0))
-        self._head.box.setStretch(1, 1)
+        self._head = _Head(row(Mark("error"), self._line, self._list, self._fold, gap=8, margins=(14, 0, 8, 0)))
+        self._head.clicked.connect(self._fold.click)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, EDGE, 0, 1)
         box.setSpacing(0)
@@ -102,7 +115,8 @@ class IncidentCard(Paper):
         self.table = RecordView(f"{name}.table", lost_kind(()))
         self.table.setAccessibleName(tr("Lost by topic"))
         self.table.placeRequested.connect(self.placeRequested)
-        self._below = column(PaneHead(tr("Lost by topic"), "", self.tabs), self.table, gap=0)
+        self._table_head = PaneHead(tr("Lost by topic"), "", self.tabs)
+        self._below = column(self._table_head, self.table, gap=0)
         self._below.box.setStretch(1, 1)
         return self._below
 
@@ -131,10 +145,10 @@ class IncidentCard(Paper):
         """Whether it is one line."""
         return self._open.isHidden() and self._below.isHidden()
 
-    def _roomy(self) -> bool:
-        """Whether the view is high enough for answers and what stands below them."""
+    def _has_room(self, height: int) -> bool:
+        """Whether the view that the card stands in is at least ``height`` px high, at 100 %."""
         view = self.parentWidget()
-        return view is not None and view.height() >= px(ROOM)
+        return view is not None and view.height() >= px(height)
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
@@ -155,7 +169,7 @@ class IncidentCard(Paper):
     def _show(self) -> None:
         found = self._found
         if found is not None and self.isHidden():
-            self._at_first = "card" if self._roomy() else "line"
+            self._at_first = "card" if self._has_room(ROOM) else "line"
         self.setVisible(found is not None)
         if found is None:
             self.table.set_rows([])
@@ -163,10 +177,8 @@ class IncidentCard(Paper):
         for part, answer in zip(self._answers, (found.happened, found.lost, found.start), strict=True):
             part.show_answer(answer)
         for number, label in enumerate(self._steps):
-            step, said = found.steps[number] if number < len(found.steps) else ("", "")
-            label.setText(f"{number + 1}  {step}")
-            label.setToolTip(said)
-            label.setVisible(bool(step))
+            text, command = found.steps[number] if number < len(found.steps) else ("", "")
+            label.show_step(f"{number + 1}  {text}" if text else "", command)
         self.setAccessibleDescription(found.line)
         self.tabs.choose("already" if found.already or not found.to_come else "start")
         self._show_lost()
@@ -177,12 +189,13 @@ class IncidentCard(Paper):
             rows = lost_rows(found.already if self.tabs.key == "already" else found.to_come)
             self.table.set_kind(lost_kind(rows))
             self.table.set_rows(rows)
+            self._table_head.set_note(_sum_words(rows))
             self._fit()
 
     def _fit(self) -> None:
         look, found = self.look, self._found
         folded, listed = look == "line", look == "table"
-        told = not folded and (self._roomy() or not listed)
+        told = not folded and (not listed or self._has_room(ROOM_FOR_BOTH))
         self._open.setVisible(told)
         self._below.setVisible(listed)
         self._list.setVisible(not folded)
@@ -218,6 +231,76 @@ class IncidentCard(Paper):
         QPainter(self).fillRect(QRect(0, 0, self.width(), EDGE), C("error"))
 
 
+def _sum_words(rows: Sequence[LostRow]) -> str:
+    """What all queues lost together, as the last row says it, which may be out of sight."""
+    if not rows:
+        return ""
+    queues = tr("1 queue") if rows[-1].queues == 1 else tr("{n:,} queues", n=rows[-1].queues)
+    return f"{messages_in_words(rows[-1].messages)} · {queues}"
+
+
+class _Head(QWidget):
+    """The line over the card: ``clicked()`` anywhere on it that is no button."""
+
+    clicked = Signal()
+
+    def __init__(self, parts: Boxed) -> None:
+        super().__init__()
+        parts.box.setStretch(1, 1)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.addWidget(parts)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Opens the card, or folds it."""
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.clicked.emit()
+
+
+class _Step(QWidget):
+    """One of the first steps: a link to the recovery plan, or one that copies the step's command."""
+
+    placeRequested = Signal(object)
+    told = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._command = ""
+        self._words = Label("", 13, wrap=True)
+        self._link = Link("", 13, wrap=True)
+        self._link.clicked.connect(self._follow)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        fill(box, (self._words, self._link))
+
+    def show_step(self, text: str, command: str) -> None:
+        """Show the step; one without a command is no link."""
+        self._command = command
+        self._words.setText(text)
+        self._words.setVisible(not command)
+        self._link.setText(text)
+        self._link.setAccessibleName(text)
+        self._link.setVisible(bool(command))
+        self._link.setToolTip(
+            tr("Shows the recovery plan") if self._asks_plan else tr("Copies {command}", command=command)
+        )
+        self.setVisible(bool(text))
+
+    @property
+    def _asks_plan(self) -> bool:
+        """Whether the command only shows what a start would do, which the window shows itself."""
+        words = shlex.split(self._command)
+        return words[:2] == ["storescope", "recover"] and "--plan" in words
+
+    def _follow(self) -> None:
+        if self._asks_plan:
+            self.placeRequested.emit(recovery())
+        else:
+            QGuiApplication.clipboard().setText(self._command)
+            self.told.emit(tr("Copied: {text}", text=self._command))
+
+
 class _Answer(QWidget):
     """One question with its answer."""
 
@@ -233,7 +316,12 @@ class _Answer(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(px(14), px(6), px(14), px(10))
         box.setSpacing(px(6))
+        self._box = box
         fill(box, (Label(name, 12, "text2"), head, self._why, None))
+
+    def add(self, part: QWidget) -> None:
+        """Put ``part`` below the answer's reason."""
+        self._box.insertWidget(self._box.count() - 1, part, 0, Qt.AlignmentFlag.AlignLeft)
 
     def show_answer(self, answer: Answer) -> None:
         """A question without harm keeps its place in one grey clause."""

@@ -19,7 +19,7 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
-from viewer.pane.plan_words import headline, plan_rows, release_name, without_own_lock
+from viewer.pane.plan_words import headline, release_name, without_own_lock
 from viewer.pane.position_facts import (
     NAMES,
     ROLES,
@@ -40,7 +40,7 @@ from viewer.runtime.places import Place
 from viewer.runtime.position_look import Look, gaps_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
 from viewer.runtime.store_session import StoreSession
-from viewer.widgets.basics import Button, Chip, Hairline, Label, PaneHead, Paper, column, empty, fill, row, splitter
+from viewer.widgets.basics import Chip, Hairline, Label, Link, PaneHead, Paper, column, empty, fill, row, splitter
 from viewer.widgets.columns import Column, Record, RecordKind, number_column, text_column
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.live_frame import Line
@@ -132,13 +132,11 @@ class PositionsPane(Pane):
         self._unknown_head = PaneHead(tr("Not in the files"), tr("and why"))
         self._plan_head = PaneHead(tr("If a broker started now"))
         self._plan_chips = row(gap=8)
-        self._plan_facts = Facts(112, notes_below=True)
         self._plan_words = Label("", 12, "text2", wrap=True)
-        self._plan_button = Button(tr("Work out the recovery plan"))
-        self._plan_button.setObjectName("positions.plan")
-        self._plan_button.clicked.connect(lambda: self._plan.ask() if self._plan is not None else None)
-        for facts in (self._unknown, self._plan_facts):
-            facts.placeRequested.connect(self.placeRequested)
+        self._plan_link = Link(tr("The recovery plan, in Findings"))
+        self._plan_link.setObjectName("positions.plan")
+        self._plan_link.clicked.connect(lambda: self.placeRequested.emit(places.recovery()))
+        self._unknown.placeRequested.connect(self.placeRequested)
         side = Paper()
         box = QVBoxLayout(side)
         box.setContentsMargins(0, 0, 0, 0)
@@ -147,8 +145,7 @@ class PositionsPane(Pane):
             self._now_head, self.now, self.now.strip, column(self._how, margins=(14, 6, 14, 10)), Hairline(),
             self.beside, self._unknown_head,
             column(self._unknown, margins=(14, 8, 14, 10)), Hairline(), self._plan_head,
-            column(self._plan_chips, self._plan_words, row(self._plan_button, None), self._plan_facts, gap=8,
-                   margins=(14, 8, 14, 12)),
+            column(self._plan_chips, self._plan_words, row(self._plan_link, None), gap=8, margins=(14, 8, 14, 12)),
         ):  # fmt: skip
             box.addWidget(part)
         box.addStretch(1)
@@ -212,7 +209,6 @@ class PositionsPane(Pane):
                 self, lambda: self.beside.marks if self.beside.marks.hasFocus() else self.now, "positions.jsonl"
             ),
             **live_commands(self, self.over_time, self._fit),
-            "recovery.preview": lambda: self._plan.ask() if self._plan is not None else None,
         }
 
     def _fit(self) -> None:
@@ -405,22 +401,14 @@ class PositionsPane(Pane):
         plan = job.plan if job is not None else None
         lab = self.session is not None and lab_of(self.session.path) is not None
         plan = without_own_lock(plan) if plan is not None and lab else plan
-        able = job is not None and job.possible and not job.running
-        self._plan_button.setVisible(able and job is not None and (plan is None or job.stale))
-        self._plan_button.setText(tr("Work out the recovery plan") if plan is None else tr("Work it out again"))
+        self._plan_link.setVisible(job is not None and job.possible)
         self._plan_words.setText(_plan_state(job))
         self._plan_words.setVisible(bool(self._plan_words.text()))
         self._plan_head.set_note(release_name(plan) if plan is not None else "")
-        if plan is None:
-            self._plan_facts.show_facts(())
-            return
-        for shape, said in headline(plan, harmed=self._harmed):
-            layout.addWidget(Chip(shape, said))
-        layout.addStretch(1)
-        self._plan_facts.show_facts(
-            [Fact(one.what, one.value or one.why, one.why if one.value else "", place=one.place, code=bool(one.value))
-             for one in plan_rows(plan, harmed=self._harmed)]
-        )  # fmt: skip
+        if plan is not None:
+            for shape, said in headline(plan, harmed=self._harmed):
+                layout.addWidget(Chip(shape, said))
+            layout.addStretch(1)
 
 
 def _plan_state(job: RecoveryJob | None) -> str:

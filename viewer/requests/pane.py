@@ -24,6 +24,7 @@ from viewer.look.formats import clock
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.table_commands import table_commands
+from viewer.pane.view_tabs import REQUESTS, ClusterTabs
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,
@@ -184,8 +185,11 @@ class RequestsPane(Pane):
         self.again = Button(tr("Replay…"), "", "play")
         self.again.setObjectName("requests.replay.button")
         self.again.clicked.connect(self.ask_replay)
+        self.tabs = ClusterTabs("requests.tabs", (REQUESTS,))
+        self.tabs.placeRequested.connect(self.placeRequested)
         made = Paper("pane", ("bottom",))
-        line = row(self.record, self.pause, 8, self.open, None, self.export, self.again, margins=(12, 6, 12, 6))
+        line = row(self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs,
+                   margins=(12, 6, 10, 6))  # fmt: skip
         box = QVBoxLayout(made)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
@@ -307,8 +311,8 @@ class RequestsPane(Pane):
             "filter.focus": self.filter.setFocus,
             "filter.apply": lambda: self.set_filter(self.filter.text()),
             "filter.clear": lambda: self.set_filter(""),
-            "same.next": lambda: self.next_of_client(1),
-            "same.previous": lambda: self.next_of_client(-1),
+            "same.key.next": lambda: self.next_of_client(1),
+            "same.key.previous": lambda: self.next_of_client(-1),
         }
         if self.session is not None:
             found |= {name: does for name, does in table_commands(self, lambda: self.table, "requests.jsonl").items()

@@ -69,6 +69,15 @@ def index(name: str = "", part: str = "", number: int | None = None) -> Place:
     return Place("index", name=name, part=part, offset=number)
 
 
+RECOVERY = "recovery"
+"""Name of the recovery plan, in the place of a rule's."""
+
+
+def recovery() -> Place:
+    """The recovery plan, which stands in the findings."""
+    return Place("findings", name=RECOVERY)
+
+
 def trace(topic: str, key: str, offset: int | None = None, time: int | None = None) -> Place:
     """The chain of a key, as far as the unit at ``offset``, stored at ``time`` (ms), where one is named."""
     return Place("trace", offset, topic, key=key, time=time)
@@ -102,7 +111,7 @@ def text_of(place: Place) -> str:
             parts = [place.topic, place.queue_id, place.queue_offset]
             tail = "/".join(str(part) for part in parts if part is not None and part != "")
         case "trace":
-            tail = f"{place.topic}/{place.key}"
+            tail = f"{place.topic}/{place.key}" if place.topic and place.key else ""
         case "where":
             tail = place.key
         case "index" if place.part and place.offset is not None:

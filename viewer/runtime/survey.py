@@ -268,18 +268,13 @@ def _tables(store: StoreSnapshot) -> list[str]:
 
 
 def _groups(store: StoreSnapshot) -> int:
-    """Groups that have an offset in consumerOffset.json."""
-    if store.paths is None:
-        return 0
-    from engine.codec.json_dialect import parse
+    """Number of groups that have an offset in a table that a broker would load, the .bak of a lost one included."""
+    from engine.inspection.tables import offsets
 
     try:
-        raw = store.small_file(store.paths.config / "consumerOffset.json")
+        return len({row.group for row in offsets(store)})
     except StoreError:
         return 0
-    value = parse(raw).value if raw else None
-    table = value.get("offsetTable") if isinstance(value, dict) else None
-    return len({key.partition("@")[2] for key in table if isinstance(key, str)}) if isinstance(table, dict) else 0
 
 
 def _checkpoint(store: StoreSnapshot, notes: list[str]) -> int | None:

@@ -9,7 +9,7 @@ The commands as Qt's actions: made, said in the language in force, greyed where 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import Qt
@@ -20,8 +20,8 @@ from viewer.look.theme import theme
 from viewer.shell import command_handlers as do
 from viewer.shell.command_handlers import Parts
 from viewer.shell.framed_window import FramedWindow
-from viewer.shell.menu_strip import Menu
-from viewer.shell.views import BY_KIND, VIEWS
+from viewer.shell.menu_strip import Menu, MenuLine
+from viewer.shell.views import BY_COMMAND, BY_KIND, VIEWS
 from viewer.widgets.basics import icon
 
 Does = Callable[[Parts], object]
@@ -42,6 +42,12 @@ class Command:
     keys: tuple[str, ...] = ()
     needs: bool = True
     """Whether it needs a store: greyed without one."""
+    always_shown: bool = False
+    """Whether its menu lists it, greyed, also where the view in front does not answer it."""
+    submenu: str = ""
+    """Title of the submenu that holds it."""
+    short: str = ""
+    """Its words in the submenu, where the title already says the rest."""
     checkable: bool = False
     group: int = 0
     """Commands of another group than the one before stand behind a line."""
@@ -79,7 +85,11 @@ COMMANDS = (
     Command("report.save", words("Save a report…"), "File", lambda p: p.workspace.ask_report(), keys=("Ctrl+Shift+E",)),
     Command("session.restore", words("Open the last store at the next start"), "File",
             lambda p: p.workspace.choose_restore(), needs=False, checkable=True),
-    Command("export.table", words("Export the table…"), "File", IN_FRONT, keys=("Ctrl+E",), group=1, noted=False),
+    Command("export.table", words("Export the table…"), "File", IN_FRONT, always_shown=True, keys=("Ctrl+E",), group=1,
+            noted=False),
+    Command("live.record", words("Record the positions…"), "File", IN_FRONT, icon="record", group=1),
+    Command("live.load", words("Open a recording of positions…"), "File", IN_FRONT, group=1),
+    Command("live.export", words("Export the samples of the positions…"), "File", IN_FRONT, group=1),
     Command("window.close", words("Close the window"), "File", lambda p: p.workspace.close(), keys=("Ctrl+W",),
             needs=False,
             group=2),
@@ -87,21 +97,26 @@ COMMANDS = (
             tip=words("Closes every window")),
     Command("edit.undo", words("Undo"), "Edit", lambda p: p.workspace.edits.undo(), keys=("Ctrl+Z",)),
     Command("edit.redo", words("Redo"), "Edit", lambda p: p.workspace.edits.redo(), keys=("Ctrl+Y", "Ctrl+Shift+Z")),
-    Command("copy.cell", words("Copy"), "Edit", IN_FRONT),
-    Command("copy.row", words("Copy the row"), "Edit", IN_FRONT),
-    Command("copy.json", words("Copy as JSON"), "Edit", IN_FRONT, keys=("Ctrl+Shift+C",)),
-    Command("copy.cli", words("Copy as command"), "Edit", IN_FRONT, keys=("Ctrl+Alt+C",),
+    Command("copy.cell", words("Copy"), "Edit", IN_FRONT, always_shown=True),
+    Command("copy.row", words("Copy the row"), "Edit", IN_FRONT, always_shown=True),
+    Command("copy.json", words("Copy as JSON"), "Edit", IN_FRONT, always_shown=True, keys=("Ctrl+Shift+C",)),
+    Command("copy.cli", words("Copy as command"), "Edit", IN_FRONT, always_shown=True, keys=("Ctrl+Alt+C",),
             tip=words("The command line that gives the same answer"), noted=False),
     Command("copy.out", words("Copy the command that copies this message out"), "Edit", IN_FRONT,
             tip=words("In Where: into a new store, or what is left of it with its body")),
     Command("copy.place", words("Copy this place"), "Edit", lambda p: do.copy_place(p.window), keys=("Ctrl+Shift+L",)),
-    Command("copy.hex", words("Copy bytes as hex"), "Edit", IN_FRONT),
-    Command("copy.c", words("Copy bytes as C array"), "Edit", IN_FRONT),
-    Command("copy.python", words("Copy bytes as Python"), "Edit", IN_FRONT),
-    Command("copy.base64", words("Copy bytes as Base64"), "Edit", IN_FRONT),
-    Command("find.open", words("Find…"), "Edit", IN_FRONT, icon="search", keys=("Ctrl+F",), group=1, noted=False),
-    Command("find.next", words("Find next"), "Edit", IN_FRONT, keys=("F3",), group=1),
-    Command("find.previous", words("Find previous"), "Edit", IN_FRONT, keys=("Shift+F3",), group=1),
+    Command("copy.hex", words("Copy bytes as hex"), "Edit", IN_FRONT,
+            submenu=words("Copy bytes as"), short=words("Hex")),
+    Command("copy.c", words("Copy bytes as C array"), "Edit", IN_FRONT,
+            submenu=words("Copy bytes as"), short=words("C array")),
+    Command("copy.python", words("Copy bytes as Python"), "Edit", IN_FRONT,
+            submenu=words("Copy bytes as"), short="Python"),
+    Command("copy.base64", words("Copy bytes as Base64"), "Edit", IN_FRONT,
+            submenu=words("Copy bytes as"), short="Base64"),
+    Command("find.open", words("Find…"), "Edit", IN_FRONT, always_shown=True, icon="search", keys=("Ctrl+F",),
+            group=1, noted=False),
+    Command("find.next", words("Find next"), "Edit", IN_FRONT, always_shown=True, keys=("F3",), group=1),
+    Command("find.previous", words("Find previous"), "Edit", IN_FRONT, always_shown=True, keys=("Shift+F3",), group=1),
     Command("filter.focus", words("Filter the log"), "Edit", lambda p: do.focus_filter(p.window), icon="filter",
             keys=("Ctrl+L",), group=1, noted=False),
     Command("filter.apply", words("Apply the filter"), "Edit", IN_FRONT, group=1, noted=False),
@@ -118,16 +133,9 @@ COMMANDS = (
     Command("mark.clear", words("Take all marks away"), "Edit", IN_FRONT, group=3),
     Command("ignore.toggle", words("Ignore the row"), "Edit", IN_FRONT, keys=("Ctrl+D",), group=3),
     Command("time.reference", words("Count times from this row"), "Edit", IN_FRONT, keys=("Ctrl+Shift+T",), group=3),
+    *(_opens(view.kind, "View") for view in VIEWS if view.kind not in {"where", "pipeline", "bookmarks"}),
     Command("view.inspector", words("Data inspector"), "View", IN_FRONT, keys=("Ctrl+I",), group=1),
     Command("colour.rules", words("Colouring rules…"), "View", IN_FRONT, keys=("Ctrl+Shift+G",), group=1),
-    _opens("log", "View"),
-    _opens("queue", "View"),
-    _opens("index", "View"),
-    _opens("positions", "View"),
-    _opens("findings", "View"),
-    _opens("space", "View"),
-    _opens("groups", "View"),
-    _opens("config", "View"),
     Command("view.tree", words("Store tree"), "View", lambda p: do.show_tree(p.window), keys=("Ctrl+T",),
             checkable=True, group=1),
     Command("view.follow", words("Follow the end of the log"), "View", lambda p: do.follow_end(p.window),
@@ -142,9 +150,6 @@ COMMANDS = (
             tip=words("F, in Positions")),
     Command("live.now", words("Back to live"), "View", IN_FRONT, group=1),
     Command("live.play", words("Replay the positions"), "View", IN_FRONT, icon="play", group=1),
-    Command("live.record", words("Record the positions…"), "File", IN_FRONT, icon="record", group=1),
-    Command("live.load", words("Open a recording of positions…"), "File", IN_FRONT, group=1),
-    Command("live.export", words("Export the samples of the positions…"), "File", IN_FRONT, group=1),
     Command("zoom.in", words("Larger"), "View", lambda p: p.window.zoom(theme.wished_zoom + 10),
             keys=("Ctrl++", "Ctrl+="), needs=False, group=2),
     Command("zoom.out", words("Smaller"), "View", lambda p: p.window.zoom(theme.wished_zoom - 10), keys=("Ctrl+-",),
@@ -152,20 +157,20 @@ COMMANDS = (
     Command("zoom.reset", words("Normal size"), "View", lambda p: p.window.zoom(100), keys=("Ctrl+0",), needs=False,
             group=2),
     Command("theme.system", words("Colours as the desktop"), "View", lambda p: do.set_scheme(p.window, "system"),
-            needs=False, checkable=True, group=3),
+            needs=False, checkable=True, group=3, submenu=words("Colours and motion")),
     Command("theme.light", words("Light colours"), "View", lambda p: do.set_scheme(p.window, "light"), needs=False,
-            checkable=True, group=3),
+            checkable=True, group=3, submenu=words("Colours and motion")),
     Command("theme.dark", words("Dark colours"), "View", lambda p: do.set_scheme(p.window, "dark"), needs=False,
-            checkable=True, group=3),
+            checkable=True, group=3, submenu=words("Colours and motion")),
     Command("theme.contrast", words("High contrast"), "View", lambda p: do.set_contrast(p.window, not theme.contrast),
-            needs=False, checkable=True, group=3),
+            needs=False, checkable=True, group=3, submenu=words("Colours and motion")),
     Command("theme.motion", words("Less motion"), "View", lambda p: do.set_motion(p.window, theme.still), needs=False,
-            checkable=True, group=3,
+            checkable=True, group=3, submenu=words("Colours and motion"),
             tip=words("Nothing glows and fades, no frame stands where a jump ended, no cursor blinks")),
     Command("language.en", "English", "View", lambda p: do.set_language(p.window, "en"), needs=False, checkable=True,
-            group=4),
+            group=3, submenu=words("Language")),
     Command("language.zh_CN", "简体中文", "View", lambda p: do.set_language(p.window, "zh_CN"), needs=False,
-            checkable=True, group=4),
+            checkable=True, group=3, submenu=words("Language")),
     Command("go.back", words("Back"), "Go", lambda p: p.window.step(p.window.history.back()), icon="back",
             keys=("Alt+Left",)),
     Command("go.forward", words("Forward"), "Go", lambda p: p.window.step(p.window.history.forward()), icon="forward",
@@ -183,10 +188,11 @@ COMMANDS = (
     Command("bookmark.remove", words("Remove the bookmark"), "Go", IN_FRONT, group=3),
     Command("go.beside", words("Places beside this one…"), "Go", lambda p: p.window.top.crumbs.drop(),
             keys=("Alt+Down",)),
-    Command("go.first", words("First row"), "Go", IN_FRONT, keys=("Ctrl+Home",), group=1),
-    Command("go.last", words("Last row"), "Go", IN_FRONT, keys=("Ctrl+End",), group=1),
-    Command("list.next", words("Next row"), "Go", IN_FRONT, keys=("F8",), group=2, noted=False),
-    Command("list.previous", words("Previous row"), "Go", IN_FRONT, keys=("F7",), group=2, noted=False),
+    Command("go.first", words("First row"), "Go", IN_FRONT, always_shown=True, keys=("Ctrl+Home",), group=1),
+    Command("go.last", words("Last row"), "Go", IN_FRONT, always_shown=True, keys=("Ctrl+End",), group=1),
+    Command("list.next", words("Next row"), "Go", IN_FRONT, always_shown=True, keys=("F8",), group=2, noted=False),
+    Command("list.previous", words("Previous row"), "Go", IN_FRONT, always_shown=True, keys=("F7",), group=2,
+            noted=False),
     Command("problem.next", words("Next problem"), "Go", IN_FRONT, keys=("Ctrl+Down",), group=2),
     Command("problem.previous", words("Previous problem"), "Go", IN_FRONT, keys=("Ctrl+Up",), group=2),
     Command("mark.next", words("Next marked row"), "Go", IN_FRONT, keys=("Ctrl+Shift+Down",), group=2),
@@ -226,14 +232,12 @@ COMMANDS = (
     Command("pipeline.copy", words("Copy the pipeline job as command"), "Analyse", IN_FRONT, group=1),
     Command("jobs.cancel", words("Stop all work"), "Analyse", lambda p: p.window.jobs.cancel_all(), icon="stop",
             keys=("Ctrl+Esc",), group=1),
-    _opens("cluster", "Analyse", 2),
     Command("cluster.connect", words("Connect to the cluster, or disconnect"), "Analyse", IN_FRONT, needs=False,
             group=2, noted=False),
     Command("cluster.pause", words("Pause reading the cluster, or go on"), "Analyse", IN_FRONT, icon="pause",
             needs=False, group=2, tip=words("Space, in Cluster")),
     Command("cluster.copy", words("Copy the cluster as Markdown"), "Analyse", IN_FRONT, needs=False, group=2),
     Command("cluster.export", words("Export the cluster as Markdown…"), "Analyse", IN_FRONT, needs=False, group=2),
-    _opens("requests", "Analyse", 3),
     Command("requests.record", words("Record requests, or stop"), "Analyse", IN_FRONT, icon="record", needs=False,
             group=3, noted=False),
     Command("requests.pause", words("Pause the requests, or go on"), "Analyse", IN_FRONT, icon="pause", needs=False,
@@ -252,8 +256,8 @@ COMMANDS = (
             keys=("Ctrl+Shift+N",), needs=False),
     Command("lab.openFolder", words("Open a lab store…"), "Lab", lambda p: p.lab.open_folder(), icon="open",
             needs=False),
-    Command("lab.write", words("Open this store for writing…"), "Lab", lambda p: p.lab.open_for_writing()),
-    _opens("lab", "Lab"),
+    Command("lab.write", words("Open this store for writing…"), "Lab", lambda p: p.lab.open_for_writing(),
+            always_shown=True),
     Command("lab.put", words("Put the message"), "Lab", lambda p: p.lab.put(), group=1),
     Command("lab.again", words("Put again"), "Lab", lambda p: p.lab.again(), keys=("Ctrl+Alt+Return",), group=1),
     Command("lab.start", words("Start the load"), "Lab", lambda p: p.lab.load(), icon="play", keys=("Ctrl+Alt+L",),
@@ -368,11 +372,15 @@ def make_actions(parts: Parts) -> dict[str, QAction]:
         action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         action.triggered.connect(partial(_given, parts, command))
         if command.noted:
-            parts.changes.operations.listen(action, command.cli)
+            parts.changes.operations.listen(action, command.cli, partial(_words_of, command))
         parts.window.addAction(action)
         made[command.id] = action
     retranslate_actions(made)
     return made
+
+
+def _words_of(command: Command) -> str:
+    return tr(command.text)
 
 
 def _given(parts: Parts, command: Command, _on: bool = False) -> None:
@@ -386,18 +394,26 @@ def _given(parts: Parts, command: Command, _on: bool = False) -> None:
 
 
 def menus_of(actions: Mapping[str, QAction]) -> list[Menu]:
-    """Every menu with its actions, in the order of the commands."""
+    """Every menu with its actions, in the order of the commands; View begins with all views, in the rail's order."""
     return [
-        Menu(name, MNEMONICS[name], [(one.group, actions[one.id]) for one in COMMANDS if one.menu == name])
+        Menu(name, MNEMONICS[name], [MenuLine(one.group, actions[one.id], one.submenu) for one in _listed_in(name)])
         for name in MENUS
     ]
+
+
+def _listed_in(menu: str) -> list[Command]:
+    commands = [one for one in COMMANDS if one.menu == menu]
+    if menu == "View":
+        opening = [replace(BY_ID[view.command], group=0) for view in VIEWS]
+        return [*opening, *(one for one in commands if one.id not in BY_COMMAND)]
+    return commands
 
 
 def retranslate_actions(actions: Mapping[str, QAction]) -> None:
     """Words in the language in force."""
     for command in COMMANDS:
         action = actions[command.id]
-        action.setText(tr(command.text))
+        action.setText(tr(command.short or command.text))
         action.setToolTip(tr(command.tip or command.text))
 
 
@@ -408,8 +424,16 @@ def draw_icons(actions: Mapping[str, QAction]) -> None:
             actions[command.id].setIcon(icon(command.icon, "text2", 18))
 
 
+def _belongs_in_menu(command: Command, front: str) -> bool:
+    """Whether its menu lists a command that cannot be given now: one of the window, or of the view in ``front``."""
+    view = command.id.partition(".")[0]
+    if view in BY_KIND:
+        return view == front
+    return command.does is not None
+
+
 def enable_actions(parts: Parts) -> None:
-    """Grey what cannot be done now: without a store, or where the view in front does not answer it."""
+    """Enable what can be done now, grey the rest; what belongs to a view that is not in front leaves its menu."""
     window = parts.window
     answered = window.pane_commands()
     is_open = window.session is not None and window.pages.currentIndex() == 0
@@ -421,10 +445,14 @@ def enable_actions(parts: Parts) -> None:
         **parts.lab.able(),
         **parts.workspace.edits.able(),
     }
+    front = window.view if is_open or alone else ""
     for command in COMMANDS:
         asked = command.id in answered
         enabled = (is_open or not command.needs or (alone and asked)) and (command.does is not None or asked)
-        window.actions_by_id[command.id].setEnabled(able.get(command.id, enabled))
+        enabled = able.get(command.id, enabled)
+        action = window.actions_by_id[command.id]
+        action.setVisible(enabled or command.always_shown or _belongs_in_menu(command, front))
+        action.setEnabled(enabled)
     window.top.back.setEnabled(able["go.back"])
     window.rail.set_able([view.kind for view in VIEWS if view.alone] if window.session is None else None)
     window.top.forward.setEnabled(able["go.forward"])

@@ -20,7 +20,7 @@ from viewer.compare.pane import Comparison
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import zone_text
-from viewer.look.theme import theme
+from viewer.look.theme import follow, theme
 from viewer.pane import Pane
 from viewer.runtime import places
 from viewer.runtime.garbage import take_back_later
@@ -103,6 +103,7 @@ class MainWindow(FramedWindow):
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
         self.strip = MenuStrip(menus_of(self.actions_by_id))
+        follow(self.strip, lambda: draw_icons(self.actions_by_id))
         self.setMenuWidget(self.strip)
         self.top = TopBar()
         self.unread, self.tied = StateLine(), StateLine()
@@ -378,7 +379,7 @@ class MainWindow(FramedWindow):
         if changed and new and pane.lead is not None and self.stack.isAncestorOf(held):
             pane.setFocus()  # the keys of who walks from view to view are for what the view is about
         self.fit_side()
-        self.rail.set_current(view)
+        self.rail.set_current(BY_KIND[view].within or view)
         if changed:
             self.top.goto.set_fault("")
         if changed or pane.status():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,18 +21,34 @@ MOST_RECENT = 10
 
 
 @dataclass(frozen=True, slots=True)
+class MenuLine:
+    """An action in a menu. Lines of another ``group`` than the one before stand behind a separator."""
+
+    group: int
+    action: QAction
+    submenu: str = ""
+    """English title of the submenu that holds it; lines with the same title follow each other."""
+
+
+@dataclass(frozen=True, slots=True)
 class Menu:
-    """One menu: its English name, the letter that opens it, and its actions with the number of their group."""
+    """One menu: its English name, the letter that opens it, and its lines."""
 
     name: str
     letter: str
-    lines: Sequence[tuple[int, QAction]]
+    lines: Sequence[MenuLine]
 
 
 def _with_letter(name: str, letter: str) -> str:
     """A menu's name with the letter that opens it, behind it where the name is not written in letters."""
     said = tr(name)
     return said.replace(letter, f"&{letter}", 1) if letter in said else f"{said}(&{letter})"
+
+
+def _hide_empty(submenus: Iterable[QMenu]) -> None:
+    """A submenu of which no command can be given leaves its menu."""
+    for submenu in submenus:
+        submenu.menuAction().setVisible(any(action.isVisible() for action in submenu.actions()))
 
 
 class MenuStrip(Paper):
@@ -49,6 +65,7 @@ class MenuStrip(Paper):
         self.bar = QMenuBar()
         self.bar.setNativeMenuBar(False)
         self.menus: list[QMenu] = []
+        self._submenus: list[QMenu] = []
         for one in menus:
             self.menus.append(self._menu(one))
         self.lock = Glyph("lock", "ok", 15)
@@ -72,16 +89,21 @@ class MenuStrip(Paper):
     def _menu(self, one: Menu) -> QMenu:
         menu = self.bar.addMenu(_with_letter(one.name, one.letter))
         menu.setObjectName(f"menu.{one.name.lower()}")
-        before = 0
-        for group, action in one.lines:
-            if group != before:
+        group, submenus = 0, dict[str, QMenu]()
+        for line in one.lines:
+            if line.group != group:
                 menu.addSeparator()
-                before = group
-            menu.addAction(action)
-            if action.objectName() == "store.openFile":
+                group = line.group
+            if line.submenu and line.submenu not in submenus:
+                made = submenus[line.submenu] = menu.addMenu(tr(line.submenu))
+                made.setObjectName(f"{menu.objectName()}.{line.submenu.lower().replace(' ', '-')}")
+            (submenus[line.submenu] if line.submenu else menu).addAction(line.action)
+            if line.action.objectName() == "store.openFile":
                 self._recent = menu.addMenu(tr("Open recent"))
                 self._recent.setObjectName("menu.recent")
                 self._recent.aboutToShow.connect(self._fill_recent)
+        self._submenus += submenus.values()
+        menu.aboutToShow.connect(lambda: _hide_empty(submenus.values()))
         return menu
 
     def _fill_recent(self) -> None:
@@ -126,6 +148,6 @@ class MenuStrip(Paper):
 
     def _fit(self) -> None:
         self.bar.setFont(ui(13))
-        for menu in self.menus:
+        for menu in (*self.menus, *self._submenus, self._recent):
             menu.setFont(ui(13))
         self.setFixedHeight(px(30))

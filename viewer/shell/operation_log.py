@@ -51,12 +51,14 @@ class Operations(QObject):
         self._path = path
         self.list: deque[Operation] = deque(maxlen=LONGEST)
 
-    def listen(self, action: QAction, line: Sequence[str] = ()) -> None:
-        """Note the command of ``action`` each time it is given. ``line``: what the command line says for the same,
-        ``STORE`` stands for the store.
+    def listen(self, action: QAction, line: Sequence[str] = (), name_in_words: Callable[[], str] | None = None) -> None:
+        """Note the command of ``action`` each time it is given.
+
+        ``line``: what the command line says for the same, ``STORE`` stands for the store. ``name_in_words``: what the
+        command is called, where that is not the action's text.
         """
-        name = action.objectName()
-        action.triggered.connect(lambda _on=False: self._given(name, action.text(), line))
+        name, called = action.objectName(), name_in_words or action.text
+        action.triggered.connect(lambda _on=False: self._given(name, called(), line))
 
     def note(self, name: str, words: str, parameters: object, cli: str) -> None:
         """Add one; ``parameters`` is a dictionary."""

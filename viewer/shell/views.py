@@ -1,4 +1,4 @@
-"""The views, a row each, in the order in which their panes are made: whatever names a view is made from this."""
+"""The views, a row each, in the order of the rail and of the View menu: whatever names a view is made from this."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class View:
     """``top``: on the rail; ``live``: under a line, for views that listen; ``foot``: apart at its foot, for views that
     do something; empty for none.
     """
+    within: Kind | None = None
+    """The view beside which it stands as another tab: that one is lit on the rail."""
     crumb: str = ""
     """What the crumbs call it, where that is not the title."""
     asks: str = ""
@@ -54,20 +56,21 @@ VIEWS = (
     View("findings", "view.findings", words("Findings"), "findings", "Ctrl+5", "viewer.findings.pane:FindingsPane",
          "top"),
     View("space", "view.space", words("Space"), "space", "Ctrl+6", "viewer.space.pane:SpacePane", "top", cli="space"),
+    View("cluster", "view.cluster", words("Cluster"), "cluster", "Ctrl+7", "viewer.cluster.pane:ClusterPane", "live",
+         alone=True),
+    View("requests", "view.requests", words("Requests"), "requests", "Ctrl+Alt+7", "viewer.requests.pane:RequestsPane",
+         within="cluster", alone=True),
+    View("lab", "view.lab", words("Lab"), "lab", "Ctrl+8", "viewer.lab.pane:LabPane", "foot"),
     View("groups", "view.groups", words("Consumer groups"), "follow", "Ctrl+Alt+3", "viewer.groups.pane:GroupsPane",
          cli="groups", begins=True),
     View("config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane",
          begins=True),
-    View("cluster", "view.cluster", words("Cluster"), "cluster", "Ctrl+9", "viewer.cluster.pane:ClusterPane", "live",
-         alone=True),
-    View("requests", "view.requests", words("Requests"), "requests", "Ctrl+Alt+0", "viewer.requests.pane:RequestsPane",
-         "live", alone=True),
-    View("lab", "view.lab", words("Lab"), "lab", "Ctrl+7", "viewer.lab.pane:LabPane", "foot"),
     View("where", "view.where", words("Where is my message"), "search", "Ctrl+Shift+M", "viewer.where.pane:WherePane",
          asks=words("Where is my message…"), begins=True),
-    View("bookmarks", "view.bookmarks", words("Bookmarks"), "", "Ctrl+Shift+B", "viewer.keep.pane:BookmarksPane"),
-    View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+8", "viewer.pipeline.pane:PipelinePane",
-         "foot"),
+    View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8",
+         "viewer.pipeline.pane:PipelinePane"),
+    View("bookmarks", "view.bookmarks", words("Bookmarks"), "bookmark", "Ctrl+Shift+B",
+         "viewer.keep.pane:BookmarksPane"),
 )  # fmt: skip
 BY_KIND: dict[str, View] = {view.kind: view for view in VIEWS}
 BY_COMMAND = {view.command: view for view in VIEWS}

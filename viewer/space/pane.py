@@ -108,7 +108,11 @@ class SpacePane(Pane):
     def _build_side(self) -> QWidget:
         export = Button(tr("Export…"), "flat")
         export.setObjectName("space.export")
-        self.table_head = PaneHead(tr("By topic"), "", export)
+        spark = Button(tr("Count with Spark…"), "flat")
+        spark.setObjectName("space.spark")
+        spark.setToolTip(tr("The pipeline's stats: messages and bytes by topic, queue, day, producer; of fleets"))
+        spark.clicked.connect(lambda: self.placeRequested.emit(Place("pipeline", name="stats")))
+        self.table_head = PaneHead(tr("By topic"), "", spark, export)
         self.table = RecordView("space.table", SPACE)
         self.table.setAccessibleName(tr("Bytes by topic"))
         self.table.painter = BarPainter("bytes", self._bar)

@@ -17,6 +17,7 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import table_commands
+from viewer.pane.view_tabs import MESSAGE, LookForTabs
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
@@ -58,6 +59,7 @@ from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
     from engine.inspection.where.evidence import WhereResult
     from viewer.runtime.store_session import StoreSession
 
@@ -126,10 +128,16 @@ class WherePane(Pane):
         line = QHBoxLayout(form)
         line.setContentsMargins(px(12), 0, px(8), 1)
         line.setSpacing(px(8))
-        fill(line, (self.field, Label(tr("Topic"), 12, "text3"), self.topic, Label(tr("Group"), 12, "text3"),
+        tabs = LookForTabs("where.tabs", MESSAGE)
+        tabs.elsewhere.connect(lambda _key: self._ask_trace())
+        fill(line, (tabs, self.field, Label(tr("Topic"), 12, "text3"), self.topic, Label(tr("Group"), 12, "text3"),
                     self.group, look, copy))  # fmt: skip
         form.setFixedHeight(px(40))
         return form
+
+    def _ask_trace(self) -> None:
+        """What stands in the form is looked for as the chain of a key in the index."""
+        self.placeRequested.emit(places.trace(self.topic.text().strip(), self.field.text().strip()))
 
     def _field(self, name: str, hint: str, width: int) -> Field:
         made = Field(hint, code=True, width=width)
@@ -368,10 +376,8 @@ class WherePane(Pane):
         field.setCompleter(completer)
 
 
-def known_groups(store: object) -> list[str]:
+def known_groups(store: StoreSnapshot) -> list[str]:
     """Names of the groups that have offsets in the store's tables; reads the disk."""
-    from engine.codec.config_tables import consumer_offsets
-    from engine.inspection.tables import read_table
+    from engine.inspection.tables import offsets
 
-    table = read_table(store, "consumerOffset.json")  # type: ignore[arg-type]
-    return sorted({one.group for one in consumer_offsets(table.value).rows}) if table is not None else []
+    return sorted({row.group for row in offsets(store)})

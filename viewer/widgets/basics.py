@@ -270,8 +270,10 @@ class Link(Label):
 
     clicked = Signal()
 
-    def __init__(self, text: str = "", size: int = 12, weight: int = 400, *, code: bool = False) -> None:
-        super().__init__(text, size, "accent", weight, code=code)
+    def __init__(
+        self, text: str = "", size: int = 12, weight: int = 400, *, code: bool = False, wrap: bool = False
+    ) -> None:
+        super().__init__(text, size, "accent", weight, code=code, wrap=wrap)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(text)
@@ -290,8 +292,13 @@ class Link(Label):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The words, underlined under the pointer and with the focus."""
+        underlined = self.underMouse() or self.hasFocus()
+        if self.wordWrap() and underlined != self.font().underline():
+            font = self.font()
+            font.setUnderline(underlined)
+            self.setFont(font)
         super().paintEvent(event)
-        if self.underMouse() or self.hasFocus():
+        if underlined and not self.wordWrap():
             p = QPainter(self)
             base = (self.height() + self.fontMetrics().ascent() - self.fontMetrics().descent()) // 2 + 2
             p.fillRect(0, base, self.fontMetrics().horizontalAdvance(self.text()), 1, C("accent"))

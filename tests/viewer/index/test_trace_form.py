@@ -48,3 +48,17 @@ def test_a_field_that_cannot_be_understood_is_marked_and_says_why(form, field, t
 def test_another_store_asks_nothing(form):
     form.clear()
     assert [form.topic.text(), form.key.text(), form.most.text()] == ["", "", ""]
+
+
+def test_everything_that_is_wrong_is_said_below_the_fields(form):
+    """An empty topic had a red frame whose words stood in a tool tip only, and a From of "K1" was not looked at."""
+    form.topic.clear()
+    form.begin.setText("K1")
+    assert form.question() is None
+    assert not form._fault.isHidden()
+    assert "Name the topic" in form._fault.text()
+    assert "From: Expected a time" in form._fault.text()
+    assert [part.property("state") for part in (form.topic, form.begin, form.end)] == ["error", "error", ""]
+    form.show_question("Orders", "K1")
+    assert form.question() is not None
+    assert form._fault.isHidden()

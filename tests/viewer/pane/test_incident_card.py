@@ -5,9 +5,11 @@ from __future__ import annotations
 from broken_stores import zero_log_from
 from made_stores import MadeStore
 from panes import on_store, settled
+from PySide6.QtCore import Qt
 
 from viewer.findings.pane import FindingsPane
 from viewer.pane.incident_card import IncidentCard
+from viewer.runtime.places import recovery
 
 
 def drive_card(qapp, root, check) -> None:
@@ -47,5 +49,50 @@ def test_a_lost_tail_is_told_and_folds_to_a_line(qapp, tmp_path) -> None:
         assert card.folded
         assert session.incident_look == "line"
         assert card.accessibleDescription()
+
+    drive_card(qapp, root, check)
+
+
+def test_the_line_opens_anywhere_and_its_steps_are_links(qapp, tmp_path, qtbot) -> None:
+    """Only the arrow at the far right opened the incident, and none of its first steps led anywhere."""
+    made = MadeStore()
+    for number in range(60):
+        made.put(keys=f"K{number}")
+    root = made.write(tmp_path / "s")
+    zero_log_from(root, made.units[50].offset)
+
+    def check(card, _session) -> None:
+        card._say("line")
+        qtbot.mouseClick(card._line, Qt.MouseButton.LeftButton)
+        assert card.look == "card"
+        asked, told = [], []
+        card.placeRequested.connect(asked.append)
+        card.told.connect(told.append)
+        commands = [command for _text, command in card._found.steps]
+        assert any("--plan" in command for command in commands)
+        for step in card._steps:
+            if step._command:
+                step._link.clicked.emit()
+        assert asked == [recovery()]
+        assert told == [f"Copied: {command}" for command in commands if command and "--plan" not in command]
+        card._plan.clicked.emit()
+        assert asked == [recovery(), recovery()]
+
+    drive_card(qapp, root, check)
+
+
+def test_the_table_takes_the_place_of_the_answers_and_its_head_has_the_sum(qapp, tmp_path) -> None:
+    """With answers and table open the findings kept four lines, and the sum was the last row, out of sight."""
+    made = MadeStore()
+    for number in range(60):
+        made.put(keys=f"K{number}")
+    root = made.write(tmp_path / "s")
+    zero_log_from(root, made.units[50].offset)
+
+    def check(card, _session) -> None:
+        card._say("table")
+        assert card._open.isHidden()
+        assert not card._below.isHidden()
+        assert card._table_head.note.text() == "10 messages · 1 queue"
 
     drive_card(qapp, root, check)

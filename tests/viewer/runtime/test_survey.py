@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,3 +57,15 @@ def test_empty_store_has_no_times(tmp_path: Path) -> None:
     with open_store(tmp_path) as store:
         facts = survey(store)
     assert (facts.messages, facts.first_time, facts.last_time, facts.log_bytes) == (0, None, None, 0)
+
+
+def test_groups_stay_where_only_the_bak_of_their_table_is_left(golden: Golden, tmp_path: Path) -> None:
+    """consumerOffset.json was gone, the check said that its .bak counts, and the groups had left the tree."""
+    store_copy = tmp_path / "store"
+    shutil.copytree(golden("broker-retries"), store_copy)
+    table = store_copy / "config" / "consumerOffset.json"
+    with open_store(store_copy) as store:
+        groups = survey(store).groups
+    table.replace(table.with_name("consumerOffset.json.bak"))
+    with open_store(store_copy) as store:
+        assert survey(store).groups == groups > 0

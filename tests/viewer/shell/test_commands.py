@@ -9,7 +9,7 @@ import inspect
 from collections import Counter
 
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QDialog, QMenu
 
 from engine.cli.main import COMMANDS as CLI_COMMANDS
 from viewer.look import assets
@@ -19,6 +19,7 @@ from viewer.shell.commands import BY_ID, COMMANDS, MENUS, key_caps, menus_of, re
 from viewer.shell.framed_window import FramedWindow
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import rank
+from viewer.shell.views import VIEWS
 from viewer.widgets.basics import Key
 
 
@@ -82,7 +83,7 @@ def test_every_command_is_an_action_of_the_window(window: MainWindow) -> None:
     for command in COMMANDS:
         action = window.findChild(QAction, command.id)
         assert action is not None, command.id
-        assert action.text() == command.text
+        assert action.text() == (command.short or command.text)
     assert window.actions_by_id.keys() == BY_ID.keys()
 
 
@@ -138,7 +139,63 @@ def test_every_command_has_its_action_in_its_menu(window):
     assert list(made) == [command.id for command in COMMANDS]
     menus = menus_of(made)
     assert [menu.name for menu in menus] == list(MENUS)
-    assert sum(len(menu.lines) for menu in menus) == len(COMMANDS)
+    listed = [line.action.objectName() for menu in menus for line in menu.lines]
+    assert set(listed) == BY_ID.keys()
+    twice = {"view.where", "view.pipeline", "view.bookmarks"}
+    assert {name for name, times in Counter(listed).items() if times > 1} == twice, "View lists every view"
+
+
+def _lines(window: MainWindow, menu: str) -> list[str]:
+    """The commands that a menu shows now."""
+    made = next(one for one in menus_of(window.actions_by_id) if one.name == menu)
+    return [line.action.objectName() for line in made.lines if line.action.isVisible()]
+
+
+def test_commands_of_views_that_are_not_in_front_are_not_in_their_menus(run, window, golden):
+    """Analyse had thirty lines in the Log, twenty of them grey, and the Lab menu 23 grey ones of 27."""
+    run(window.open(golden("broker-orders")))
+    run(window.settled())
+    assert len(_lines(window, "Analyse")) <= 12
+    assert _lines(window, "Lab") == ["lab.create", "lab.openFolder", "lab.write", "lab.compare"]
+    assert not [name for menu in MENUS for name in _lines(window, menu) if name.startswith(("cluster.", "requests."))]
+    assert "copy.hex" in _lines(window, "Edit")
+    window.show_view("cluster")
+    assert {"cluster.connect", "cluster.pause"} <= set(_lines(window, "Analyse"))
+    assert {"cluster.kill", "cluster.add.consumer"} <= set(_lines(window, "Lab")), "grey, but its view is in front"
+    assert not window.actions_by_id["cluster.kill"].isEnabled()
+    window.show_view("requests")
+    assert "requests.record" in _lines(window, "Analyse")
+    assert "cluster.kill" not in _lines(window, "Lab")
+    assert window.rail.buttons["cluster"].isChecked(), "Requests is a tab of Cluster"
+
+
+def test_the_view_menu_begins_with_all_views_in_the_order_of_the_rail(window):
+    """View listed eight of fourteen views, and not those that the rail has below its line."""
+    view = next(menu for menu in menus_of(window.actions_by_id) if menu.name == "View")
+    opening = [line.action.objectName() for line in view.lines if line.group == 0]
+    assert opening == [view.command for view in VIEWS]
+    shown = list(window.rail.buttons)
+    assert [view.kind for view in VIEWS if view.kind in shown] == shown
+
+
+def test_a_submenu_without_a_command_that_can_be_given_leaves_its_menu(run, window, golden):
+    run(window.open(golden("broker-orders")))
+    run(window.settled())
+    edit = window.strip.menus[MENUS.index("Edit")]
+    submenu = edit.findChild(QMenu, "menu.edit.copy-bytes-as")
+    edit.aboutToShow.emit()
+    assert submenu.menuAction().isVisible()
+    assert [action.text() for action in submenu.actions()] == ["Hex", "C array", "Python", "Base64"]
+    window.show_view("space")
+    edit.aboutToShow.emit()
+    assert not submenu.menuAction().isVisible()
+
+
+def test_a_view_answers_only_commands_that_there_are(run, window, golden):
+    """Requests answered same.next, which no menu and no key gives: Ctrl+. did nothing there."""
+    run(window.open(golden("broker-orders")))
+    window.stages.make_all()
+    assert {name for view in window.panes for name in window.awake(view).commands()} <= BY_ID.keys()
 
 
 def test_what_needs_a_store_is_grey_without_one(run, window, golden):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QBoxLayout, QDialog, QLabel, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
@@ -286,3 +287,25 @@ def test_a_state_that_stands_there_takes_the_colours_of_the_new_theme(dressed: Q
     said = line.findChild(QLabel)
     assert said is not None
     assert said.palette().windowText().color().name() == C("text2").name()
+
+
+def test_icons_of_menus_have_the_colour_of_the_theme_in_force(run: Run, window: MainWindow, golden: Golden) -> None:
+    """They kept the colour of the theme in which they were made: dark grey on black, nearly invisible."""
+
+    async def change() -> None:
+        await opened(window, golden("broker-orders"))
+        action = window.actions_by_id["view.units"]
+        await _until(lambda: not action.icon().isNull())
+        for scheme in ("dark", "light"):
+            theme.set_scheme(scheme)
+            await _until(dressed)
+            assert _colour_of(action.icon()) == C("text2").name(), scheme
+
+    run(change())
+
+
+def _colour_of(icon: QIcon) -> str:
+    """The colour of the strokes of an icon: that of its pixel which covers most."""
+    picture = icon.pixmap(18, 18).toImage()
+    pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+    return max(pixels, key=lambda pixel: pixel.alpha()).name()

@@ -6,14 +6,14 @@ import pytest
 from PySide6.QtGui import QAction
 
 from viewer.runtime.settings import RecentStore
-from viewer.shell.menu_strip import Menu, MenuStrip
+from viewer.shell.menu_strip import Menu, MenuLine, MenuStrip
 
 
 @pytest.fixture
 def strip(qtbot):
     opened, other = QAction("Open file"), QAction("Other")
     opened.setObjectName("store.openFile")
-    made = MenuStrip([Menu("File", "F", [(0, opened), (1, other)])])
+    made = MenuStrip([Menu("File", "F", [MenuLine(0, opened), MenuLine(1, other)])])
     made.kept = (opened, other)
     qtbot.addWidget(made)
     return made

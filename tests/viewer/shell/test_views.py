@@ -50,6 +50,12 @@ def test_the_rail_shows_views_with_icons() -> None:
     assert all(view.icon for view in (*ON_RAIL, *LISTENING, *AT_FOOT))
 
 
+def test_a_view_beside_another_lights_that_one_on_the_rail() -> None:
+    on_rail = {view.kind for view in VIEWS if view.rail}
+    assert [view.kind for view in VIEWS if view.within] == ["requests"]
+    assert {view.within for view in VIEWS if view.within} <= on_rail
+
+
 @each
 def test_a_view_is_named_in_chinese(view: View) -> None:
     set_language("zh_CN")
