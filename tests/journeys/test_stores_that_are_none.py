@@ -139,9 +139,10 @@ def test_a_directory_is_dropped_anywhere(run: Run, walker: Walker, orders: Path,
     run(walk())
 
 
-def test_row_41_growth_is_seen_and_followed(
+def test_row_41_growth_is_seen_and_followed_until_somebody_goes_elsewhere(
     run: Run, walker: Walker, orders: Path, copied: Callable[[Path], Path]
 ) -> None:
+    """With Follow on, every link into the log landed at the end. The table went back there before the row was seen."""
     store = copied(orders)
     log = sorted((store / "commitlog").iterdir())[-1]
 
@@ -163,6 +164,15 @@ def test_row_41_growth_is_seen_and_followed(
         new = end + 2 * last.size
         walker.action("view.refresh").trigger()
         await walker.until(lambda: new in walker.values(LOG, "Physical offset"), "new rows are shown", 60)
+        assert walker.window.top.follow.isChecked()
+        await walker.go("0")
+        assert not session.following
+        assert not walker.window.top.follow.isChecked()
+        assert "Follow has ended" in walker.said
+        assert walker.value(LOG, "Physical offset") == 0
+        walker.action("view.refresh").trigger()
+        await walker.rest()
+        assert walker.value(LOG, "Physical offset") == 0
 
     run(walk())
 

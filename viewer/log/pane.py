@@ -370,6 +370,7 @@ class UnitsPane(Pane):
             self._do_wished(row)
             return
         self._field, self._field_for = field, offset
+        self._end_wanted = -1
         self.table.go_to(position)
 
     def _selected_elsewhere(self, offset: int | None) -> None:
@@ -396,6 +397,7 @@ class UnitsPane(Pane):
             self._end_wanted = -1
             newest = next((row for row in reversed(rows) if isinstance(row, UnitRow)), rows[-1])
             self.table.go_to(newest.offset)
+            self.table.scrollToBottom()
 
     def _moved(self, first: int, last: int) -> None:
         self.line.set_frame(*self.model.frame(first, last))

@@ -61,6 +61,7 @@ from viewer.widgets.hex_view import HexView
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Page
+from viewer.widgets.table_tail import TableTail
 
 if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch
@@ -128,7 +129,7 @@ class RequestsPane(Pane):
         self.watch: RequestWatch | None = None
         self._log = RequestLog()
         self._chosen: Shown | None = None
-        self._end_in_view = True
+        self._keeps_end = True
         self._build()
         self._show()
 
@@ -142,6 +143,7 @@ class RequestsPane(Pane):
         self.table.rowChosen.connect(self._row_chosen)
         self.table.placeRequested.connect(self._follow)
         self.table.installEventFilter(self)
+        self._tail = TableTail(self.table, self._follows, self._leave_end, self.go_to_end)
         self.talks = RecordView("requests.talks", TALKS)
         self.talks.setAccessibleName(tr("Connections, codes and answers"))
         self.talks.rowChosen.connect(self._talk_chosen, Qt.ConnectionType.QueuedConnection)  # the list changes by it
@@ -464,6 +466,7 @@ class RequestsPane(Pane):
         if found is None:
             self.statusMessage.emit(tr("There is no further request of this client in sight."))
         else:
+            self._leave_end()
             self.table.go_to(found.number)
 
     def other_half(self) -> None:
@@ -495,12 +498,32 @@ class RequestsPane(Pane):
         elif not self._log.holds(frame):
             self.statusMessage.emit(tr("The filter does not let the other half of the exchange through."))
         else:
+            self._leave_end()
             self.table.go_to(frame.number)
 
     def _go_to_second(self, ms: int) -> None:
         found = next((one for one in self._log.rows if one.time >= ms), None)
         if found is not None:
+            self._leave_end()
             self.table.go_to(found.number)
+
+    # ---- the end of the table ----------------------------------------------------------------------------------------
+
+    def _follows(self) -> bool:
+        """Whether rows that come are kept in view."""
+        return self._keeps_end and self._standing.kind == "live"
+
+    def _leave_end(self) -> None:
+        """Somebody looks at one place: the table stands still."""
+        if self._follows():
+            self._keeps_end = False
+            self.table.set_state(self._state())
+
+    def go_to_end(self) -> None:
+        """Show the newest rows, and those that come."""
+        self._keeps_end = True
+        self.table.tail()
+        self.table.set_state(self._state())
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -512,11 +535,15 @@ class RequestsPane(Pane):
             for key, pill in self.pills.items():
                 pill.setChecked(PILLS[key] == self.watch.text)
         self._show_shape()
-        if chosen is not None and self._log.holds(chosen):
+        if self._standing.kind in {"off", "reading", "starting", "file"}:
+            self._keeps_end = True
+        if self._log.rows and self._follows():
+            self.table.go_to(self._log.rows[-1].number)
+            self.table.scrollToBottom()
+        elif chosen is not None and self._log.holds(chosen):
             self.table.go_to(chosen.number)
         elif self._log.rows:
-            live = self._standing.kind in {"live", "paused"}
-            self.table.go_to(self._log.rows[-1 if live else 0].number)
+            self.table.go_to(self._log.rows[-1 if self._standing.kind == "paused" else 0].number)
         else:
             self._row_chosen(None)
         self._show_standing()
@@ -545,8 +572,7 @@ class RequestsPane(Pane):
                 self.table.table.row_changed(number)
         if self._chosen is not None and self._chosen in changed:
             self._show_chosen()
-        bar = self.table.verticalScrollBar()
-        if new and bar.value() >= bar.maximum():
+        if new and self._follows():
             self.table.tail()
         elif self._log.reordered:
             self.table.reload(anew=True)
@@ -608,7 +634,9 @@ class RequestsPane(Pane):
             return State("empty", tr("No request has come yet. Point a client at {address}.", address=standing.name))
         if not log.rows:
             return State("empty", tr("There is no request in {path}.", path=standing.name))
-        said = edge_words(standing)
+        said = edge_words(standing, self._keeps_end)
+        if standing.kind == "live" and not self._keeps_end:
+            return State("note", said, steps=((tr("Go to the end"), self.go_to_end),))
         return State("live" if standing.kind == "live" else "note", said) if said else None
 
     def _row_chosen(self, chosen: Shown | None) -> None:

@@ -50,8 +50,10 @@ def standing_words(log: RequestLog, standing: Standing) -> str:
     return " · ".join(parts)
 
 
-def edge_words(standing: Standing) -> str:
+def edge_words(standing: Standing, end_in_view: bool = True) -> str:
     """What stands behind the last row: live, or why nothing more comes."""
+    if standing.kind == "live" and not end_in_view:
+        return tr("The table stands still · {n:,} requests a second", n=round(standing.rate))
     if standing.kind == "live":
         return tr("The end stays in view · {n:,} requests a second", n=round(standing.rate))
     if standing.kind == "paused":

@@ -49,6 +49,11 @@ class Place:
     own: bool = False
 
     @property
+    def names_row(self) -> bool:
+        """Whether it is one row of a table, not a view or a file as a whole."""
+        return self.offset is not None or self.queue_offset is not None
+
+    @property
     def view(self) -> Kind:
         """The view that shows it."""
         return SHOWN_IN.get(self.kind, self.kind)

@@ -145,22 +145,9 @@ def follow_end(window: FramedWindow) -> None:
     """Follow the end of the log, as the command is ticked."""
     if window.session is not None:
         on = window.actions_by_id["view.follow"].isChecked()
-        window.session.follow(on)
         if on:
-            _go_to_end(window)
-
-
-def _go_to_end(window: FramedWindow) -> None:
-    session = window.session
-    if session is None:
-        return
-
-    def work() -> int:
-        log = session.snapshot.log
-        before = log.items_before(log.max_offset, 1, crc=False)
-        return before[-1].offset if before else max(log.max_offset, 0)
-
-    session.jobs.read(work, lambda offset: window.go(Place("log", offset=offset)))
+            window.go(Place("log"))
+        window.session.follow(on)
 
 
 def next_pane(window: FramedWindow, step: int) -> None:

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtCore import QObject, QTimer
 
 from viewer.index.pane import IndexPane
 from viewer.log.pane import UnitsPane
@@ -21,11 +20,11 @@ from viewer.pane import Pane
 from viewer.queues.pane import QueuesPane
 from viewer.queues.rows import EntryRow
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.table_tail import TableTail
 
 EVERY_MS = 250
 SLOW_MS = 400
 """For what costs more, and for rows that nobody can read: where each look fills the screen with new ones."""
-UPWARDS = (Qt.Key.Key_Up, Qt.Key.Key_PageUp, Qt.Key.Key_Home)
 
 
 class Pace(QObject):
@@ -53,84 +52,6 @@ class Pace(QObject):
     def _do(self) -> None:
         self._done = time.monotonic()
         self._work()
-
-
-def at_end_of(view: RecordView) -> bool:
-    """Whether the last row that the table holds, and that of its source, is on the screen."""
-    rows, source = view.table.rows, view.source
-    if not rows:
-        return True
-    seen = view.verticalScrollBar().value() + view.visible_rows() >= len(rows)
-    return seen and source.behind(rows[-1]) >= source.start
-
-
-class TableTail(QObject):
-    """Keeps the end of one table in view. ``following()`` says whether the user wants that; where the user scrolled
-    up, ``left()`` is called once.
-    """
-
-    def __init__(self, view: RecordView, following: Callable[[], bool], left: Callable[[], None]) -> None:
-        super().__init__(view)
-        self._view, self._following, self._left = view, following, left
-        self._end: int | None = None
-        self._glowing = False
-        self.flooded = False
-        """Whether most of what is on the screen is newer than the last look."""
-        view.filled.connect(self._filled)
-        view.bar.placed.connect(lambda _position: self._moved())
-        view.bar.stepped.connect(lambda _kind, sign: self._moved() if sign < 0 else None)
-        view.installEventFilter(self)
-        view.viewport().installEventFilter(self)
-
-    def forget(self) -> None:
-        """Other rows are shown."""
-        self._end = None
-
-    def take(self, *, reread: bool = True) -> None:
-        """The source has grown: show what is new where its end is looked at; without ``reread`` somebody does that."""
-        view = self._view
-        source = view.source
-        self._end = source.end if self._end is None else self._end
-        if self._following():
-            self._glowing = True
-            view.tail(alone=self.flooded)
-        elif at_end_of(view):
-            self._glowing = True
-            if reread:
-                view.reload()
-        else:
-            view.show_extent()
-
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """The hand goes up: by the wheel, or by a key."""
-        if (isinstance(event, QWheelEvent) and event.angleDelta().y() > 0) or (
-            isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in UPWARDS
-        ):
-            self._moved()
-        return False
-
-    def _moved(self) -> None:
-        """A hand that goes up where there is something above leaves the end."""
-        if self._following() and len(self._view.table.rows) > self._view.visible_rows():
-            self._left()
-
-    def _filled(self) -> None:
-        """New rows are there: they glow."""
-        view = self._view
-        if not self._glowing:
-            return
-        self._glowing = False
-        source, before = view.source, self._end
-        rows = view.table.rows
-        if rows:
-            self._end = max(before or 0, min(source.behind(rows[-1]), source.end))
-        if before is None:
-            return
-        new = [position for row in rows if before <= (position := source.position(row)) < source.end]
-        self.flooded = len(new) > view.visible_rows() // 2
-        if not self.flooded:
-            for position in new:
-                view.glow.add(position)
 
 
 class Follower(QObject):

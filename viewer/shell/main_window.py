@@ -313,13 +313,13 @@ class MainWindow(FramedWindow):
         if self.workspace.shown_beside(place):
             return
         self.history.visit(place)
-        self._show(place)
+        self._jump(place)
         self.workspace.jumps.jumped(place)
 
     def step(self, place: Place | None) -> None:
         """Show a place of the history; before the first one of a window without a store stands the welcome page."""
         if place is not None:
-            self._show(place)
+            self._jump(place)
         elif self.alone:
             self.show_welcome()
 
@@ -362,6 +362,15 @@ class MainWindow(FramedWindow):
         self.top.goto.clear()
         self.top.goto.set_fault("")
         return True
+
+    def _jump(self, place: Place) -> None:
+        """Show ``place``. One row ends Follow, which would put the end of the table in its place at the next look."""
+        ends = self.session is not None and self.session.following and place.names_row
+        if ends and self.session is not None:
+            self.session.follow(False)
+        self._show(place)
+        if ends:
+            self.say(tr("Follow has ended: the row you went to stays in view."))
 
     def _show(self, place: Place) -> None:
         view = place.view if place.view in BY_KIND else "log"

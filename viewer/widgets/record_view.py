@@ -167,6 +167,14 @@ class RecordView(MenuTable):
         at = self._current_number()
         return None if at is None else self._window.rows[at]
 
+    def let_lost_choice_go(self) -> None:
+        """Choose nothing where the chosen row is not held any more."""
+        if self._current is not None and self._current_number() is None:
+            self._current = None
+            self.span.end()
+            self.selectionModel().clear()
+            self.rowChosen.emit(None)
+
     def choose_next(self, step: int = 1) -> None:
         """Move the choice by ``step`` rows, from wherever the focus is."""
         at = self._current_number()

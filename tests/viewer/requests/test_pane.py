@@ -16,6 +16,7 @@ from viewer.look.theme import theme
 from viewer.requests.pane import RequestsPane, painted
 from viewer.requests.watch import RequestWatch
 from viewer.runtime.places import Place
+from viewer.widgets.table_tail import shows_last_row
 
 
 def run(work, done, failed):
@@ -226,6 +227,51 @@ def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
     assert watch.standing.kind == "paused"
     assert pane.pause.isChecked()
+
+
+def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, talk: list[Seen]) -> None:
+    """The edge said "The end stays in view" while the table stood at rows of a minute ago. The view had been left and
+    opened again, which put a row that was chosen long ago back into view.
+    """
+    watch = pane.watch
+    assert watch is not None
+    watch.standing.kind = "live"
+
+    def more(times: int) -> None:
+        for _ in range(times):
+            for seen in talk:
+                watch.came.emit(*watch.log.take([seen]))
+
+    def edge() -> str:
+        state = pane.table.strip.state
+        assert state is not None
+        return state.text
+
+    more(12)
+    assert shows_last_row(pane.table)
+    pane.hide()
+    more(12)
+    pane.show()
+    assert shows_last_row(pane.table)
+    more(2)
+    assert shows_last_row(pane.table)
+    assert edge().startswith("The end stays in view")
+    pane.table.go_to(watch.log.rows[-3].number)
+    point = pane.table.visualRect(pane.table.currentIndex()).center()
+    QTest.mouseClick(pane.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    chosen = pane.table.current_row()
+    more(12)
+    assert edge().startswith("The table stands still")
+    assert pane.table.current_row() is chosen, "what is shown below stands in the table"
+    assert not shows_last_row(pane.table)
+    state = pane.table.strip.state
+    assert state is not None
+    state.steps[0][1]()
+    assert edge().startswith("The end stays in view")
+    assert shows_last_row(pane.table)
+    pane.table.go_to(watch.log.rows[-1].number)
+    pane.next_of_client(-1)
+    assert edge().startswith("The table stands still")
 
 
 def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsPane, tmp_path: Path) -> None:

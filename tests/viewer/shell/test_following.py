@@ -7,10 +7,11 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from viewer.shell.following import Pace, TableTail, at_end_of
+from viewer.shell.following import Pace
 from viewer.widgets.columns import RecordKind, number_column
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import Page
+from viewer.widgets.table_tail import TableTail, at_end_of
 
 
 class Row:
@@ -114,6 +115,45 @@ def test_the_hand_that_goes_up_ends_it(view, qtbot, how: str) -> None:
     top = view.table.rows[view.verticalScrollBar().value()].offset
     grow(view, tail, 4)
     assert view.table.rows[view.verticalScrollBar().value()].offset == top
+
+
+def test_a_row_that_is_taken_ends_it_and_stays(view, qtbot) -> None:
+    tail, hand = followed(view)
+    tail.take()
+    view.go_to(995)
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(view.currentIndex()).center())
+    assert hand.left == 1
+    grow(view, tail, 500)
+    assert view.current_row().offset == 995
+
+
+def test_a_chosen_row_that_the_table_does_not_hold_is_let_go(view) -> None:
+    """Detail and bytes showed the unit at 1,245,565 below a table that began at 1,288,685. The end had moved on, and
+    nothing said that the unit chosen before stood in no row any more.
+    """
+    chosen = []
+    tail, _ = followed(view)
+    view.go_to(10)
+    view.rowChosen.connect(chosen.append)
+    tail.take()
+    assert chosen == [None]
+    assert view.current_row() is None
+    assert not view.selectionModel().selectedRows()
+
+
+def test_the_end_that_is_reached_again_is_told(view, qtbot) -> None:
+    hand, reached = Hand(), []
+    hand.following = False
+    tail = TableTail(view, lambda: hand.following, hand.leave, lambda: reached.append(True))
+    tail.take()
+    assert not reached
+    view.bar.stepped.emit("page", 1)
+    qtbot.wait(1)
+    assert not reached
+    qtbot.keyClick(view, Qt.Key.Key_End)
+    view.last_row()
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: bool(reached), timeout=60_000)
 
 
 def test_deeds_come_at_their_pace_and_none_is_lost(qtbot, qapp) -> None:
