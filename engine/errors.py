@@ -65,6 +65,10 @@ class CannotRead(StoreError):
     """The surroundings forbid it: no rights, an input/output error, a file that is gone."""
 
 
+class Undecoded(CannotRead):
+    """It stands in a part of the store that is recognised and not decoded: nothing can be told of it."""
+
+
 class BadArchive(StoreError):
     """An archive that is damaged, holds too much, or would lay something outside the folder it is unpacked to."""
 

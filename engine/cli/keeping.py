@@ -20,6 +20,7 @@ from engine.mapped.disk import Disk
 from engine.mapped.keeping import Keeper, KeepingDisk, read
 from engine.mapped.kept_undo import take_back
 from engine.mapped.store_lock import StoreLock
+from engine.services.opening import refuse_undecoded
 from engine.store.recovery.load_source import log_folders
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def keeping(
     Where the block raises before it is settled everything is put back, and the folder goes. Raises
     :class:`engine.mapped.keeping.CannotKeep` before anything is changed.
     """
+    refuse_undecoded(root)
     if args.no_backup or not wanted:
         yield Keeping(root, None)
         return

@@ -127,6 +127,9 @@ def _run(arguments: list[str], unread: Gathered) -> int:
     finally:
         if getattr(args, "tells_unread", False):
             unread.clear()
+        if getattr(args, "tells_undecoded", False):
+            for one in [one for one in unread if one.action == "decode"]:
+                del unread[one]
         _tell_unread(unread, out, failed=failed)
         out.flush()
 

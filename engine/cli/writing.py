@@ -21,7 +21,7 @@ from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.rules.unit_check import Release
-from engine.services.opening import without_log
+from engine.services.opening import refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
@@ -70,9 +70,11 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
     """The store at ``path``, or a new one where nothing is there; nothing is changed.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
-    the store open, :class:`StoreError` where a broker would not start.
+    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`StoreError` where a broker would not
+    start.
     """
     place = Path(path)
+    refuse_undecoded(place)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
     if place.is_dir() and _is_store_without_log(place):

@@ -147,19 +147,6 @@ _TABLE = re.compile(r"\d+\.(sst|ldb)", re.ASCII)
 _WRITE_AHEAD = re.compile(r"\d+\.log", re.ASCII)
 _CURRENT_TEXT = re.compile(rb"MANIFEST-\d+\n?")
 
-PURPOSES = {
-    "consumequeue": "consume queues",
-    "kvStore": "pop records",
-    "config/topics": "topics",
-    "config/subscriptionGroups": "subscription groups",
-    "config/consumerOffsets": "consumer offsets",
-    "config/rdb": "configuration tables",
-    "config/users": "users",
-    "config/acls": "access rules",
-}
-"""Folders of a store that may be a RocksDB → what the broker keeps there."""
-
-
 @dataclass(frozen=True, slots=True)
 class RocksFolder:
     """What a RocksDB folder holds, in files and bytes. ``sound``: CURRENT names a manifest that is there."""
@@ -172,17 +159,6 @@ class RocksFolder:
     write_ahead_bytes: int
     other_bytes: int
     sound: bool
-
-    @property
-    def words(self) -> str:
-        """What was found, and what this program does not do with it."""
-        purpose = PURPOSES.get(self.folder, "data")
-        doubt = "" if self.sound else "; CURRENT and MANIFEST do not fit together"
-        return (
-            f"{self.folder} is a RocksDB of {purpose}: {self.tables} table files with {self.table_bytes:,} bytes, "
-            f"{self.write_ahead_logs} write-ahead logs with {self.write_ahead_bytes:,} bytes{doubt}. "
-            f"RocksDB is not decoded: its {purpose} are not listed."
-        )
 
 
 def rocks_folder(folder: str, files: Iterable[NamedFile], current: bytes | None = None) -> RocksFolder | None:

@@ -1,100 +1,97 @@
-"""Parts of a store that are recognised and sized, not decoded: RocksDB folders (spec 3.9), DLedger logs (spec 1).
+"""Parts of a store that are recognised and not decoded, as a store that is looked at has them (spec 1, 3.9): the
+folders of :mod:`engine.rules.undecoded` seen through the one door for reading.
 
 Which release wrote a store last, by what only one of them leaves behind: a guess, and always said as one.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.codec import foreign
-from engine.codec.foreign import DLedgerLog, NamedFile, RocksFolder
-from engine.errors import CannotRead, CorruptUnit
-from engine.inspection.snapshot import StoreSnapshot
+from engine.codec.message import Unit
+from engine.errors import CorruptUnit
+from engine.mapped.folder_listing import ReadingListing
+from engine.rules.undecoded import Subject, UndecodedPart, answering, find_undecoded
 from engine.rules.unit_check import Release
 
-CONSUME_QUEUE = "consumequeue"
+if TYPE_CHECKING:
+    from engine.inspection.snapshot import StoreSnapshot
+    from engine.mapped.reading import Reading
+
+_DISPATCH_LAG_MS = 60_000
+"""How far a broker that runs or crashed may have been behind with its queues."""
 
 
-def rocksdb_folders(store: StoreSnapshot) -> Iterator[RocksFolder]:
-    """Every folder that RocksDB keeps for the broker."""
-    if store.paths is None:
-        return
-    for folder in foreign.PURPOSES:
-        files = _files(store, store.paths.root / folder)
-        if files:
-            try:
-                current = store.small_file(store.paths.root / folder / "CURRENT")
-            except (CannotRead, CorruptUnit):
-                current = None
-            found = foreign.rocks_folder(folder, files, current)
-            if found is not None:
-                yield found
+def undecoded_parts(reading: Reading, root: Path) -> tuple[UndecodedPart, ...]:
+    """Every undecoded part of the store at ``root``."""
+    return tuple(find_undecoded(ReadingListing(reading, root)))
+
+
+def part_answering(store: StoreSnapshot, subject: Subject) -> UndecodedPart | None:
+    """The undecoded part that a question about ``subject`` would need, or None."""
+    part = answering(store.undecoded, subject, files_count=False)
+    if part is None or subject != "queues" or not part.beside_files:
+        return part
+    return None if file_queues_count(store) else part
+
+
+def file_queues_count(store: StoreSnapshot) -> bool:
+    """Whether a broker reads the file queues that stand beside a RocksDB of queues.
+
+    The configuration says so (``storeType``). Without one they count where the last broker wrote them: where they come
+    as far as the log does.
+    """
+    config = store.config
+    if config is not None and "storeType" in config.given:
+        return config.store_type == "default"
+    newest = max(store.newest_file_entries(), default=None)
+    if newest is None:
+        return False
+    reached = store.log.seen_at(newest[0], crc=False)
+    last = _last_dispatched(store, newest[0] + newest[1])
+    if not isinstance(reached, Unit) or last is None:
+        return last is None
+    may_lag = store.abort or store.lock_state == "held"
+    return may_lag and last.store_timestamp - reached.store_timestamp <= _DISPATCH_LAG_MS
+
+
+def _last_dispatched(store: StoreSnapshot, offset: int) -> Unit | None:
+    """A unit behind ``offset`` that belongs into a queue: the first, which is as late as those before it."""
+    for item in store.log.walk(offset, None, crc=False, resync=False):
+        if isinstance(item, Unit) and item.transaction_type not in (0x4, 0xC):
+            return item
+    return None
 
 
 def rocksdb_queues(store: StoreSnapshot) -> bool:
-    """The consume queues are a RocksDB: which units are in them is not known here."""
-    return any(found.folder == CONSUME_QUEUE for found in rocksdb_folders(store))
+    """The consume queues that count are a RocksDB: which units are in them is not known here."""
+    return part_answering(store, "queues") is not None
 
 
-def dledger_logs(store: StoreSnapshot) -> Iterator[DLedgerLog]:
-    """Every folder of a DLedger log: each message stands in an entry of that library's own."""
-    if store.paths is None:
-        return
-    for folder in _folders(store, store.paths.root):
-        if not folder.name.startswith(foreign.FOLDER_PREFIX):
-            continue
-        files = [
-            NamedFile(f"{part}/{file.name}", file.size)
-            for part in ("data", "index")
-            for file in _files(store, folder / part)
-        ]
-        files += _files(store, folder)
-        oldest = min((file.name for file in files if file.name.startswith("data/")), default=None)
-        found = foreign.dledger_log(folder.name, files, _head(store, folder / oldest) if oldest else b"")
-        if found is not None:
-            yield found
+def has_dledger_log(store: StoreSnapshot) -> bool:
+    """The messages are in a DLedger log, which is not read here."""
+    return part_answering(store, "log") is not None
 
 
 def unknown_to_plans(store: StoreSnapshot) -> bool:
     """Messages or queues are in files that are not read here: what a start keeps and loses of them cannot be told."""
-    return rocksdb_queues(store) or any(True for _ in dledger_logs(store))
+    return rocksdb_queues(store) or has_dledger_log(store)
 
 
 def notes(store: StoreSnapshot) -> list[str]:
-    """What is said of each such part, in sentences."""
-    return [*(found.words for found in dledger_logs(store)), *(found.words for found in rocksdb_folders(store))]
+    """What is said of each undecoded part that may hold something, in sentences."""
+    return [note for part in store.undecoded if (note := _note(store, part)) is not None]
 
 
-def _files(store: StoreSnapshot, folder: Path) -> list[NamedFile]:
-    """Files of one folder with their lengths; what the door could not list or look at is left out."""
-    found = []
-    with contextlib.suppress(CannotRead):
-        for entry in store.reading.entries(folder):
-            if entry.is_file(follow_symlinks=False):
-                with contextlib.suppress(CannotRead):
-                    found.append(NamedFile(entry.name, store.reading.look_at(entry, follow=False).st_size))
-    return found
-
-
-def _folders(store: StoreSnapshot, folder: Path) -> list[Path]:
-    with contextlib.suppress(CannotRead):
-        return store.reading.folders(folder)
-    return []
-
-
-def _head(store: StoreSnapshot, path: Path) -> bytes:
-    with contextlib.suppress(CannotRead, CorruptUnit):
-        descriptor = store.reading.open(path)
-        try:
-            length = os.fstat(descriptor).st_size
-            return store.reading.read(str(path), descriptor, min(foreign.HEAD_BYTES, length), 0, length)
-        finally:
-            os.close(descriptor)
-    return b""
+def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
+    if not part.is_in_the_way_of_writing and part.format == "RocksDB":
+        return None
+    if not part.beside_files:
+        return part.words
+    if part_answering(store, "queues") is part:
+        return f"{part.words} File queues stand beside it: which of both counts is told by storeType (--config)."
+    return f"{part.words} File queues stand beside it: they count, as for a broker with storeType=default."
 
 
 _OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")

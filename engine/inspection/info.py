@@ -188,9 +188,9 @@ def flavour(store: StoreSnapshot) -> list[str]:
         seen.add("multiPath")
     if store.paths is not None and any(entry.name == "timerlog" for entry in _scan(store, store.paths.root)):
         seen.add("timer")
-    if any(foreign.dledger_logs(store)):
+    if any("log" in part.subjects for part in store.undecoded):
         seen.add("dledger")
-    if foreign.rocksdb_queues(store):
+    if any("queues" in part.subjects for part in store.undecoded):
         seen.add("rocksdbCq")
     return [word for word in FLAVOURS if word in seen]
 

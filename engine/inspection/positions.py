@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engine.layout import StorePaths
     from engine.mapped.reading import Unread
 
+_NO_QUEUE_ENTRY = "no consume queue holds an entry"
 _NO_ENTRY = "no consume queue holds an entry, so how far dispatch came is not written anywhere"
 
 
@@ -172,14 +173,14 @@ def _queue_end(store: StoreFiles) -> Position:
 def queue_position(best: tuple[int, str] | None) -> Position:
     """The end of the newest unit that an entry points at, and in which queue; None where no queue holds one."""
     if best is None:
-        return Position(None, why="no consume queue holds an entry")
+        return Position(None, why=_NO_QUEUE_ENTRY)
     return Position(best[0], f"end of the newest unit that a queue entry points at, in {best[1]}")
 
 
 def _dispatched(store: StoreFiles, queue_end: Position, end: int) -> Position:
     """Every unit before it is in its queue: followed from the newest queue entry over units that get no entry."""
     if queue_end.offset is None:
-        return queue_end if store.unread else Position(None, why=_NO_ENTRY)
+        return Position(None, why=_NO_ENTRY) if queue_end.why == _NO_QUEUE_ENTRY else queue_end
     offset = min(queue_end.offset, end)
     for item in store.log.walk(offset, end, crc=False, resync=False):
         if isinstance(item, Unit) and item.transaction_type in (0x4, 0xC):

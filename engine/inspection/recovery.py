@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.codec.checkpoint import Checkpoint
+from engine.codec.config_tables import BACKUP
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, CorruptUnit, UsageError
@@ -17,6 +18,7 @@ from engine.inspection import foreign, left_behind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
 from engine.rules.log_rules import LogFile, likely_length
+from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Release
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
@@ -53,22 +55,12 @@ def plan(
 
 
 def _told(store: StoreSnapshot, found: RecoveryPlan) -> RecoveryPlan:
-    """What of the plan can be told: of a DLedger log nothing is known here, of RocksDB queues not what they hold."""
+    """What of the plan can be told: nothing of what a start does with a DLedger log; of queues and tables that are not
+    decoded nothing comes so far.
+    """
     if found.empty_log is not None and found.empty_log.dledger:
         why = "the messages are in a DLedger log, which is not read here: what a start does cannot be told"
         return replace(found, why=why, files_deleted=(), queues=(), groups_beyond=(), ext_cuts=(), queues_known=False)
-    if foreign.rocksdb_queues(store):
-        end = found.end_offset
-        return replace(
-            found,
-            queues=(),
-            units=0,
-            dispatch_from=end,
-            groups_beyond=(),
-            ext_cuts=(),
-            first_pass=None,
-            queues_known=False,
-        )
     return found
 
 
@@ -98,12 +90,15 @@ def without_log(store: StoreSnapshot) -> EmptyLog | None:
 
 
 def source_of(store: StoreSnapshot) -> RecoverySource:
-    """The store's files as recovery reads them. Raises :class:`CannotRead` where not all of them could be looked at."""
+    """The store's files as recovery reads them. Raises :class:`CannotRead` where not all of them could be looked at,
+    :class:`Undecoded` where the log or the queues are not decoded.
+    """
     if store.paths is None:
         raise UsageError("recovery needs a whole store; this is a commit log by itself", file=str(store.path))
+    store.require("log")
     paths = store.paths
     checkpoint, note = mapped_checkpoint(store)
-    tables = Tables(lambda name: store.small_file(paths.config / name), str(paths.config))
+    tables = Tables(partial(_table_bytes, store), str(paths.config))
     store.log.sequence.whole()
     store.whole_topics()
     store.whole_index()
@@ -135,6 +130,15 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.empty_log_said),
     )
+
+
+def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
+    """A table as it is read by a start; None where the broker keeps it in a RocksDB, beside which the file is old."""
+    assert store.paths is not None
+    subject = TABLE_SUBJECTS.get(name.removesuffix(BACKUP))
+    if subject is not None and store.note_undecoded(subject) is not None:
+        return None
+    return store.small_file(store.paths.config / name)
 
 
 def _missing(store: StoreSnapshot, config: MessageStoreConfig) -> tuple[Path, ...]:

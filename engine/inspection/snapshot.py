@@ -20,7 +20,8 @@ from engine.codec.checkpoint import decode as decode_checkpoint
 from engine.codec.message import Unit
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, CorruptUnit
+from engine.errors import CannotRead, CorruptUnit, Undecoded
+from engine.inspection import foreign
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
 from engine.inspection.opening import Kind, LockState, Opening, lock_state, recognise
@@ -28,6 +29,8 @@ from engine.inspection.queue_reader import QueueReader
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
+from engine.rules.system_names import LMQ
+from engine.rules.undecoded import Subject, UndecodedPart
 
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
@@ -84,6 +87,8 @@ class StoreSnapshot:
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
+        self._undecoded: tuple[UndecodedPart, ...] | None = None
+        self._answering: dict[Subject, UndecodedPart | None] = {}
         self._unlisted: CannotRead | None = None
         self.topics_of_both_kinds: frozenset[str] = frozenset()
         """Topics with a queue that has a folder of either kind; of these :meth:`topics` gives one."""
@@ -94,7 +99,7 @@ class StoreSnapshot:
         self._geometry: Geometry | None = None
         self._settled = False
         self._settle_start: int | None = None
-        self.log = LogReader(self._log_sequence(opening), self._newest_entries)
+        self._log = LogReader(self._log_sequence(opening), self._newest_entries)
         if self.paths is not None and not self.reading.exists(self.paths.commitlog):
             self.notes.append("The store has no commitlog folder")
 
@@ -108,13 +113,40 @@ class StoreSnapshot:
 
     def close(self) -> None:
         """Close every file that is open."""
-        self.log.close()
+        self._log.close()
         self._cache.close()
 
     @property
     def unread(self) -> tuple[Unread, ...]:
         """What could not be read since the last :meth:`refresh`."""
         return self.reading.unread
+
+    @property
+    def undecoded(self) -> tuple[UndecodedPart, ...]:
+        """Folders that are recognised and not decoded (:mod:`engine.rules.undecoded`)."""
+        if self._undecoded is None:
+            self._undecoded = () if self.paths is None else foreign.undecoded_parts(self.reading, self.paths.root)
+        return self._undecoded
+
+    def undecoded_part(self, subject: Subject) -> UndecodedPart | None:
+        """The undecoded part that a question about ``subject`` needs, or None where it can be answered."""
+        if subject not in self._answering:
+            self._answering[subject] = foreign.part_answering(self, subject)
+        return self._answering[subject]
+
+    def note_undecoded(self, subject: Subject) -> Undecoded | None:
+        """Where a question about ``subject`` cannot be answered: write that into the ledger, and give the error."""
+        part = self.undecoded_part(subject)
+        if part is None:
+            return None
+        return self.reading.note_undecoded(self.path / part.folder, part.reason(subject))
+
+    def require(self, *subjects: Subject) -> None:
+        """Raise :class:`Undecoded` where a question about one of ``subjects`` cannot be answered."""
+        for subject in subjects:
+            error = self.note_undecoded(subject)
+            if error is not None:
+                raise error
 
     def refuse_unread(self, why: str) -> None:
         """Raise :class:`CannotRead` with the first file that could not be read and ``why`` that matters here; nothing
@@ -141,7 +173,9 @@ class StoreSnapshot:
         each ask after a refresh.
         """
         self.reading.forget()
-        changed = self.log.refresh()
+        self._undecoded = None
+        self._answering.clear()
+        changed = self._log.refresh()
         self._settled = False
         self._settle_start = None
         self._geometry = None
@@ -180,6 +214,12 @@ class StoreSnapshot:
 
     # -- commit log
 
+    @property
+    def log(self) -> LogReader:
+        """The commit log's files. Messages of a DLedger log are not in them: who asks for them is told so."""
+        self.note_undecoded("log")
+        return self._log
+
     def units(self, start: int | None = None, stop: int | None = None, crc: bool = True) -> Iterator[Item | Stop]:
         """Every unit, blank and span of damage from offset ``start`` on, last a stop with the reason."""
         return self.log.walk(start, stop, crc)
@@ -190,14 +230,22 @@ class StoreSnapshot:
         crash the last one that the checkpoint vouches for (spec 10.2); not more than :data:`SETTLED` bytes back.
         """
         if self._settle_start is None:
-            self.whole_topics()
-            newest = max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
+            newest = self._newest_entry()
             number = max(self.log.sequence.position_of(newest[0]), 0)
             start = self.log.files[number].start_offset if self.log.files else 0
             if self.abort and self.lock_state != "held" and self.log.files:
                 start = min(start, self._vouched_for(start - SETTLED))
             self._settle_start = start
         return self._settle_start
+
+    def _newest_entry(self) -> tuple[int, int]:
+        """Offset and size (bytes) of the newest entry of all queues; the start of the last log file where they are not
+        decoded. Raises :class:`CannotRead`.
+        """
+        if self.undecoded_part("queues") is not None:
+            return (self.log.files[-1].start_offset, 0) if self.log.files else (0, 0)
+        self.whole_topics()
+        return max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
 
     def _vouched_for(self, least: int) -> int:
         """Start of the last log file whose first unit was stored before the checkpoint's times, else of the first; of
@@ -229,7 +277,7 @@ class StoreSnapshot:
 
     @property
     def log_folders(self) -> tuple[Path, ...]:
-        return self.log.sequence.folders
+        return self._log.sequence.folders
 
     def _log_sequence(self, opening: Opening) -> FileSequence:
         if opening.kind == "file":
@@ -253,10 +301,13 @@ class StoreSnapshot:
     # -- queues
 
     def topics(self) -> dict[str, dict[int, QueueReader]]:
-        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number.
-
-        Threads that ask at once share one listing.
+        """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number. None of them
+        where the queues that count are not decoded; the ledger says so then.
         """
+        return {} if self.note_undecoded("queues") is not None else self._file_queues()
+
+    def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
+        """The same, whether they count or not. Threads that ask at once share one listing."""
         found = self._topics
         if found is None:
             with self._listing:
@@ -267,16 +318,27 @@ class StoreSnapshot:
 
     def queue(self, topic: str, queue_id: int) -> QueueReader | None:
         """The queue, or None where it has no folder; raises :class:`CannotRead` where not all folders could be listed
-        and it may be in one of those.
+        and it may be in one of those, or where it is not decoded.
         """
         found = self.topics().get(topic, {}).get(queue_id)
         if found is None:
             self.whole_topics()
+            if topic.startswith(LMQ):
+                self._require_light_queues()
         return found
 
+    def _require_light_queues(self) -> None:
+        """Raise :class:`Undecoded` where a RocksDB stands beside the file queues: light queues may be in it alone."""
+        for part in self.undecoded:
+            if "queues" in part.subjects:
+                raise self.reading.note_undecoded(self.path / part.folder, part.reason("queues"))
+
     def whole_topics(self) -> None:
-        """Raise :class:`CannotRead` where a folder of queues could not be listed: no queue is known to be absent."""
-        self.topics()
+        """Raise :class:`CannotRead` where a folder of queues could not be listed or is not decoded: no queue is known
+        to be absent.
+        """
+        self.require("queues")
+        self._file_queues()
         if self._unlisted is not None:
             raise self._unlisted
 
@@ -337,7 +399,11 @@ class StoreSnapshot:
             return True
 
     def _all_queues(self) -> Iterator[QueueReader]:
-        return (queue for queues in self.topics().values() for queue in queues.values())
+        return (queue for queues in self._file_queues().values() for queue in queues.values())
+
+    def newest_file_entries(self) -> list[tuple[int, int]]:
+        """Offset and size (bytes) of the newest entry of each file queue, whether they count or not."""
+        return self._newest_entries()
 
     def _newest_entries(self) -> list[tuple[int, int]]:
         """Hints where the log may end; a queue that cannot be read gives none."""
@@ -353,11 +419,14 @@ class StoreSnapshot:
         """The index files in the order of their names, oldest first."""
         if self._index is None:
             self._index = self._list_index()
+        if not self._index:
+            self.note_undecoded("index")
         return self._index
 
     def whole_index(self) -> None:
         """Raise :class:`CannotRead` where not all index files could be looked at: none is known to be absent."""
-        self.index_files()
+        if not self.index_files():
+            self.require("index")
         if self._index_trouble is not None:
             raise self._index_trouble
 
@@ -434,7 +503,7 @@ class StoreSnapshot:
         log_size = self.log.sequence.file_size
         how["mappedFileSizeCommitLog"] = self._how("mappedFileSizeCommitLog", log_size, len(self.log.files))
         sizes: dict[int, int] = {}
-        for queues in self.topics().values():
+        for queues in self._file_queues().values():
             for queue in queues.values():
                 if queue.kind == "simple" and queue.files:
                     sizes[queue.sequence.file_size] = sizes.get(queue.sequence.file_size, 0) + 1

@@ -22,6 +22,7 @@ from engine.codec.config_tables import (
 )
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import foreign
+from engine.rules.undecoded import TABLE_SUBJECTS
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -38,8 +39,11 @@ def release_of(store: StoreSnapshot) -> str:
 def read_table(store: StoreSnapshot, name: str) -> Table | None:
     """One table by its file name; None where neither file nor ``.bak`` is there.
 
-    Raises :class:`CannotRead` where what it holds hangs on a file that could not be read.
+    Raises :class:`CannotRead` where what it holds hangs on a file that could not be read, or the broker keeps it in a
+    RocksDB: a file beside that may be an old one.
     """
+    if name in TABLE_SUBJECTS:
+        store.require(TABLE_SUBJECTS[name])
     unread: list[CannotRead] = []
     table = _look_at_table(store, name, unread)
     if unread:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
-from engine.errors import CannotRead, CorruptUnit
+from engine.errors import CannotRead, CorruptUnit, Undecoded
 
 
 def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
@@ -38,7 +38,7 @@ def data_extents(descriptor: int, position: int, size: int) -> list[tuple[int, i
     return found
 
 
-Action = Literal["open", "list", "look", "read", "ask"]
+Action = Literal["open", "list", "look", "read", "ask", "decode"]
 Answer = TypeVar("Answer")
 Identity = tuple[int, int]
 """(device, inode): what makes a file the same file, whatever its name and length are."""
@@ -50,7 +50,9 @@ ANOTHER = "another file has taken its name since it was listed"
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Something of a store that is there and could not be read: ``action`` is what was tried."""
+    """Something of a store that is there and could not be read: ``action`` is what was tried; ``decode`` for a part
+    that is recognised and not decoded.
+    """
 
     file: str
     error: str
@@ -64,6 +66,8 @@ class Unread:
     @property
     def reason(self) -> str:
         """What could not be done with the file, and why."""
+        if self.action == "decode":
+            return self.error
         word = {"list": "cannot be listed", "look": "cannot be looked at"}.get(self.action, "cannot be read")
         return f"{word}: {self.error}"
 
@@ -170,7 +174,13 @@ class Reading:
     def unread(self) -> tuple[Unread, ...]:
         """What could not be read since :meth:`forget`, in the order in which it was met."""
         with self._lock:
-            return tuple(self._noted)
+            return tuple(one for one in self._noted if one.action != "decode")
+
+    @property
+    def undecoded(self) -> tuple[Unread, ...]:
+        """Parts that are not decoded and were asked for since :meth:`forget`."""
+        with self._lock:
+            return tuple(one for one in self._noted if one.action == "decode")
 
     def forget(self) -> None:
         """The store is looked at anew: what still cannot be read is noted again when it is asked for."""
@@ -186,7 +196,7 @@ class Reading:
 
     def went_away(self, one: Unread) -> bool:
         """Whether what could not be read is not there any more, or another file has its name."""
-        if one.action == "read":
+        if one.action in ("read", "decode"):
             return False
         if one.error == ANOTHER:
             return True
@@ -205,6 +215,13 @@ class Reading:
                 if len(noted) < MOST_NOTED:
                     noted[found] = None
         return CannotRead(found.reason, file=found.file)
+
+    def note_undecoded(self, folder: str | Path, reason: str) -> Undecoded:
+        """Write into the ledger that a question needs what ``folder`` holds, which is not decoded; gives the error to
+        raise.
+        """
+        self.note(folder, reason, "decode")
+        return Undecoded(reason, file=str(folder))
 
     def refuse(self, why: str) -> None:
         """Raise :class:`CannotRead` with the first file that could not be read, where there is one."""

@@ -6,11 +6,16 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from engine.config import MessageStoreConfig
+from engine.errors import Undecoded
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock
+from engine.mapped.folder_listing import ReadingListing
+from engine.mapped.reading import Reading
+from engine.rules.undecoded import find_undecoded, in_the_way_of_writing
 from engine.rules.unit_check import Release, Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
@@ -26,12 +31,22 @@ from engine.store.store_parts import StoreParts
 _log = logging.getLogger(__name__)
 
 
+def refuse_undecoded(root: Path) -> None:
+    """Raise :class:`Undecoded` where the store at ``root`` has a part that is recognised and not decoded: what writes
+    into such a store leaves that part behind, or builds a second one beside it. Every writer goes through here.
+    """
+    part = in_the_way_of_writing(find_undecoded(ReadingListing(Reading(alone=True), root)))
+    if part is not None:
+        raise Undecoded(part.refusal, file=str(root))
+
+
 def take_lock(
     paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release, *, empty_log: bool = False
 ) -> DiskLock:
     """The store's lock. Where that would make its file, the store is looked at before: one that :func:`load` refuses
-    stays as it is. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, ``OSError``.
+    stays as it is. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, ``OSError``.
     """
+    refuse_undecoded(paths.root)
     if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
         found = without_log(paths, config, disk, like)
         if found is not None:

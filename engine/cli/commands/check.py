@@ -18,7 +18,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
     parser.add_argument("--all", action="store_true", help="also each finding that follows from another")
     masked(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, tells_undecoded=True)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

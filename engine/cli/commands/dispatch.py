@@ -15,15 +15,14 @@ from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
 from engine.config import MessageStoreConfig
 from engine.counted import one_of
-from engine.errors import StoreError, UsageError
+from engine.errors import UsageError
 from engine.inspection.derived_config import derived_config
-from engine.inspection.foreign import rocksdb_queues
 from engine.inspection.recovery import open_each, without_log
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.space.files import QUEUE_KINDS, StoreFile, list_files
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
-from engine.services.opening import note_empty_log
+from engine.services.opening import note_empty_log, refuse_undecoded
 
 if TYPE_CHECKING:
     from engine.mapped.keeping import Keeper
@@ -46,8 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
-        if rocksdb_queues(store):
-            raise StoreError("its consume queues are a RocksDB, which is not built here", file=str(store.path))
+        refuse_undecoded(store.path)
         open_each(store)
         store.refuse_unread("nothing is built over it")
         target = refuse_used(args.to, store.path) if args.to is not None else None

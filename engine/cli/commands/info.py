@@ -31,7 +31,7 @@ _INDEX = (
 def register(commands: Any) -> None:
     parser = commands.add_parser("info", parents=[common()], help="what a store holds, at a glance")
     parser.add_argument("store", metavar="STORE")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, tells_undecoded=True)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -143,6 +143,7 @@ def _print_messages(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         queues = list(store.topics().get(args.topic, {}).values())
         if not queues:
+            store.whole_topics()
             raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
         return _print(store, queues, args, out)
 
@@ -175,6 +176,7 @@ def _topic_status(args: argparse.Namespace, out: Output) -> int:
     with open_given(args) as store:
         queues = store.topics().get(args.topic)
         if not queues:
+            store.whole_topics()
             raise StoreError(f"expected queues of topic {args.topic}, found no folder for it", file=str(store.path))
         for number_, queue in queues.items():
             newest = queue.entry(queue.max_offset - 1) if queue.max_offset > max(queue.min_offset, 0) else None

@@ -44,7 +44,7 @@ class Starts:
         self.queues: QueueCheck | None = None  # as well
         self.left_out: dict[tuple[str, int], int] = {}
         """Units by queue: CQ10 has told as an error that no start has them."""
-        self.dledger = any(foreign.dledger_logs(store))
+        self.dledger = foreign.has_dledger_log(store)
         self.checkpoint = self._checkpoint()
 
     @property

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from engine.codec.config_tables import BACKUP, TABLES, Table
+from engine.codec.config_tables import BACKUP, Table
 from engine.codec.message import SCHEDULE_TOPIC, Unit
 from engine.errors import CannotRead
-from engine.inspection import foreign
 from engine.inspection import tables as table_rows
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables, read_backup
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, LMQ, RETRY, is_system_group
+from engine.rules.undecoded import TABLE_SUBJECTS
 
 MOST_UNITS = 64
 MOST_NAMED = 20
@@ -52,12 +52,6 @@ GRAVE = {
     "delayOffset.json",
     "topicQueueMapping.json",
 }
-_ROCKSDB = {
-    "topics.json": "config/topics",
-    "subscriptionGroup.json": "config/subscriptionGroups",
-    "consumerOffset.json": "config/consumerOffsets",
-}
-
 
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """CF03 of a store. Raises :class:`CannotRead` where what would tell could not be read."""
@@ -102,10 +96,7 @@ class _Seen:
     @cached_property
     def in_rocksdb(self) -> frozenset[str]:
         """Tables that the broker keeps in a RocksDB."""
-        folders = {found.folder for found in foreign.rocksdb_folders(self.store)}
-        if "config/rdb" in folders:
-            return frozenset(TABLES)
-        return frozenset(name for name, folder in _ROCKSDB.items() if folder in folders)
+        return frozenset(name for name, what in TABLE_SUBJECTS.items() if self.store.undecoded_part(what) is not None)
 
     @cached_property
     def there(self) -> frozenset[str]:

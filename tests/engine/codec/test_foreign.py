@@ -112,10 +112,6 @@ def test_queues_in_rocksdb_are_named_with_their_sizes():
     found = rocks_folder("consumequeue", FILES_of_rocksdb, b"MANIFEST-000005\n")
     assert (found.tables, found.table_bytes, found.write_ahead_logs, found.write_ahead_bytes) == (2, 3000, 1, 300)
     assert (found.manifest, found.sound, found.other_bytes) == ("MANIFEST-000005", True, 572)
-    assert found.words == (
-        "consumequeue is a RocksDB of consume queues: 2 table files with 3,000 bytes, "
-        "1 write-ahead logs with 300 bytes. RocksDB is not decoded: its consume queues are not listed."
-    )
 
 
 CASES = [
@@ -132,7 +128,6 @@ CASES = [
 def test_soundness(names, current, sound):
     found = rocks_folder("kvStore", [NamedFile(name, 1) for name in names], current)
     assert found.sound is sound
-    assert ("do not fit together" in found.words) is not sound
 
 
 @pytest.mark.parametrize(
@@ -146,7 +141,7 @@ def test_what_is_no_rocksdb(names):
 def test_any_names_give_an_answer(names, current):
     rocks_folder("x", [NamedFile(name, 1) for name in names], current)
     found = rocks_folder("x", [*FILES_of_rocksdb, *(NamedFile(name, 1) for name in names)], current)
-    assert found.words
+    assert found is not None
 
 
 @pytest.mark.golden

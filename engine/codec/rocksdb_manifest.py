@@ -1,0 +1,175 @@
+"""The manifest of a RocksDB: which table files belong to which column family. Pure.
+
+A manifest is a log in blocks of 32 KiB. Each physical record has a head of 7 bytes (crc, length, type), or of 11 bytes
+where the log is recycled; a record is whole or comes in pieces. Each whole record is a version edit: a row of tags,
+each with the fields of its kind (RocksDB: ``db/log_format.h``, ``db/version_edit.h``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_BLOCK_BYTES = 32 << 10
+_HEAD = struct.Struct("<IHB")
+_RECYCLED_HEAD_BYTES = 4
+_FIRST_RECYCLED_TYPE = 5
+_WHOLE, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+
+_COMPARATOR = 1
+_NUMBERS = frozenset({2, 3, 4, 9, 10, 203, 300})  # log, next file, last sequence, previous log, ...; one varint each
+_COMPACT_POINTER = 5
+_DELETED_FILE = 6
+_COLUMN_FAMILY = 200
+_COLUMN_FAMILY_ADD = 201
+_COLUMN_FAMILY_DROP = 202
+_NEW_FILE = 103
+_END_OF_FIELDS = 1
+_MAY_BE_PASSED_OVER = 1 << 13
+"""A tag with this bit carries its length, so a reader that does not know it goes on behind it."""
+_MOST_VARINT_BITS = 64
+
+
+@dataclass(slots=True)
+class Manifest:
+    """Names of the column families, and for each the table files that are alive: number → bytes."""
+
+    families: dict[int, str] = field(default_factory=lambda: {0: "default"})
+    files: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def bytes_by_family(self) -> dict[str, int]:
+        """Bytes of the live table files of each family that has one."""
+        return {
+            self.families.get(number, str(number)): sum(files.values()) for number, files in self.files.items() if files
+        }
+
+
+def decode(data: bytes) -> Manifest | None:
+    """The state that the manifest's edits add up to; None where they cannot be taken apart."""
+    manifest = Manifest()
+    try:
+        edits = list(_records(data))
+        for edit in edits:
+            _apply(manifest, edit)
+    except (ValueError, IndexError, struct.error):
+        return None
+    return manifest if edits else None
+
+
+def _records(data: bytes) -> Iterator[bytes]:
+    position = 0
+    pieces = b""
+    while position + _HEAD.size <= len(data):
+        left_in_block = _BLOCK_BYTES - position % _BLOCK_BYTES
+        if left_in_block < _HEAD.size:
+            position += left_in_block
+            continue
+        _, length, kind = _HEAD.unpack_from(data, position)
+        if not length and not kind:
+            return  # zeros: nothing was written here
+        position += _HEAD.size
+        if kind >= _FIRST_RECYCLED_TYPE:
+            position += _RECYCLED_HEAD_BYTES
+            kind -= _FIRST_RECYCLED_TYPE - _WHOLE
+        if position + length > len(data):
+            return  # torn by a crash: the edit before it counts
+        payload = data[position : position + length]
+        position += length
+        if kind == _WHOLE:
+            yield payload
+        elif kind == _FIRST:
+            pieces = payload
+        elif kind == _MIDDLE:
+            pieces += payload
+        elif kind == _LAST:
+            yield pieces + payload
+        else:
+            raise ValueError(f"unknown kind of record {kind}")
+
+
+class _Fields:
+    """Varints and strings of one edit, in their order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = 0
+
+    @property
+    def has_more(self) -> bool:
+        return self._position < len(self._data)
+
+    def number(self) -> int:
+        value = shift = 0
+        while shift < _MOST_VARINT_BITS:
+            byte = self._data[self._position]
+            self._position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+        raise ValueError("a varint of more than 64 bits")
+
+    def string(self) -> bytes:
+        length = self.number()
+        start = self._position
+        if start + length > len(self._data):
+            raise ValueError("a string beyond its edit")
+        self._position += length
+        return self._data[start : self._position]
+
+
+def _apply(manifest: Manifest, edit: bytes) -> None:
+    """Files that go are taken out before those that come are put in, as RocksDB does it."""
+    fields = _Fields(edit)
+    family, name, dropped = 0, None, False
+    gone: list[int] = []
+    new: dict[int, int] = {}
+    while fields.has_more:
+        tag = fields.number()
+        if tag == _COMPARATOR:
+            fields.string()
+        elif tag in _NUMBERS:
+            fields.number()
+        elif tag == _COMPACT_POINTER:
+            fields.number()
+            fields.string()
+        elif tag == _DELETED_FILE:
+            fields.number()
+            gone.append(fields.number())
+        elif tag == _COLUMN_FAMILY:
+            family = fields.number()
+        elif tag == _COLUMN_FAMILY_ADD:
+            name = fields.string().decode("utf-8", "replace")
+        elif tag == _COLUMN_FAMILY_DROP:
+            dropped = True
+        elif tag == _NEW_FILE:
+            number, size = _new_file(fields)
+            new[number] = size
+        elif tag & _MAY_BE_PASSED_OVER:
+            fields.string()
+        else:
+            raise ValueError(f"unknown tag {tag}")
+    if name is not None:
+        manifest.families[family] = name
+    if dropped:
+        manifest.families.pop(family, None)
+        manifest.files.pop(family, None)
+        return
+    files = manifest.files.setdefault(family, {})
+    for number in gone:
+        files.pop(number, None)
+    files.update(new)
+
+
+def _new_file(fields: _Fields) -> tuple[int, int]:
+    """Number and bytes of a table file (``kNewFile4``)."""
+    fields.number()  # level
+    number, size = fields.number(), fields.number()
+    fields.string()  # smallest key
+    fields.string()  # largest key
+    fields.number()  # smallest sequence number
+    fields.number()  # largest sequence number
+    while fields.number() != _END_OF_FIELDS:
+        fields.string()
+    return number, size

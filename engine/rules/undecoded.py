@@ -1,0 +1,330 @@
+"""Parts of a store that are recognised and not decoded: what may not be told because of them, and written over. Pure.
+
+A folder is what it holds, not what it is called: CURRENT beside a manifest make a RocksDB, an entry of the DLedger
+library around a message makes a DLedger log. :func:`find_undecoded` looks through a store's folders; everybody who
+answers or writes asks the parts that it gives. Names, lengths and first bytes come through a :class:`FolderListing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from engine.codec import rocksdb_manifest
+from engine.codec.foreign import (
+    FOLDER_PREFIX,
+    HEAD_BYTES,
+    NamedFile,
+    RocksFolder,
+    dledger_log,
+    rocks_folder,
+    wraps_message,
+)
+from engine.layout import FILE_NAME_DIGITS, parse_file_name
+
+Subject = Literal["log", "queues", "topics", "groups", "offsets", "index", "timer", "transactions", "pop", "access"]
+"""What a question may be about."""
+Format = Literal["RocksDB", "DLedger log", "compaction log"]
+
+SUBJECT_WORDS: dict[Subject, str] = {
+    "log": "the messages are",
+    "queues": "the queues are",
+    "topics": "the topics are",
+    "groups": "the groups are",
+    "offsets": "the consumer offsets are",
+    "index": "the index is",
+    "timer": "the timers are",
+    "transactions": "the open transactions are",
+    "pop": "the popped messages are",
+    "access": "users and access rules are",
+}
+PURPOSE_WORDS: dict[Subject, str] = {
+    "log": "messages",
+    "queues": "consume queues",
+    "topics": "topics",
+    "groups": "subscription groups",
+    "offsets": "consumer offsets",
+    "index": "index entries",
+    "timer": "timers",
+    "transactions": "open transactions",
+    "pop": "popped messages",
+    "access": "users and access rules",
+}
+TABLE_SUBJECTS: dict[str, Subject] = {
+    "topics.json": "topics",
+    "subscriptionGroup.json": "groups",
+    "consumerOffset.json": "offsets",
+    "lmqConsumerOffset.json": "offsets",
+}
+"""Tables that a broker may keep in a RocksDB instead of a JSON file."""
+
+_QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
+_NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue"})
+_COMPACTION = "compaction/compactionLog"
+_TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
+_BY_NAME: dict[str, frozenset[Subject]] = {
+    "consumequeue": frozenset({"queues"}),
+    "consumequeue_rocksdb": frozenset({"queues"}),
+    "rocksdbstore": frozenset({"index", "timer", "transactions"}),
+    "kvStore": frozenset({"pop"}),
+    "config/topics": frozenset({"topics"}),
+    "config/subscriptionGroups": frozenset({"groups"}),
+    "config/consumerOffsets": frozenset({"offsets"}),
+    "config/rdb": _TABLES,
+    "config/metadata": _TABLES,
+    "config/users": frozenset({"access"}),
+    "config/acls": frozenset({"access"}),
+}
+"""What a broker keeps where, for a RocksDB whose column families do not tell."""
+_ALWAYS_COUNT: frozenset[Subject] = frozenset({"queues", "topics", "groups", "offsets"})
+"""What has no other place beside such a RocksDB, however little it holds on disk: a broker keeps the rest in memory."""
+_MOST_FOLDERS = 2_000
+_DEEPEST = 4
+_MANIFEST_BYTES = 64 << 20
+
+
+class Entry(NamedTuple):
+    """Something in a folder: its name, its length (0 for a folder), and whether it is a folder."""
+
+    name: str
+    size: int
+    is_folder: bool
+
+
+class FolderListing(Protocol):
+    """The folders of one store. Paths are seen from the store's root, with slashes; "" is the root."""
+
+    def entries(self, folder: str) -> Iterable[tuple[str, int, bool]]:
+        """Name, length and whether it is a folder, of all that is in ``folder``; nothing where it is not there."""
+
+    def head(self, file: str, size: int) -> bytes:
+        """The first ``size`` bytes of ``file``, b"" where it cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndecodedPart:
+    """A folder whose content is not decoded, and the subjects that it speaks of.
+
+    ``beside_files``: file queues with entries stand beside it in the same store; which of both counts the broker's
+    configuration says. ``holds_data`` is false where no record can be in it: no table file and no write-ahead log with
+    a byte. ``words`` is what is said of it.
+    """
+
+    folder: str
+    format: Format
+    subjects: frozenset[Subject]
+    holds_data: bool
+    size: int
+    words: str
+    beside_files: bool = False
+
+    def reason(self, subject: Subject) -> str:
+        """Why nothing can be told about ``subject``."""
+        return f"cannot be told: {SUBJECT_WORDS[subject]} in a {self.format} ({self.folder}/), which is not decoded"
+
+    @property
+    def is_in_the_way_of_writing(self) -> bool:
+        """Whether a writer would leave it behind, or build beside it what a broker reads from it."""
+        return self.holds_data or bool(self.subjects & _ALWAYS_COUNT)
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing is written into a store with this part."""
+        what = " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
+        return f"{self.folder}/ is a {self.format} of {what}, which is not decoded: nothing is written into this store"
+
+
+def find_undecoded(listing: FolderListing) -> list[UndecodedPart]:
+    """Every undecoded part of a store, in the order of their folders."""
+    return sorted(_find(listing), key=lambda part: part.folder)
+
+
+def answering(
+    parts: Sequence[UndecodedPart], subject: Subject, *, files_count: bool | None = True
+) -> UndecodedPart | None:
+    """The part that keeps a question about ``subject`` from being answered, or None.
+
+    ``files_count``: whether file queues beside a RocksDB of queues are what a broker reads; None where that is open.
+    """
+    for part in parts:
+        if subject not in part.subjects or not (part.holds_data or subject in _ALWAYS_COUNT):
+            continue
+        if subject == "queues" and part.beside_files and files_count:
+            continue
+        return part
+    return None
+
+
+def in_the_way_of_writing(parts: Iterable[UndecodedPart]) -> UndecodedPart | None:
+    """The first part that forbids to write into the store, or None."""
+    return next((part for part in parts if part.is_in_the_way_of_writing), None)
+
+
+def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
+    found_log = _log_of_dledger(listing)
+    if found_log is not None:
+        yield found_log
+    looked_at = 0
+    pending = [("", 0)]
+    while pending and looked_at < _MOST_FOLDERS:
+        folder, depth = pending.pop(0)
+        looked_at += 1
+        entries = [Entry(*entry) for entry in listing.entries(folder)]
+        folders = [entry.name for entry in entries if entry.is_folder]
+        if folder:
+            part = _part(listing, folder, entries)
+            if part is not None:
+                yield part
+                continue
+        if folder in _QUEUE_FOLDERS or depth == _DEEPEST:
+            continue
+        for name in folders:
+            below = f"{folder}/{name}" if folder else name
+            if below not in _NOT_LOOKED_INTO:
+                pending.append((below, depth + 1))
+
+
+def _part(listing: FolderListing, folder: str, entries: list[Entry]) -> UndecodedPart | None:
+    files = [NamedFile(entry.name, entry.size) for entry in entries if not entry.is_folder]
+    if any(file.name == "CURRENT" or file.name.startswith("MANIFEST-") or file.name.endswith(".sst") for file in files):
+        current = listing.head(f"{folder}/CURRENT", 64) if any(file.name == "CURRENT" for file in files) else None
+        rocks = rocks_folder(folder, files, current)
+        if rocks is not None:
+            return _rocksdb(listing, rocks)
+    if folder == _COMPACTION:
+        return _compaction(listing, entries)
+    return _dledger(listing, folder, entries, files)
+
+
+# -- RocksDB
+
+
+def _rocksdb(listing: FolderListing, rocks: RocksFolder) -> UndecodedPart:
+    manifest = None
+    if rocks.manifest is not None:
+        manifest = rocksdb_manifest.decode(listing.head(f"{rocks.folder}/{rocks.manifest}", _MANIFEST_BYTES))
+    subjects = _BY_NAME.get(rocks.folder, frozenset())
+    if manifest is not None:
+        subjects = _by_families(rocks.folder, manifest, log_bytes=rocks.write_ahead_bytes) or subjects
+    return UndecodedPart(
+        folder=rocks.folder,
+        format="RocksDB",
+        subjects=subjects,
+        holds_data=bool(rocks.tables or rocks.write_ahead_bytes),
+        size=rocks.table_bytes + rocks.write_ahead_bytes + rocks.other_bytes,
+        words=_rocksdb_words(rocks, subjects),
+        beside_files="queues" in subjects and _has_file_queues(listing),
+    )
+
+
+def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: int) -> frozenset[Subject]:
+    """What the names of the column families say; of those in ``rocksdbstore`` only what holds a byte counts."""
+    names = set(manifest.families.values())
+    if {"timer", "trans"} <= names:
+        held = manifest.bytes_by_family()
+        by_family: dict[str, Subject] = {"default": "index", "timer": "timer", "trans": "transactions"}
+        counting = {subject for name, subject in by_family.items() if held.get(name) or log_bytes}
+        return frozenset(counting or by_family.values())
+    if "offset" in names:
+        return frozenset({"queues"})
+    if "popState" in names:
+        return frozenset({"pop"})
+    tables: dict[str, Subject] = {"topic": "topics", "subscriptionGroup": "groups", "consumerOffset": "offsets"}
+    several = frozenset(subject for name, subject in tables.items() if name in names)
+    if several:
+        return several
+    if "forbidden" in names:
+        return frozenset({"groups"})
+    if "kvDataVersion" in names and folder not in _BY_NAME:
+        return _TABLES
+    return frozenset()
+
+
+def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
+    purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
+    purpose = ", ".join(purposes) or "data"
+    doubt = "" if rocks.sound else "; CURRENT and MANIFEST do not fit together"
+    sizes = (
+        f"{rocks.tables} table files with {rocks.table_bytes:,} bytes, "
+        f"{rocks.write_ahead_logs} write-ahead logs with {rocks.write_ahead_bytes:,} bytes{doubt}"
+    )
+    return f"{rocks.folder} is a RocksDB of {purpose}: {sizes}. RocksDB is not decoded: its {purpose} are not listed."
+
+
+def _has_file_queues(listing: FolderListing) -> bool:
+    """Whether a queue file with a byte stands below ``consumequeue``."""
+    for topic, _, topic_is_folder in listing.entries("consumequeue"):
+        if not topic_is_folder:
+            continue
+        for queue, _, queue_is_folder in listing.entries(f"consumequeue/{topic}"):
+            if not queue_is_folder or parse_file_name(queue) is None:
+                continue
+            folder = f"consumequeue/{topic}/{queue}"
+            if any(size and not is_folder for _, size, is_folder in listing.entries(folder)):
+                return True
+    return False
+
+
+# -- DLedger
+
+
+def _dledger(listing: FolderListing, folder: str, entries: list[Entry], files: list[NamedFile]) -> UndecodedPart | None:
+    names = {entry.name for entry in entries if entry.is_folder}
+    called_so = "/" not in folder and folder.startswith(FOLDER_PREFIX)
+    if not called_so and "data" not in names:
+        return None
+    inner = [
+        NamedFile(f"{part}/{name}", size)
+        for part in ("data", "index")
+        if part in names
+        for name, size, is_folder in listing.entries(f"{folder}/{part}")
+        if not is_folder
+    ]
+    oldest = min((file.name for file in inner if file.name.startswith("data/")), default=None)
+    head = listing.head(f"{folder}/{oldest}", HEAD_BYTES) if oldest is not None else b""
+    log = dledger_log(folder, [*inner, *files], head)
+    if log is None:
+        return None
+    size = log.data_bytes + log.index_bytes + log.other_bytes
+    return UndecodedPart(folder, "DLedger log", frozenset({"log"}), bool(log.data_bytes), size, log.words)
+
+
+def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
+    """``commitlog`` itself, where its oldest file begins with an entry of DLedger instead of a unit."""
+    files = sorted(
+        (name, size)
+        for name, size, is_folder in listing.entries("commitlog")
+        if not is_folder and len(name) == FILE_NAME_DIGITS and parse_file_name(name) is not None
+    )
+    if not files or not wraps_message(listing.head(f"commitlog/{files[0][0]}", HEAD_BYTES)):
+        return None
+    size = sum(size for _, size in files)
+    words = (
+        f"commitlog holds entries of a DLedger log: {len(files)} files with {size:,} bytes. "
+        "The entries of DLedger are not decoded: messages inside them are not listed."
+    )
+    return UndecodedPart("commitlog", "DLedger log", frozenset({"log"}), holds_data=True, size=size, words=words)
+
+
+# -- compaction
+
+
+def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart | None:
+    """Messages of topics with ``cleanup.policy=COMPACTION``: a log and queues of their own, by topic and queue."""
+    queues = size = 0
+    for topic in entries:
+        if not topic.is_folder:
+            continue
+        for queue, _, is_folder in listing.entries(f"{_COMPACTION}/{topic.name}"):
+            held = list(listing.entries(f"{_COMPACTION}/{topic.name}/{queue}")) if is_folder else []
+            held_bytes = sum(length for _, length, below_is_folder in held if not below_is_folder)
+            queues += bool(held_bytes)
+            size += held_bytes
+    if not size:
+        return None
+    words = (
+        f"{_COMPACTION} holds compacted messages of {queues} queues in {size:,} bytes. "
+        "The compaction log is not decoded: messages that live on in it are not listed."
+    )
+    return UndecodedPart(_COMPACTION, "compaction log", frozenset(), holds_data=True, size=size, words=words)
