@@ -47,14 +47,14 @@ def plan(
         source = replace(source, watch=lambda start, place, end: told(place - start, end - start))
     open_each(store)
     store.refuse_unread(NO_PLAN)
-    found = _told(store, recovery.plan(source, like))
+    found = _told(recovery.plan(source, like))
     if losses:
         found = left_behind.of_plan(store, found, look)
     store.refuse_unread(NO_PLAN)
     return found
 
 
-def _told(store: StoreSnapshot, found: RecoveryPlan) -> RecoveryPlan:
+def _told(found: RecoveryPlan) -> RecoveryPlan:
     """What of the plan can be told: nothing of what a start does with a DLedger log; of queues and tables that are not
     decoded nothing comes so far.
     """

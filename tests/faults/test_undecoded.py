@@ -146,7 +146,7 @@ def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden,
     """``rocksdbstore`` holds no record by default: no table file, and a write-ahead log without a byte."""
     root = tmp_path / "store"
     shutil.copytree(golden(name), root)
-    code, out, err = told("info", root, "--json")
+    code, out, _ = told("info", root, "--json")
     assert code == 0
     assert not any("RocksDB" in note for note in json.loads(out.splitlines()[0])["notes"])
     assert told("put", root, "--topic", "Orders", "--body", "tea", "--yes")[0] == 0

@@ -49,7 +49,10 @@ def test_rocksdb_queues_are_a_flavour_and_a_note(root):
     assert note.startswith("consumequeue is a RocksDB of consume queues: 1 table files with 700 bytes, 1 write-ahead")
 
 
-@pytest.mark.parametrize(("folder", "purpose"), [("kvStore", "popped messages"), ("config/rdb", "topics, subscription groups, consumer offsets")])
+@pytest.mark.parametrize(
+    ("folder", "purpose"),
+    [("kvStore", "popped messages"), ("config/rdb", "topics, subscription groups, consumer offsets")],
+)
 def test_other_rocksdb_folders_are_notes_and_leave_the_queues_alone(root, folder, purpose):
     rocksdb_in(root / folder)
     with open_store(root) as store:
