@@ -1,0 +1,116 @@
+"""Manifests of RocksDB: families and live files, by edits made here and by those that brokers left."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.rocksdb_manifest import decode
+
+BLOCK_BYTES = 32 << 10
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def string(text: bytes) -> bytes:
+    return varint(len(text)) + text
+
+
+def new_file(number: int, size: int) -> bytes:
+    fields = varint(2) + string(b"creation time") + varint(1)
+    return b"".join((varint(103), varint(0), varint(number), varint(size), string(b"a"), string(b"z"), varint(1),
+                     varint(9), fields))  # fmt: skip
+
+
+def in_family(number: int, *edits: bytes) -> bytes:
+    return varint(200) + varint(number) + b"".join(edits)
+
+
+def log_of(*edits: bytes) -> bytes:
+    """Edits as records, in pieces where a block ends."""
+    data = bytearray()
+    for edit in edits:
+        first, left = True, edit
+        while left or first:
+            room = BLOCK_BYTES - len(data) % BLOCK_BYTES - 7
+            if room < 0:
+                data += bytes(room + 7)
+                continue
+            piece, left = left[:room], left[room:]
+            kind = {(True, True): 1, (True, False): 2, (False, False): 3, (False, True): 4}[first, not left]
+            data += struct.pack("<IHB", 0, len(piece), kind) + piece
+            first = False
+    return bytes(data)
+
+
+EDITS = (
+    varint(1) + string(b"leveldb.BytewiseComparator"),
+    in_family(1, varint(201) + string(b"timer")),
+    in_family(0, new_file(7, 700), new_file(8, 800)),
+    in_family(1, new_file(9, 900), varint(2) + varint(10), varint(300) + varint(0)),
+    in_family(0, varint(6) + varint(0) + varint(7)),
+    varint((1 << 13) + 5) + string(b"a field of a later release"),
+)
+
+
+def test_edits_add_up_to_families_and_live_files():
+    manifest = decode(log_of(*EDITS))
+    assert manifest is not None
+    assert manifest.families == {0: "default", 1: "timer"}
+    assert manifest.bytes_by_family() == {"default": 800, "timer": 900}
+
+
+def test_a_family_that_was_dropped_is_gone():
+    manifest = decode(log_of(*EDITS, in_family(1, varint(202))))
+    assert manifest is not None
+    assert manifest.bytes_by_family() == {"default": 800}
+
+
+def test_an_edit_longer_than_a_block_comes_in_pieces():
+    many = in_family(0, *(new_file(number, 1) for number in range(100, 4100)))
+    manifest = decode(log_of(many, in_family(0, new_file(5000, 3))))
+    assert manifest is not None
+    assert manifest.bytes_by_family() == {"default": 4003}
+
+
+@pytest.mark.parametrize("data", [b"", b"m" * 30, log_of(varint(77)), log_of(varint(6) + varint(0))])
+def test_what_is_no_manifest_tells_nothing(data):
+    assert decode(data) is None
+
+
+def test_an_edit_that_was_torn_by_a_crash_does_not_count():
+    whole = log_of(*EDITS)
+    manifest = decode(whole + log_of(in_family(0, new_file(11, 1100)))[:-3])
+    assert manifest == decode(whole)
+
+
+@given(st.binary(max_size=300), st.integers(0, 200))
+def test_any_bytes_give_an_answer(data, place):
+    whole = log_of(*EDITS)
+    decode(data)
+    decode(whole[:place] + data + whole[place:])
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("name", "folder", "families"), [
+    ("rocks-5.5.1", "consumequeue", {"default": 46509, "offset": 1621}),
+    ("rocksdb-timer-index-5.5.1", "rocksdbstore", {"default": 105131, "timer": 1954}),
+    ("clean-5.5.1", "rocksdbstore", {}),
+    ("rocksdb-orders-5.5.1", "config/topics", {"default": 6868, "kvDataVersion": 2535}),
+])  # fmt: skip
+def test_manifests_of_brokers(golden, name, folder, families):
+    place = golden(name) / folder
+    manifest = decode(next(place.glob("MANIFEST-*")).read_bytes())
+    assert manifest is not None
+    assert manifest.bytes_by_family() == families
+    live = {f"{number:06d}.sst" for files in manifest.files.values() for number in files}
+    assert live == {path.name for path in place.glob("*.sst")}

@@ -1,0 +1,99 @@
+"""What of a store is recognised and not decoded, by what its folders hold; asked without a store."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.rules.undecoded import answering, find_undecoded, in_the_way_of_writing
+
+CURRENT = b"MANIFEST-000005\n"
+
+
+class Folders:
+    """Files by their path below the store → their first bytes."""
+
+    def __init__(self, **files: bytes) -> None:
+        self.files = {name.replace("__", "/"): data for name, data in files.items()}
+
+    def put(self, folder: str, *, tables: int = 1, log: bytes = b"") -> Folders:
+        """Lay down a RocksDB."""
+        self.files |= {f"{folder}/CURRENT": CURRENT, f"{folder}/MANIFEST-000005": b"m" * 30}
+        self.files |= {f"{folder}/{number:06d}.sst": b"s" * 700 for number in range(7, 7 + tables)}
+        self.files[f"{folder}/000004.log"] = log
+        return self
+
+    def entries(self, folder: str):
+        below = [name[len(folder) + 1 if folder else 0 :] for name in self.files
+                 if not folder or name.startswith(f"{folder}/")]  # fmt: skip
+        folders = {name.split("/")[0] for name in below if "/" in name}
+        yield from ((name, 0, True) for name in sorted(folders))
+        for name in below:
+            if "/" not in name:
+                yield name, len(self.files[f"{folder}/{name}" if folder else name]), False
+
+    def head(self, file: str, size: int) -> bytes:
+        return self.files.get(file, b"")[:size]
+
+
+@pytest.mark.parametrize(("folder", "subjects"), [
+    ("consumequeue", {"queues"}),
+    ("consumequeue_rocksdb", {"queues"}),
+    ("config/topics", {"topics"}),
+    ("config/subscriptionGroups", {"groups"}),
+    ("config/consumerOffsets", {"offsets"}),
+    ("config/metadata", {"topics", "groups", "offsets"}),
+    ("config/rdb", {"topics", "groups", "offsets"}),
+    ("rocksdbstore", {"index", "timer", "transactions"}),
+    ("kvStore", {"pop"}),
+    ("a/folder/of/others", set()),
+])  # fmt: skip
+def test_a_rocksdb_is_one_wherever_it_lies(folder, subjects):
+    (part,) = find_undecoded(Folders().put(folder))
+    assert (part.folder, part.format, part.subjects) == (folder, "RocksDB", subjects)
+    assert in_the_way_of_writing([part]) is part
+    for subject in subjects:
+        assert answering([part], subject) is part
+        assert f"({folder}/)" in part.reason(subject)
+
+
+@pytest.mark.parametrize("folder", ["rocksdbstore", "kvStore", "a/folder/of/others"])
+def test_a_rocksdb_without_a_record_is_in_nobodys_way(folder):
+    (part,) = find_undecoded(Folders().put(folder, tables=0))
+    assert not part.holds_data
+    assert in_the_way_of_writing([part]) is None
+    assert not any(answering([part], subject) for subject in part.subjects)
+
+
+def test_a_write_ahead_log_with_a_byte_holds_something():
+    (part,) = find_undecoded(Folders().put("rocksdbstore", tables=0, log=b"x"))
+    assert part.holds_data
+
+
+def test_queues_and_tables_count_however_little_is_on_disk():
+    """The broker keeps them in memory until they are flushed."""
+    for folder in ("consumequeue", "config/rdb"):
+        (part,) = find_undecoded(Folders().put(folder, tables=0))
+        assert in_the_way_of_writing([part]) is part
+
+
+def test_file_queues_beside_a_rocksdb_are_asked_where_they_count():
+    folders = Folders().put("consumequeue_rocksdb")
+    folders.files["consumequeue/Orders/0/00000000000000000000"] = b"e" * 20
+    (part,) = find_undecoded(folders)
+    assert part.beside_files
+    assert answering([part], "queues", files_count=True) is None
+    assert answering([part], "queues", files_count=False) is part
+    assert answering([part], "queues", files_count=None) is part
+    assert in_the_way_of_writing([part]) is part
+
+
+def test_a_store_of_files_has_none():
+    assert find_undecoded(Folders(commitlog__00000000000000000000=b"u", config__CURRENT=b"no manifest")) == []
+
+
+def test_compacted_messages_are_a_part_as_soon_as_there_is_one():
+    path = "compaction__compactionLog__Prices__1__00000000000000000000"
+    assert find_undecoded(Folders(**{path: b"", "compaction__position-checkpoint": b"{}"})) == []
+    (part,) = find_undecoded(Folders(**{path: b"unit"}))
+    assert part.format == "compaction log"
+    assert in_the_way_of_writing([part]) is part
