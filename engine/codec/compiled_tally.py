@@ -87,7 +87,7 @@ def read_texts(
         sketch = int64(topic_id[row]) + 1
         if sketch >= sketches:
             sketch = 0
-        unique, unique_end, keys, keys_end = _keys(q, stop, end)
+        unique, unique_end, keys, keys_end, _, _ = _keys(q, stop, end)
         if unique:
             _note(registers, sketch, 0, unique, unique_end)
         while keys < keys_end:
