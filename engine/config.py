@@ -22,7 +22,6 @@ from engine.errors import UsageError
 from engine.properties_file import Property, parse, read_text
 
 CQ_UNIT = 20
-MULTI_PATH_SPLITTER = ","
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 _UNITS_OF_TIME = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _I32 = (1 << 31) - 1
@@ -51,20 +50,29 @@ def _text(java: str, default: str, meaning: str, choices: tuple[str, ...] | None
     return field(default=default, metadata={"java": java, "unit": "", "meaning": meaning, "choices": choices})
 
 
+def _path(java: str, meaning: str) -> Any:
+    """A path, or a list of paths: :mod:`engine.store_folders` decides whether it belongs to the store."""
+    shared = {"java": java, "unit": "", "meaning": meaning, "choices": None}
+    return field(default="", metadata={**shared, "path": True})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageStoreConfig:
     """The store's part of a broker's configuration. An empty path text means RocketMQ's own default below the root."""
 
     given: frozenset[str] = frozenset()  # the keys that were written down, in RocketMQ's spelling
     file: str | None = field(default=None, compare=False)  # where they were read
+    paths_from_config: bool = False  # the user's word: folders outside of the store that was named are its own, too
+    paths_left_out: bool = field(default=False, compare=False)  # the user's word: none of its paths counts
+    other_paths: tuple[tuple[str, str], ...] = ()  # (key, path) of keys that no release takes, but that name a store
 
     # Where the files are
-    store_path_root_dir: str = _text("storePathRootDir", "", "root of the store; default $HOME/store")
-    store_path_commit_log: str = _text("storePathCommitLog", "", "folder of the log; a comma list is a multi-path log")
-    read_only_commit_log_store_paths: str = _text("readOnlyCommitLogStorePaths", "", "log folders that get no new file")
-    store_path_dledger_commit_log: str = _text("storePathDLedgerCommitLog", "", "folder of a DLedger log")
-    store_path_epoch_file: str = _text("storePathEpochFile", "", "epoch table of controller mode")
-    store_path_broker_identity: str = _text("storePathBrokerIdentity", "", "identity file of controller mode")
+    store_path_root_dir: str = _path("storePathRootDir", "root of the store; default $HOME/store")
+    store_path_commit_log: str = _path("storePathCommitLog", "folder of the log; a comma list is a multi-path log")
+    read_only_commit_log_store_paths: str = _path("readOnlyCommitLogStorePaths", "log folders that get no new file")
+    store_path_dledger_commit_log: str = _path("storePathDLedgerCommitLog", "folder of a DLedger log")
+    store_path_epoch_file: str = _path("storePathEpochFile", "epoch table of controller mode")
+    store_path_broker_identity: str = _path("storePathBrokerIdentity", "identity file of controller mode")
     store_type: str = _text("storeType", "default", "default, or defaultRocksDB for RocksDB queues")
 
     # Lengths of files and units
@@ -265,16 +273,6 @@ class MessageStoreConfig:
         """Bytes of a consume queue file as RocketMQ uses it: rounded up to a multiple of 20."""
         return -(-self.mapped_file_size_consume_queue // CQ_UNIT) * CQ_UNIT
 
-    @property
-    def commit_log_paths(self) -> tuple[str, ...]:
-        """The listed log folders; () where the default below the root applies."""
-        return _paths(self.store_path_commit_log)
-
-    @property
-    def read_only_commit_log_paths(self) -> tuple[str, ...]:
-        """The listed log folders that get no new file."""
-        return _paths(self.read_only_commit_log_store_paths)
-
     def delay_levels(self) -> tuple[int, ...]:
         """Milliseconds of each delay level, level 1 first."""
         return delay_levels(self.message_delay_level)
@@ -282,7 +280,29 @@ class MessageStoreConfig:
     def overlaid(self, top: MessageStoreConfig) -> MessageStoreConfig:
         """This configuration, and over it the keys that ``top`` was really given."""
         values = {known.name: getattr(top, known.name) for key, known in _by_java().items() if key in top.given}
-        return replace(self, given=self.given | top.given, **values)
+        return replace(
+            self, given=self.given | top.given, other_paths=self.other_paths + top.other_paths,
+            paths_from_config=self.paths_from_config or top.paths_from_config, file=top.file or self.file, **values,
+        )  # fmt: skip
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        """(key, value) of every path that is written down, also of keys that only old guides name."""
+        named = [(str(item.metadata["java"]), getattr(self, item.name)) for item in _path_fields()]
+        return [(key, text) for key, text in (*named, *self.other_paths) if text.strip()]
+
+    def only_paths(self) -> MessageStoreConfig:
+        """The paths of this configuration, and nothing else of it."""
+        keys = {str(item.metadata["java"]) for item in _path_fields()} & self.given
+        return replace(self, given=frozenset(keys))
+
+    def without_paths(self) -> MessageStoreConfig:
+        """This configuration without any path: everything lies below the folder that is named."""
+        keys = {str(item.metadata["java"]) for item in _path_fields()}
+        empty: dict[str, Any] = {item.name: "" for item in _path_fields()}
+        return replace(
+            self, given=self.given - keys, other_paths=(), paths_from_config=False, paths_left_out=True, **empty
+        )
 
     def clamped(self) -> list[tuple[str, int, int]]:
         """(key, value given, value used) of each number that RocketMQ pulls into its own range without a word."""
@@ -322,6 +342,7 @@ def parse_properties(
     values: dict[str, Any] = {}
     given: set[str] = set()
     unknown: dict[str, None] = {}
+    other_paths: dict[str, str] = {}
     for item in parse(text, file):
         known = _by_java().get(item.key)
         if known is not None:
@@ -329,7 +350,9 @@ def parse_properties(
             given.add(item.key)
         elif item.key not in OTHER_KEYS:
             unknown[item.key] = None
-    return _over(base, values, given, file), list(unknown)
+            if item.key in OLD_PATH_KEYS:
+                other_paths[item.key] = item.value.strip()
+    return _over(base, values, given, file, other_paths), list(unknown)
 
 
 def from_mapping(
@@ -339,11 +362,14 @@ def from_mapping(
     values: dict[str, Any] = {}
     given: set[str] = set()
     unknown = []
+    other_paths: dict[str, str] = {}
     for key, value in mapping.items():
         known = _by_java().get(key)
         if known is None:
             if key not in OTHER_KEYS:
                 unknown.append(key)
+            if key in OLD_PATH_KEYS and isinstance(value, str):
+                other_paths[key] = value.strip()
             continue
         if isinstance(value, bool):
             text = "true" if value else "false"
@@ -353,7 +379,7 @@ def from_mapping(
             raise UsageError(f"{key}: expected {permitted(known)}, found {type(value).__name__}", file=file)
         values[known.name] = _read(known, Property(key, text, 0), file)
         given.add(key)
-    return _over(base, values, given, file), unknown
+    return _over(base, values, given, file, other_paths), unknown
 
 
 def delay_levels(text: str) -> tuple[int, ...]:
@@ -379,6 +405,11 @@ def permitted(item: Field[Any]) -> str:
         return "a text"
     kind = "a whole number" if isinstance(item.default, int) else "a number"
     return f"{kind} from {item.metadata['low']} to {item.metadata['high']} ({item.metadata['unit']})"
+
+
+@cache
+def _path_fields() -> tuple[Field[Any], ...]:
+    return tuple(item for item in fields(MessageStoreConfig) if item.metadata.get("path"))
 
 
 @cache
@@ -414,15 +445,16 @@ def _number(text: str, *, whole: bool) -> int | float | None:
         return None
 
 
-def _paths(text: str) -> tuple[str, ...]:
-    return tuple(path.strip() for path in text.split(MULTI_PATH_SPLITTER) if path.strip())
-
-
 def _over(
-    base: MessageStoreConfig | None, values: dict[str, Any], given: set[str], file: str | None
+    base: MessageStoreConfig | None,
+    values: dict[str, Any],
+    given: set[str],
+    file: str | None,
+    other_paths: dict[str, str],
 ) -> MessageStoreConfig:
     start = base or MessageStoreConfig()
-    config = replace(start, given=start.given | given, **values)
+    old = tuple({**dict(start.other_paths), **other_paths}.items())
+    config = replace(start, given=start.given | given, other_paths=old, **values)
     if "messageDelayLevel" in given:
         try:
             config.delay_levels()
@@ -543,3 +575,6 @@ RENAMED = {
     "abortFile": "storePathRootDir",
 }
 """Keys that old guides name and no release since 4.7 takes → the key that decides instead."""
+
+OLD_PATH_KEYS = frozenset(key for key, decides in RENAMED.items() if decides == "storePathRootDir")
+"""Keys of :data:`RENAMED` that name a part of a store: nobody follows them, but they tell which store was meant."""

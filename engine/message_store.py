@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -89,6 +90,10 @@ class MessageStore:
     started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
     ``bit_map`` gives each unit's filter bit map for ext queues; ``empty_log`` opens a store whose log is gone, too.
 
+    The store is the folder ``path``. Paths of ``config`` below its storePathRootDir mean parts of that folder. Any
+    other raises :class:`engine.store_folders.OutsidePath`, unless ``paths_from_config`` says that the log lies there;
+    then the lock of every folder that is written is taken.
+
     Opening takes the lock, reads the tables, recovers as a broker would (:attr:`recovery_plan` tells what was done) and
     starts the services. Raises :class:`engine.errors.StoreLocked`, :class:`StoreError` where a broker would not start,
     and ``OSError``. All methods may be called from any thread.
@@ -107,8 +112,11 @@ class MessageStore:
         bit_map: Callable[[Request], bytes] | None = None,
         empty_log: bool = False,
         progress: Callable[[int], None] | None = None,
+        paths_from_config: bool = False,
     ) -> None:
         self.config = config or MessageStoreConfig()
+        if paths_from_config:
+            self.config = replace(self.config, paths_from_config=True)
         self.paths = StorePaths(Path(path))
         self.like: Release = like
         self._services: StoreServices

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.config import OTHER_KEYS, MessageStoreConfig, parse_properties
@@ -92,6 +92,7 @@ def read_config(path: Path | str) -> tuple[BrokerConfig, MessageStoreConfig, lis
     """
     text = read_text(path)
     store, unknown = parse_properties(text, file=str(path))
+    store = replace(store, file=str(path))
     broker, others = over(BrokerConfig(), text, str(path))
     without_effect = [name for name in others if name in OTHER_KEYS or name in unknown]
     return broker, store, list(dict.fromkeys(without_effect))

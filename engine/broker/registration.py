@@ -1,5 +1,9 @@
 """The broker at its name servers: registered at the start, behind each change, and every half minute (protocol 2.2).
 
+A name server gives a route to whoever registered last under a broker's name and id, and 4.9 removes a broker by its id
+alone. So before each registration, and before the goodbye, the name server is asked whose route it is: one that another
+address holds is neither replaced nor removed.
+
 Java: ``BrokerOuterAPI``, ``BrokerController.registerBrokerAll``.
 """
 
@@ -10,11 +14,11 @@ import contextlib
 import logging
 import ssl
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.broker.broker import Broker
-from engine.broker.json_bodies import read_object, write
+from engine.broker.json_bodies import read_object, read_object_or_none, write
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
 from engine.errors import cause_of
@@ -22,7 +26,7 @@ from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
-REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE = 103, 104, 105
+REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE, GET_CLUSTER_INFO = 103, 104, 105, 106
 PATIENCE = 6.0
 """Seconds."""
 _log = logging.getLogger(__name__)
@@ -35,6 +39,55 @@ def topic_row(topic: TopicConfig) -> dict[str, Any]:
         "readQueueNums": topic.read_queue_nums, "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
         "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
     }  # fmt: skip
+
+
+Routes = dict[str, dict[int, str]]
+"""Address by broker name and broker id."""
+
+
+class RouteHeld(Exception):
+    """Another address holds the route that would be taken."""
+
+
+def refuse_held(routes: Mapping[str, Mapping[int, str]], name: str, broker_id: int, address: str) -> None:
+    """Raise :class:`RouteHeld`, naming both addresses, where the route of ``name`` and ``broker_id`` is that of another
+    address.
+    """
+    holder = routes.get(name, {}).get(broker_id)
+    if holder is not None and holder != address:
+        raise RouteHeld(f"{name} (brokerId {broker_id}) is {holder} there: {address} does not take its route")
+
+
+async def ask_routes(connection: Connection) -> Routes:
+    """The brokers that a name server knows. Raises ``OSError``, ``TimeoutError``, ``ValueError``."""
+    answer = await connection.ask(Command(GET_CLUSTER_INFO), PATIENCE)
+    if answer.code != Answer.SUCCESS:
+        raise ValueError(answer.remark or f"code {answer.code}")
+    try:
+        return _routes(answer.body)
+    except (Refused, TypeError) as error:
+        raise ValueError(f"its answer is no table of brokers: {error}") from error
+
+
+async def ask_routes_at(address: str, tls: ssl.SSLContext | None = None) -> Routes:
+    """:func:`ask_routes` over a connection of its own."""
+    host, _, port = address.rpartition(":")
+    async with asyncio.timeout(PATIENCE):
+        connection = await connect(host, int(port), tls=tls)
+    try:
+        return await ask_routes(connection)
+    finally:
+        connection.close()
+
+
+def _routes(body: bytes | memoryview) -> Routes:
+    table = read_object_or_none(body).get("brokerAddrTable")
+    rows = table.items() if isinstance(table, Mapping) else ()
+    return {
+        str(name): {int(number): str(address) for number, address in (row.get("brokerAddrs") or {}).items()}
+        for name, row in rows
+        if isinstance(row, Mapping)
+    }
 
 
 class Registration:
@@ -51,6 +104,10 @@ class Registration:
         self._asked = asyncio.Event()
         self.refused: dict[str, str] = {}
         """Why a name server does not know this broker."""
+        self.registered: set[str] = set()
+        """Name servers whose route leads to this broker, as far as they said so last."""
+        self.on_change: Callable[[str, str | None], None] | None = None
+        """Told when a name server takes this broker (None), or does so no longer, and why."""
 
     @property
     def names_servers(self) -> bool:
@@ -81,7 +138,7 @@ class Registration:
         body, header = self._body(), self._header()
         header["bodyCrc32"] = str(zlib.crc32(body) & 0x7FFFFFFF)
         await asyncio.gather(
-            *(self._tell(at, Command(REGISTER_BROKER, dict(header), body)) for at in self._name_servers)
+            *(self._register(at, Command(REGISTER_BROKER, dict(header), body)) for at in self._name_servers)
         )
 
     async def route_of(self, topic: str) -> dict[str, int] | None:
@@ -97,9 +154,9 @@ class Registration:
         return None
 
     async def end(self) -> None:
-        """Take the broker out of every name server's tables, and close the connections."""
-        header = self._header()
-        await asyncio.gather(*(self._tell(at, Command(UNREGISTER_BROKER, dict(header))) for at in self._connections))
+        """Take the broker out of the tables of every name server whose route is its own, and close the connections."""
+        self.on_change = None
+        await asyncio.gather(*(self._unregister(at) for at in sorted(self.registered)))
         for connection in self._connections.values():
             connection.close()
 
@@ -120,10 +177,12 @@ class Registration:
         wrapper = {"dataVersion": version, "topicConfigTable": rows}
         return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
 
-    async def _tell(self, address: str, request: Command) -> None:
+    async def _register(self, address: str, request: Command) -> None:
         try:
-            answer = await (await self._connection(address)).ask(request, PATIENCE)
-        except (OSError, TimeoutError, ValueError) as error:
+            connection = await self._connection(address)
+            self._refuse_held(await ask_routes(connection))
+            answer = await connection.ask(request, PATIENCE)
+        except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
             return
         if answer.code != Answer.SUCCESS:
@@ -131,6 +190,29 @@ class Registration:
         else:
             self.refused.pop(address, None)
             self._note_master(answer)
+            if address not in self.registered:
+                self.registered.add(address)
+                self._tell(address, None)
+
+    async def _unregister(self, address: str) -> None:
+        """Where the name server does not say whose the route is, nothing is removed: it drops this broker by itself
+        when the connection ends.
+        """
+        try:
+            connection = await self._connection(address)
+            self._refuse_held(await ask_routes(connection))
+            await connection.ask(Command(UNREGISTER_BROKER, self._header()), PATIENCE)
+        except (OSError, TimeoutError, ValueError, RouteHeld) as error:
+            self._cannot(address, cause_of(error, type(error).__name__))
+        self.registered.discard(address)
+
+    def _refuse_held(self, routes: Routes) -> None:
+        config = self._broker.config
+        refuse_held(routes, config.broker_name, config.broker_id, self._broker.address)
+
+    def _tell(self, address: str, why: str | None) -> None:
+        if self.on_change is not None:
+            self.on_change(address, why)
 
     def _note_master(self, answer: Command) -> None:
         """A slave learns where its master is; while the name server knows none, what it said before holds."""
@@ -149,7 +231,9 @@ class Registration:
     def _cannot(self, address: str, why: str) -> None:
         if self.refused.get(address) != why:
             _log.warning("name server %s: %s", address, why)
-        self.refused[address] = why
+            self.registered.discard(address)
+            self.refused[address] = why
+            self._tell(address, why)
 
 
 def _queues(body: bytes | memoryview) -> dict[str, int]:

@@ -63,7 +63,7 @@ class ListeningBroker:
         self._server.on_close = self.broker.disconnected
         self._server.on_relief = lambda _: self._wake_all()
         self._bound = [at] if vip is None else [at, vip]
-        self._registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
+        self.registration = Registration(self.broker, name_servers, tls.asking if tls is not None else None)
         self._services: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._woken = False
@@ -91,20 +91,20 @@ class ListeningBroker:
         broker.address = f"{broker.config.broker_ip}:{port_of(self._bound[0])}"
         await self._server.listen(*self._bound)
         broker.topics.create_at_start()
-        broker.topics.changed = self._registration.ask
+        broker.topics.changed = self.registration.ask
         broker.topics.soon = self._loop.call_soon
-        if self._registration.names_servers:
-            broker.route_of = self._registration.route_of
+        if self.registration.names_servers:
+            broker.route_of = self.registration.route_of
         broker.orders.freed = self._queue_is_free_at
         broker.orders.tell()
         broker.dispatched = self._dispatch_for_held
         if broker.store.config.flush_disk_type == "SYNC_FLUSH":
             broker.sends.putter = ThreadPoolExecutor(1, "storescope-put")
         broker.store.when_dispatched(self._dispatched_elsewhere)
-        await self._registration.step()
+        await self.registration.step()
         for service in services_of(broker):
             self._services.append(asyncio.create_task(self._rounds(service)))
-        self._services.append(asyncio.create_task(self._registration.run()))
+        self._services.append(asyncio.create_task(self.registration.run()))
 
     async def __aexit__(self, *_: object) -> None:
         """Accept no more; what was asked is answered, connections end."""
@@ -116,7 +116,7 @@ class ListeningBroker:
         self.broker.pops.end()
         self.broker.notices.end()
         self.broker.slaves.end()
-        await self._registration.end()
+        await self.registration.end()
         if self.broker.tasks:
             await asyncio.wait(self.broker.tasks, timeout=_LAST_ANSWERS)
         self.broker.store.when_dispatched(None)
@@ -151,7 +151,7 @@ class ListeningBroker:
 
     def _answer(self, request: Command, connection: Connection) -> Command | None:
         answer = processors.answer(self.broker, request, connection)
-        if answer is None or request.code not in processors.DECLARES_TOPICS or not self._registration.is_due:
+        if answer is None or request.code not in processors.DECLARES_TOPICS or not self.registration.is_due:
             return answer
         task = asyncio.create_task(self._answer_registered(answer, request, connection))
         self.broker.tasks.add(task)
@@ -160,7 +160,7 @@ class ListeningBroker:
 
     async def _answer_registered(self, answer: Command, request: Command, connection: Connection) -> None:
         """Whoever declares a topic finds it at the name servers when he is answered: Java registers first."""
-        await self._registration.step()
+        await self.registration.step()
         if not request.is_one_way:
             connection.send(answer)
 

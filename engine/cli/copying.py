@@ -239,7 +239,7 @@ def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) 
     """The configuration of a copy: the source's sizes, over them what was ``given``, folders and roles aside."""
     config = source if given is None else source.overlaid(given)
     return replace(
-        config, store_path_root_dir="", store_path_commit_log="", read_only_commit_log_store_paths="",
+        config.without_paths(),
         flush_disk_type="ASYNC_FLUSH", broker_role="ASYNC_MASTER", transient_store_pool_enable=False,
         warm_maped_file_enable=False, duplication_enable=False, read_un_committed=False,
     )  # fmt: skip

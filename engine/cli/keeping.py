@@ -16,11 +16,10 @@ from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
 from engine.layout import StorePaths
-from engine.mapped.disk import Disk
+from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.keeping import Keeper, KeepingDisk, read
 from engine.mapped.kept_undo import take_back
-from engine.mapped.store_lock import StoreLock
-from engine.services.opening import refuse_undecoded
+from engine.services.opening import lock_folders, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
 
 if TYPE_CHECKING:
@@ -32,8 +31,9 @@ class Keeping:
     own). ``settled`` says that what was done stays, whatever fails afterwards.
     """
 
-    def __init__(self, root: Path, keeper: Keeper | None) -> None:
+    def __init__(self, root: Path, keeper: Keeper | None, config: MessageStoreConfig) -> None:
         self.root = root
+        self.config = config
         self.keeper = keeper
         self.disk: KeepingDisk | None = KeepingDisk(keeper) if keeper is not None else None
         self.settled = False
@@ -51,13 +51,14 @@ class Keeping:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the store's lock. Raises :class:`engine.errors.StoreLocked`."""
-        path = self.root / "lock"
-        taken = self.disk.lock(path) if self.disk is not None else StoreLock(path)
+        """Hold the locks of every folder that is written. Raises :class:`engine.errors.StoreLocked`."""
+        own = RealDisk()
+        taken = lock_folders(StorePaths(self.root), self.config, self.disk or own)
         try:
             yield
         finally:
             taken.release()
+            own.close()
 
     def say(self, out: Output) -> None:
         """Name the folder, and how it is brought back."""
@@ -78,10 +79,10 @@ def keeping(
     """
     refuse_undecoded(root)
     if args.no_backup or not wanted:
-        yield Keeping(root, None)
+        yield Keeping(root, None, config)
         return
     keeper = Keeper(root, args.command, log_folders(StorePaths(root), config))
-    found = Keeping(root, keeper)
+    found = Keeping(root, keeper, config)
     assert found.disk is not None
     try:
         yield found
@@ -125,7 +126,12 @@ def add_opening(parser: argparse.ArgumentParser) -> None:
 
 
 def consented(
-    args: argparse.Namespace, what: Iterable[str], question: str = "Go on?", *, empty_log: EmptyLog | None
+    args: argparse.Namespace,
+    what: Iterable[str],
+    question: str = "Go on?",
+    *,
+    empty_log: EmptyLog | None,
+    what_it_does: str = "this writes into a store",
 ) -> bool:
     """Whether the command may write; ``what`` are the lines that say what it will do, on standard error, and
     ``empty_log`` who knows of messages that the log does not hold.
@@ -141,7 +147,7 @@ def consented(
     if args.yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nothing was changed: this writes into a store; give --yes where nobody can be asked")
+        raise UsageError(f"nothing was changed: {what_it_does}; give --yes where nobody can be asked")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in _YES:
         return True

@@ -18,6 +18,7 @@ from engine.cli.options import Parser, masking
 from engine.cli.output import Output, plain
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Gathered, gather_unread
+from engine.store_folders import OutsidePath
 
 MOST_SAID = 20
 """Unread files that are named for people; ``--json`` has a record for each."""
@@ -161,6 +162,8 @@ def _fail(error: Exception, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     text = str(error)
+    if isinstance(error, OutsidePath):
+        text += " (--ignore-config-paths leaves the paths out, --paths-from-config follows them)"
     if isinstance(error, OSError) and error.filename:
         text = f"{error.filename}: {error.strerror}"
     sys.stderr.write(f"storescope: {plain(' '.join(text.split()))}\n")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import UsageError
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
+    from engine.cli.output import Output
     from engine.rules.masking import Masking
 
 
@@ -45,8 +48,18 @@ def common(store: bool = True) -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="no progress, no remarks")
     parser.add_argument("--debug", action="store_true", help="a traceback with an error")
     if store:
-        parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
+        add_config(parser)
     return parser
+
+
+def add_config(parser: argparse.ArgumentParser, words: str = "the broker's configuration: settles file sizes") -> None:
+    """``--config``, and what becomes of the paths in that file."""
+    parser.add_argument("--config", metavar="FILE.conf", help=words)
+    outside = parser.add_mutually_exclusive_group()
+    text = "the log lies in the folders that the configuration names, also outside of the store's folder"
+    outside.add_argument("--paths-from-config", action="store_true", help=text)
+    text = "leave out every path of the configuration: the store is the folder that is named"
+    outside.add_argument("--ignore-config-paths", action="store_true", help=text)
 
 
 def masked(parser: argparse.ArgumentParser) -> None:
@@ -74,15 +87,51 @@ def masking(args: argparse.Namespace) -> Masking | None:
 
 def read_config(args: argparse.Namespace) -> MessageStoreConfig | None:
     """The configuration given by ``--config``, or None; unknown keys are said on standard error by the caller."""
+    return read_given(args)[0]
+
+
+def read_given(args: argparse.Namespace) -> tuple[MessageStoreConfig | None, list[str]]:
+    """The configuration given by ``--config`` with its paths as the arguments want them, or None, and its unknown keys.
+
+    Raises :class:`CannotRead`, :class:`UsageError`.
+    """
     if not getattr(args, "config", None):
-        return None
-    config, _ = read_properties(args.config)
-    return config
+        for name in ("paths_from_config", "ignore_config_paths"):
+            if getattr(args, name, False):
+                raise UsageError(f"--{name.replace('_', '-')}: expected --config FILE.conf, found none")
+        return None, []
+    config, unknown = read_properties(args.config)
+    return paths_as_asked(args, config), unknown
 
 
-def open_given(args: argparse.Namespace) -> StoreSnapshot:
-    """The store that the command names, opened read-only."""
-    return open_store(args.store, read_config(args))
+def paths_as_asked(args: argparse.Namespace, config: MessageStoreConfig) -> MessageStoreConfig:
+    """``config`` with its paths as ``--paths-from-config`` or ``--ignore-config-paths`` wants them."""
+    if args.ignore_config_paths:
+        return config.without_paths()
+    return replace(config, paths_from_config=args.paths_from_config)
+
+
+def open_given(args: argparse.Namespace, out: Output) -> StoreSnapshot:
+    """The store that the command names, opened read-only. Where the configuration has paths of its own, standard error
+    tells which folders are read.
+    """
+    store = open_store(args.store, read_config(args))
+    for words in store.folders.words if store.folders is not None else ():
+        out.say(f"{args.config}: {words}")
+    return store
+
+
+def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
+    """:func:`open_given` for a command that writes. Raises :class:`engine.store_folders.OutsidePath` where the
+    configuration leads out of the store.
+    """
+    store = open_given(args, out)
+    try:
+        settle_folders(store.path, store.config).refuse_outside()
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def host_and_port(text: str) -> tuple[str, int]:

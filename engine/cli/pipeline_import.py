@@ -15,12 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.cli.options import add_config, read_config
 from engine.cli.output import Output
 from engine.cli.pipeline_export import ABOUT
 from engine.cli.pipeline_jobs import Job, options, staged_output, started
-from engine.config import MessageStoreConfig, from_mapping, read_properties
+from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
+from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
@@ -39,7 +41,7 @@ def register(jobs: Any) -> None:
     parser.add_argument("source", metavar="EXPORT", help="a directory that 'pipeline export' wrote")
     parser.add_argument("--out", metavar="DIR", help="the store; must not be there yet, appears when it is whole")
     parser.add_argument("--store", metavar="PATH", help="of an export of several stores: the one to import")
-    parser.add_argument("--config", metavar="FILE.conf", help="a broker's configuration for the new store")
+    add_config(parser, "a broker's configuration for the new store")
     parser.set_defaults(run=run)
 
 
@@ -131,7 +133,9 @@ def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageSto
     batches = facts.get("batchTopics") or {}
     if not isinstance(batches, dict) or not all(type(queues) is int for queues in batches.values()):
         raise StoreError("expected batchTopics with their numbers of queues", file=str(Path(args.source) / ABOUT))
-    given = read_properties(args.config)[0] if args.config else None
+    given = read_config(args)
+    if args.out is not None:
+        settle_folders(Path(args.out), given).refuse_outside()
     return quiet(target_config(config, given)), batches, args.store
 
 

@@ -16,13 +16,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import read_config
+from engine.cli.options import add_config, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, options, split_option, started
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading
+from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
@@ -46,7 +47,7 @@ def register(jobs: Any) -> None:
     )
     parser.add_argument("--out", metavar="DIR", help="absent or empty; appears when it is whole")
     parser.add_argument("--compare", action="store_true", help="then tell how the stores' own queues and index differ")
-    parser.add_argument("--config", metavar="FILE.conf", help="the brokers' configuration: settles file sizes")
+    add_config(parser, "the brokers' configuration: settles file sizes")
     split_option(parser)
     parser.set_defaults(run=run)
 
@@ -96,6 +97,7 @@ def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, tar
             store = stack.enter_context(open_store(place.path, given))
             if store.kind != "store":
                 raise UsageError("expected a store, found a part of one", file=place.path)
+            settle_folders(store.path, given).refuse_outside()
             if rocksdb_queues(store):
                 why = "its consume queues are a RocksDB, which is not built here"
                 if len(places) == 1:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.commands.check import SEVERITIES
 from engine.cli.finding_text import COLUMNS, tell
-from engine.cli.options import masked, read_config
+from engine.cli.options import add_config, masked, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading, gather_unread
+from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ def register(jobs: Any) -> None:
     )
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
-    parser.add_argument("--config", metavar="FILE.conf", help="the brokers' configuration")
+    add_config(parser, "the brokers' configuration")
     masked(parser)
     split_option(parser)
     parser.set_defaults(run=run)
@@ -83,6 +84,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from engine.pipeline.rebuild import OnSpark
 
         splits = job.plan(args.stores, args.split_bytes)
+        for place in job.stores if config is not None else ():
+            for words in settle_folders(Path(place.path), config, reading=True).words:
+                out.say(f"{args.config}: {words}")
         found = verify(OnSpark(job.spark), job.stores, splits, config, only, job.watch)
         for one in found:
             counts.update(_tell(one, len(found) > 1, out))

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.cli.options import read_given
 from engine.cli.output import Output
-from engine.config import MessageStoreConfig, read_properties
+from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import plan
@@ -23,6 +24,7 @@ from engine.mapped.store_lock import StoreLock
 from engine.rules.unit_check import Release
 from engine.services.opening import refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
+from engine.store_folders import settle_folders
 
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
 
@@ -58,9 +60,7 @@ class WriteTarget:
 
 def given_config(args: argparse.Namespace, out: Output) -> MessageStoreConfig | None:
     """The configuration that ``--config`` names, or None; keys that no broker knows are named on standard error."""
-    if not args.config:
-        return None
-    config, unknown = read_properties(args.config)
+    config, unknown = read_given(args)
     for key in unknown:
         out.say(f"{args.config}: no broker knows {key}")
     return config
@@ -71,19 +71,22 @@ def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
     the store open, :class:`Undecoded` where a part of it is not decoded, :class:`StoreError` where a broker would not
-    start.
+    start, :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place = Path(path)
     refuse_undecoded(place)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        settle_folders(place, config).refuse_outside()
         return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
     if place.is_dir() and _is_store_without_log(place):
+        settle_folders(place, config).refuse_outside()
         settled = quiet(config or MessageStoreConfig())
         missed = without_log(StorePaths(place), settled, RealDisk(), like)
         return WriteTarget(place, settled, exists=True, recovery=None, empty_log=missed)
     with open_store(path, config) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
+        settle_folders(store.path, config).refuse_outside()
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
         found = plan(store, like, losses=False)

@@ -85,7 +85,7 @@ def check(
         found = list(_without_the_log(agree(starts, found)))
         found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))
-    told = [one.of_store(str(store.path), store.config_file) for one in in_order(_told(store, found))]
+    told = [one.of_store(str(store.path), store.config_words) for one in in_order(_told(store, found))]
     yield from told
     summary = summarise(told, complete and not store.unread, units)
     if summary.complete and only is None and starts.log is not None:

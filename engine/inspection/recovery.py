@@ -125,7 +125,7 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
         both_kinds=store.topics_of_both_kinds,
         group_offsets=tuple(tables.group_offsets()),
         tables=tables.states(),
-        missing=_missing(store, config),
+        missing=_missing(store),
         notes=tuple(f"{note} This plan leaves it out." for note in foreign.notes(store)),
         listing=partial(list_folder, reading=store.reading),
         said=store.small_file(paths.empty_log_said),
@@ -141,9 +141,9 @@ def _table_bytes(store: StoreSnapshot, name: str) -> bytes | None:
     return store.small_file(store.paths.config / name)
 
 
-def _missing(store: StoreSnapshot, config: MessageStoreConfig) -> tuple[Path, ...]:
+def _missing(store: StoreSnapshot) -> tuple[Path, ...]:
     """Folders of the log that are not there beside others that are: a copy of a store has none of them."""
-    folders = [Path(text) for text in config.commit_log_paths]
+    folders = store.folders.log if store.folders is not None else ()
     gone = tuple(folder for folder in folders if not store.reading.exists(folder))
     return gone if len(gone) < len(folders) else ()
 

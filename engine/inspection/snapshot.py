@@ -7,6 +7,7 @@ only the lists of files and queues are kept.
 from __future__ import annotations
 
 import contextlib
+import shlex
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, Rea
 from engine.mapped.reading import Reading, Unread
 from engine.rules.system_names import LMQ
 from engine.rules.undecoded import Subject, UndecodedPart
+from engine.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 
 if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
@@ -81,10 +83,10 @@ class StoreSnapshot:
         self.kind: Kind = opening.kind
         self.path = opening.path
         self.config = config
-        self.config_file = config.file if config is not None else None
-        """Where the configuration was read, for commands that are told to somebody."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
+        self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None
+        """Which folders belong to the store, and which of the configuration were not followed; None for a part."""
         self._cache = DescriptorCache(reading=self.reading)
         self._topics: dict[str, dict[int, QueueReader]] | None = None
         self._undecoded: tuple[UndecodedPart, ...] | None = None
@@ -115,6 +117,19 @@ class StoreSnapshot:
         """Close every file that is open."""
         self._log.close()
         self._cache.close()
+
+    @property
+    def config_words(self) -> str | None:
+        """The options by which a command takes the same configuration; None without a file."""
+        config = self.config
+        if config is None or config.file is None:
+            return None
+        words = f"--config {shlex.quote(config.file)}"
+        if config.paths_from_config:
+            return f"{words} --paths-from-config"
+        if config.paths_left_out or (self.folders is not None and self.folders.outside):
+            return f"{words} --ignore-config-paths"
+        return words
 
     @property
     def unread(self) -> tuple[Unread, ...]:
@@ -282,21 +297,20 @@ class StoreSnapshot:
     def _log_sequence(self, opening: Opening) -> FileSequence:
         if opening.kind == "file":
             return LoneFile(opening.path, opening.start_offset, self._cache)
-        folders = (opening.path,) if self.paths is None else self._commit_log_folders(self.paths)
+        folders = (opening.path,) if self.folders is None else self._commit_log_folders(self.folders)
         given = self._given("mappedFileSizeCommitLog")
         return FileSequence(folders, self._cache, given)
 
-    def _commit_log_folders(self, paths: StorePaths) -> tuple[Path, ...]:
-        """The folders of a multi-path commit log as configured, else ``commitlog`` (spec 1)."""
+    def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
+        """The folders of a multi-path commit log that are there, else ``commitlog`` (spec 1)."""
+        self.notes.extend(folders.words)
         listed = []
-        if self.config and "storePathCommitLog" in self.config.given:
-            for text in str(self.config.store_path_commit_log).split(","):
-                folder = Path(text.strip())
-                if self.reading.is_folder(folder):
-                    listed.append(folder)
-                else:
-                    self.notes.append(f"storePathCommitLog names {folder}, which is not here")
-        return tuple(listed) if listed else (paths.commitlog,)
+        for folder in folders.log:
+            if self.reading.is_folder(folder):
+                listed.append(folder)
+            elif len(folders.log) > 1:
+                self.notes.append(f"storePathCommitLog names {folder}, which is not here")
+        return tuple(listed) if listed else (folders.root / LOG_FOLDER,)
 
     # -- queues
 

@@ -480,7 +480,14 @@ CF05 = _rule(
     "misreads the index.",
     "correct the configuration, not the files.",
     "apache/rocketmq#1560",
-    kinds={"bounds": Kind("warn", "write a value that a broker takes as it stands.")},
+    kinds={
+        "bounds": Kind("warn", "write a value that a broker takes as it stands."),
+        "outside": Kind(
+            "warn",
+            "no command writes into this store with this configuration. Give --ignore-config-paths to work on the "
+            "named folder alone, or --paths-from-config where the log really lies there.",
+        ),
+    },
     needs=BOTH | INDEX,
 )
 TM04 = _rule(

@@ -138,9 +138,9 @@ class Finding:
 
 
 def of_store(command: str, path: str, config: str | None = None) -> str:
-    """``command`` with the store's path in it; a command of ours is told the ``config`` that says where its log is."""
+    """``command`` with the store's path in it; a command of ours gets the options ``config``."""
     if config is not None:
-        command = _OURS.sub(lambda found: f"{found[0]} --config {shlex.quote(config)}", command)
+        command = _OURS.sub(lambda found: f"{found[0]} {config}", command)
     return command.replace(STORE, shlex.quote(path))
 
 

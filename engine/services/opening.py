@@ -27,6 +27,7 @@ from engine.store.recovery import planning as recovery
 from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 from engine.store.store_parts import StoreParts
+from engine.store_folders import lock_files, settle_folders
 
 _log = logging.getLogger(__name__)
 
@@ -43,15 +44,44 @@ def refuse_undecoded(root: Path) -> None:
 def take_lock(
     paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release, *, empty_log: bool = False
 ) -> DiskLock:
-    """The store's lock. Where that would make its file, the store is looked at before: one that :func:`load` refuses
-    stays as it is. Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, ``OSError``.
+    """The locks of every folder that is written. Where that would make the store's lock file, the store is looked at
+    before: one that :func:`load` refuses stays as it is.
+
+    Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, ``OSError``, and
+    :class:`engine.store_folders.OutsidePath` where the configuration leads out of the store.
     """
+    settle_folders(paths.root, config).refuse_outside()
     refuse_undecoded(paths.root)
     if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
         found = without_log(paths, config, disk, like)
         if found is not None:
             raise LogIsEmpty(found)
-    return disk.lock(paths.lock)
+    return lock_folders(paths, config, disk)
+
+
+class _Locks:
+    """Several locks that are released together."""
+
+    def __init__(self, locks: list[DiskLock]) -> None:
+        self._locks = locks
+
+    def release(self) -> None:
+        while self._locks:
+            self._locks.pop().release()
+
+
+def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> DiskLock:
+    """Take the lock of the store and of every other folder that is written, or none. Raises
+    :class:`engine.errors.StoreLocked`, ``OSError``.
+    """
+    taken: list[DiskLock] = []
+    try:
+        for path in lock_files(paths.root, config):
+            taken.append(disk.lock(path))
+    except BaseException:
+        _Locks(taken).release()
+        raise
+    return taken[0] if len(taken) == 1 else _Locks(taken)
 
 
 def without_log(paths: StorePaths, config: MessageStoreConfig, disk: Disk, like: Release) -> EmptyLog | None:

@@ -41,7 +41,7 @@ from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
 from engine.store.mapped_log import MappedLog
 from engine.store.queue_offsets import QueueOffsetTable
-from engine.store.recovery.load_source import log_folders
+from engine.store.recovery.load_source import written_folders
 from engine.store.running_flags import NOT_WRITEABLE, RunningFlags
 from engine.store.store_checkpoint import StoreCheckpoint
 from engine.store.store_parts import Clock, StoreParts
@@ -333,6 +333,7 @@ def _log_files(
 ) -> tuple[MappedFileQueue, AllocateMappedFile]:
     size = config.mapped_file_size_commit_log
     force = min(max(config.disk_space_clean_forcibly_ratio, 30), 85) / 100
+    folders = written_folders(paths, config)
     files: MappedFileQueue
 
     def create(start_offset: int) -> MappedFile:
@@ -347,9 +348,9 @@ def _log_files(
     )
     files = MappedFileQueue(
         disk,
-        log_folders(paths, config),
+        folders.log,
         size,
-        read_only_folders=[Path(folder) for folder in config.read_only_commit_log_paths],
+        read_only_folders=folders.read_only,
         allocate=allocate.allocate,
         is_full=is_full,
         borrow=pool.borrow if pool is not None else None,

@@ -52,6 +52,7 @@ class Life:
         self._words = [
             sys.executable, "-m", "engine.cli", "serve", str(self.store), "--config", str(folder / "broker.conf"),
             "--namesrv-port", "0", "--port", "0", "--no-backup", "--json",
+            *(("--register", "--yes") if "haMasterAddress" in config else ()),
         ]  # fmt: skip
         self._said = folder / "said.log"
         self._process: asyncio.subprocess.Process | None = None

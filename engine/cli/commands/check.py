@@ -28,7 +28,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     only = frozenset(args.only.replace(" ", "").split(",")) if args.only else None
     limit = SEVERITIES.index(args.fail_on)
-    with open_given(args) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
+    with open_given(args, out) as store, Progress("check", store.log.sequence.total_size, out.quiet) as progress:
         found = list(check(store, only=only, progress=lambda done, _: progress.at(done)))
-    tell([one.record() for one in found], out, str(store.path), every=args.all, config=store.config_file)
+    tell([one.record() for one in found], out, str(store.path), every=args.all, config=store.config_words)
     return int(any(isinstance(one, Finding) and SEVERITIES.index(one.severity) >= limit for one in found))

@@ -23,7 +23,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     code = found = 0
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         for table in read_tables(store):
             found += 1
             complaint = table.main.complaint if table.used != "main" else None

@@ -16,8 +16,7 @@ from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.recovery import open_each
 from engine.inspection.snapshot import open_store
 from engine.query import parse
-
-_PLACES = frozenset({"storePathCommitLog", "readOnlyCommitLogStorePaths"})
+from engine.store_folders import settle_folders
 
 
 def register(commands: Any) -> None:
@@ -34,6 +33,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     )  # a mistake in the filter is told before anything is opened
     given = given_config(args, out)
     with open_store(args.store, _places(given)) as source:
+        settle_folders(source.path, given).refuse_outside()
         if source.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
         open_each(source)
@@ -61,15 +61,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _places(given: MessageStoreConfig | None) -> MessageStoreConfig | None:
     """Of a given configuration what says where the source lies: the sizes in it are the copy's."""
-    if given is None or not given.given & _PLACES:
-        return None
-    return replace(given, given=given.given & _PLACES)
+    return given.only_paths() if given is not None and given.paths else None
 
 
 def _sizes(path: str, given: MessageStoreConfig | None) -> MessageStoreConfig:
     """The source's sizes; those of its index come from ``given`` where the files do not tell them."""
     index = frozenset({"maxHashSlotNum", "maxIndexNum"})
-    known = given if given is not None and index <= given.given else None
-    kept = replace(known, given=index | (known.given & _PLACES)) if known is not None else _places(given)
+    kept = _places(given)
+    if given is not None and index <= given.given:
+        kept = replace(given, given=index | given.only_paths().given)
     with open_store(path, kept) as source:
         return derived_config(source)

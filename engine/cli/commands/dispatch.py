@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.keeping import Keeping, add_consent, consented, keeping
-from engine.cli.options import common, open_given
+from engine.cli.options import common, open_to_write
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
@@ -42,7 +42,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_to_write(args, out) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one", file=args.store)
         refuse_undecoded(store.path)

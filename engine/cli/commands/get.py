@@ -27,7 +27,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         store.settle_log_end()
         wanted = _filter(args.tag, args.sql)
         result = get_message(store, args.topic, args.queue, args.offset, args.max_count, wanted)

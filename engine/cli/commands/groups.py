@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     """The progress of every group, or of one; 1 where the one is not known."""
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         store.settle_log_end()
         shown = 0
         for item in group_progress(store, getattr(args, "offsets", None)):

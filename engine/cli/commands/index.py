@@ -42,7 +42,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         readers = [r for r in store.index_files() if args.file in (None, r.name)]
         if args.file is not None and not readers:
             raise StoreError(f"expected an index file {args.file}, found none of this name", file=str(store.path))

@@ -35,7 +35,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         info = store_info(store)
     if out.as_json:
         out.record(records.store(info))

@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         found = find_message(store, args.id) or _searched(store, args.id, out)
         if isinstance(found, tuple):
             _show_lost(store, found, out, args.body)

@@ -87,7 +87,7 @@ def moment(text: str) -> int:
 
 
 def _query_by_key(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         found = 0
         for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
             if isinstance(item, Match):
@@ -97,7 +97,7 @@ def _query_by_key(args: argparse.Namespace, out: Output) -> int:
 
 
 def _query_by_id(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         code = 0
         for text in args.id.split(","):
             unit = by_offset_id(store, text.strip())
@@ -110,7 +110,7 @@ def _query_by_id(args: argparse.Namespace, out: Output) -> int:
 
 
 def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         found = [unit for unit in by_key(store, args.id, args.topic) if unit.unique_key == args.id]
         for unit in found:
             emit(store, unit, out)
@@ -118,7 +118,7 @@ def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
 
 
 def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         entry = _queue(store, args).entry(args.offset)
         unit = unit_of(store, entry) if entry is not None else None
         if unit is None:
@@ -131,7 +131,7 @@ def _query_by_offset(args: argparse.Namespace, out: Output) -> int:
 def _query_cq(args: argparse.Namespace, out: Output) -> int:
     from engine.cli.commands.queue import COLUMNS
 
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         queue = _queue(store, args)
         for entry in queue.entries(args.start, args.start + args.max_count):
             verdict = resolve(store.log, args.topic, args.queue, entry).verdict
@@ -140,7 +140,7 @@ def _query_cq(args: argparse.Namespace, out: Output) -> int:
 
 
 def _print_messages(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         queues = list(store.topics().get(args.topic, {}).values())
         if not queues:
             store.whole_topics()
@@ -149,7 +149,7 @@ def _print_messages(args: argparse.Namespace, out: Output) -> int:
 
 
 def _print_by_queue(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         return _print(store, [_queue(store, args)], args, out)
 
 
@@ -173,7 +173,7 @@ def _consumer_progress(args: argparse.Namespace, out: Output) -> int:
 
 
 def _topic_status(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         queues = store.topics().get(args.topic)
         if not queues:
             store.whole_topics()

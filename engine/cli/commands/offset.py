@@ -21,7 +21,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         store.settle_log_end()
         found = offset_by_time(store, args.topic, args.queue, args.time, args.boundary)
     record = {

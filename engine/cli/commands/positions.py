@@ -31,7 +31,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         record = records.positions(positions(store))
     slaves = _slaves(*host_and_port(args.broker)) if args.broker else ()
     if out.as_json:

@@ -34,7 +34,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         queue = store.queue(args.topic, args.queue)
         if queue is None:
             raise StoreError(

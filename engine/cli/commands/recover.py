@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.keeping import add_consent, consented, keeping, refuse_empty
-from engine.cli.options import common, open_given
+from engine.cli.options import common, open_given, open_to_write
 from engine.cli.output import Column, Output, Progress, iso, plain, size_text
 from engine.counted import counted
 from engine.errors import NotAStore, StoreError, UsageError
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _plan(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         found = _looked_through(store, args.like or DEFAULT, out)
         others = [] if args.like else [_looked_through(store, "4.9", out, losses=False)]
         written = guess(store)
@@ -79,7 +79,7 @@ def _looked_through(
 def _apply(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.derived_config import derived_config
 
-    with open_given(args) as store:
+    with open_to_write(args, out) as store:
         like = args.like or DEFAULT
         shown = _looked_through(store, like, out, heal=True)
         broker = _looked_through(store, like, out, losses=False) if shown.will_start else shown

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
-from engine.cli.options import common, host_and_port
+from engine.cli.options import add_config, common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
 from engine.cli.writing import WriteTarget, find_target, given_config
@@ -32,7 +32,7 @@ def register(commands: Any) -> None:
     parser.add_argument("master", metavar="HOST:HAPORT", help="a broker's HA port: its own port and one")
     parser.add_argument("store", metavar="DST", help="absent or empty, or what an earlier run has left")
     parser.add_argument("--broker", metavar="HOST:PORT", help="the broker's own port (usually HAPORT - 1)")
-    parser.add_argument("--config", metavar="broker.conf", help="the broker's configuration")
+    add_config(parser, "the broker's configuration")
     parser.add_argument("--last-file", action="store_true", help="begin with the master's last file, as a slave does")
     parser.add_argument("--until-caught-up", action="store_true", help="end once the master has nothing more")
     add_opening(parser)

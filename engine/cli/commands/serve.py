@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +19,18 @@ from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
-from engine.cli.options import common, number
+from engine.cli.options import common, number, paths_as_asked, read_given
 from engine.cli.output import Output
+from engine.cli.registering import (
+    EVERYWHERE,
+    add_register,
+    ask_to_register,
+    look_around,
+    name_servers_of,
+    registration_words,
+    say_left_out,
+    within_reach,
+)
 from engine.cli.serving import (
     add_address,
     address_list,
@@ -49,9 +60,6 @@ from engine.replication.source import HaServer
 if TYPE_CHECKING:
     from engine.broker.metrics import MetricsServer
 
-EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
-"""Addresses that stand for all of a machine's."""
-
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
@@ -74,20 +82,26 @@ def register(commands: Any) -> None:
         "--record-limit", type=number, default=MOST, metavar="BYTES", help=f"how large that file gets ({MOST:,})"
     )
     parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    add_register(parser)
     add_opening(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     broker, given, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
-    if unknown:
-        out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
+    given = paths_as_asked(args, given) if given is not None else read_given(args)[0]
+    broker, given, left_out = within_reach(args, broker, given)
+    say_left_out(out, args.config, unknown, left_out)
     tls = tls_of(args, out)
     broker = with_role(broker, given.broker_role if given else "", str(args.config))
     broker = _opened(args, broker, out)
     access = _access(args, broker, out)
     target = find_target(args.store, given, args.like)
+    address = f"{broker.broker_ip}:{broker.listen_port if args.port is None else args.port}"
+    around = asyncio.run(look_around(args, broker, address, tls))
     refuse_empty(args, target.empty_log)
+    if not ask_to_register(args, broker, given, address, around):
+        return 2
     changes = target.recovery is not None and not target.recovery.changes_nothing
     if changes:
         for line in target.planned():
@@ -108,7 +122,7 @@ def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Brok
     if args.host in EVERYWHERE and broker.broker_ip == BrokerConfig().broker_ip:
         raise UsageError(
             f"--listen {args.host}: no address that clients can be told; name one of this machine, or brokerIP1 in "
-            "the file of --config"
+            "the file of --config (with --register where that is no address of this machine)"
         )
     if args.acl is None and not args.without_acl:
         raise UsageError(
@@ -155,7 +169,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
     said = asyncio.Event()
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
-            named = args.namesrv or [one for one in config.namesrv_addr.split(";") if one]
+            named = name_servers_of(args, config)
             takes = _kept_requests(args, opened)
             rpc = RpcLatency() if args.metrics is not None else None
             looking = [*takes, *([rpc.take] if rpc is not None else [])]
@@ -190,7 +204,9 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             figures = None
             if args.metrics is not None:
                 figures = opened.enter_context(_metrics_server(served, args)).address
-            _say_serving(out, served, own, named, str(args.store), figures)
+            _say_serving(out, served, own, str(args.store), figures)
+            if named:
+                served.registration.on_change = partial(_say_registration, out)
             telling = asyncio.ensure_future(tell_troubles(store, out.say))
             opened.callback(telling.cancel)
             said.set()
@@ -245,21 +261,28 @@ def _metrics_server(served: ListeningBroker, args: argparse.Namespace) -> Metric
     return MetricsServer(served.broker, args.host, args.metrics)
 
 
-def _say_serving(
-    out: Output, served: ListeningBroker, own: str | None, named: list[str], store: str, metrics: str | None
-) -> None:
+def _say_serving(out: Output, served: ListeningBroker, own: str | None, store: str, metrics: str | None) -> None:
     config = served.broker.config
+    registered, refused = sorted(served.registration.registered), served.registration.refused
     if out.as_json:
         record = {
             "type": "serving", "namesrv": own, "broker": served.address, "ha": served.broker.ha_address,
             "brokerName": config.broker_name, "cluster": config.cluster, "store": store, "pid": os.getpid(),
-            "metrics": metrics,
+            "metrics": metrics, "registered": registered, "notRegistered": refused,
         }  # fmt: skip
         say_record(out, record)
     else:
-        where = f"name server {own}" if own else f"registered with {';'.join(named)}"
+        where = f"name server {own}" if own else registration_words(registered, refused)
         where += f", metrics http://{metrics}/metrics" if metrics else ""
         say_line(out, f"serving: broker {served.address}, {where}, pid {os.getpid()}; Ctrl+C ends it")
+
+
+def _say_registration(out: Output, server: str, why: str | None) -> None:
+    """A name server has taken the broker, or does so no longer."""
+    if out.as_json:
+        say_record(out, {"type": "registration", "namesrv": server, "registered": why is None, "error": why})
+    else:
+        say_line(out, f"registered with {server}" if why is None else f"not registered with {server}: {why}")
 
 
 @contextlib.asynccontextmanager

@@ -7,8 +7,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common
+from engine.cli.options import common, open_to_write
 from engine.cli.output import Output, Progress, size_text
+from engine.errors import UsageError
 from engine.inspection.copy_out import copy_out, plan_copy
 
 
@@ -21,6 +22,11 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    with open_to_write(args, out) as store:
+        elsewhere = store.folders.followed if store.folders is not None else ()
+    if elsewhere:
+        folders = ", ".join(folder.path for folder in elsewhere)
+        raise UsageError(f"a snapshot holds the store's own folder only, and the log lies in {folders}: copy that, too")
     plan = plan_copy(args.store, args.to, recovery_set=args.recovery_set)
     with Progress("snapshot", plan.bytes, out.quiet) as progress:
         done = copy_out(plan, progress.at)

@@ -97,7 +97,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.retention import retention
     from engine.inspection.space.account import quick_space, space_of
 
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         if args.quick:
             space = quick_space(store)
         else:

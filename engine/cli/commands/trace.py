@@ -37,7 +37,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         out.line(f"{args.topic}#{args.key}: hash {index_key_hash(args.topic, args.key):,}")
         for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
             match item:

@@ -48,7 +48,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     wanted = choose(args)  # a mistake in the filter is told before anything is opened
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         start = args.start if args.start is None else store.log.align(args.start)
         begin = store.log.min_offset if start is None else start
         total = (store.log.end_offset if args.stop is None else args.stop) - begin

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.where.evidence import where
 
     missing = True
-    with open_given(args) as store:
+    with open_given(args, out) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
             for result in where(store, args.id, args.topic, args.group, progress.at):

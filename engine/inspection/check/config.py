@@ -11,6 +11,7 @@ from engine.inspection.index_reader import index_geometry
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
 from engine.rules.findings import Finding
+from engine.store_folders import ConfiguredPath, settle_folders
 
 CQ_UNIT = 20
 BATCH_CQ_UNIT = 46
@@ -33,14 +34,9 @@ def findings(store: StoreSnapshot, given: MessageStoreConfig) -> Iterator[Findin
         if length.found and length.expected not in length.found:
             yield _wrong_length(length, all(key in given.given for key in length.keys), _fitting(store, length))
     yield from _out_of_bounds(given)
-    root = given.store_path_root_dir
-    if "storePathRootDir" in given.given and root and Path(root).resolve() != store.path.resolve():
-        yield _wrong_path("storePathRootDir", root, str(store.path))
-    log = given.store_path_commit_log
-    if "storePathCommitLog" in given.given and log:
-        folders = {Path(part.strip()).resolve() for part in log.split(",")}
-        if not folders & {folder.resolve() for folder in store.log_folders}:
-            yield _wrong_path("storePathCommitLog", log, str(store.paths.commitlog))
+    folders = settle_folders(store.path, given, reading=True)
+    yield from (_outside_path(one, store.path) for one in folders.outside)
+    yield from (_mapped_path(one) for one in folders.paths if one.is_mapped)
 
 
 def _lengths(store: StoreSnapshot, given: MessageStoreConfig) -> list[_Length]:
@@ -102,7 +98,17 @@ def _wrong_length(length: _Length, given: bool, fitting: dict[str, int]) -> Find
     return catalogue.CF05.found(text, path, None, evidence, "error" if given else "note")
 
 
-def _wrong_path(key: str, told: str, here: str) -> Finding:
+def _outside_path(path: ConfiguredPath, root: Path) -> Finding:
+    """Whoever follows it writes into another store."""
+    what = f"another store than {root}" if path.is_there else f"not a part of {root}"
+    text = f"{path.key} is {path.path}, which is {what}; it was not followed"
+    evidence = {"expected": str(root), "found": path.path, "keys": [path.key]}
+    return catalogue.CF05.found(text, None, None, evidence, kind="outside")
+
+
+def _mapped_path(path: ConfiguredPath) -> Finding:
     """A copy of a store lies elsewhere by its nature: a note."""
-    text = f"{key} is {told}, this store has {here}"
-    return catalogue.CF05.found(text, None, None, {"expected": here, "found": told, "keys": [key]}, "note")
+    text = f"{path.key} is {path.path}, this store has {path.place}"
+    return catalogue.CF05.found(
+        text, None, None, {"expected": str(path.place), "found": path.path, "keys": [path.key]}, "note"
+    )

@@ -146,7 +146,7 @@ def _steps(
     store: StoreSnapshot, plan: RecoveryPlan | None, grave: Sequence[Finding], lost: Json | None
 ) -> Iterator[Json]:
     """At most :data:`MOST_STEPS`: keep what is there, then the step of the cause and the next one, or the plan."""
-    typed = partial(of_store, path=str(store.path), config=store.config_file)
+    typed = partial(of_store, path=str(store.path), config=store.config_words)
     shown = _step("Ask what the next start would keep, drop and lose.", typed(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0

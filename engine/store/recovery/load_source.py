@@ -20,6 +20,7 @@ from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
 from engine.store.recovery import source as recovery_tables
 from engine.store.recovery.source import Entry, IndexHead, QueueFiles, QueueKind, RecoverySource
+from engine.store_folders import StoreFolders, settle_folders
 
 CHECKPOINT_NOTE = "the checkpoint's time less 3 s"
 LENT_FROM = 64 << 20
@@ -63,9 +64,20 @@ def source(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> Recover
 
 
 def log_folders(paths: StorePaths, config: MessageStoreConfig) -> tuple[Path, ...]:
-    """Folders of the commit log: those of a multi-path log, read-only ones behind them, else ``commitlog``."""
-    listed = (*config.commit_log_paths, *config.read_only_commit_log_paths)
-    return tuple(dict.fromkeys(Path(folder) for folder in listed)) if listed else (paths.commitlog,)
+    """Folders of the commit log: those of a multi-path log, read-only ones behind them, else ``commitlog``.
+
+    Raises as :func:`written_folders`.
+    """
+    return written_folders(paths, config).log
+
+
+def written_folders(paths: StorePaths, config: MessageStoreConfig) -> StoreFolders:
+    """The folders of a store that is written. Raises :class:`engine.store_folders.OutsidePath` where the configuration
+    leads to folders that are not of the store.
+    """
+    folders = settle_folders(paths.root, config)
+    folders.refuse_outside()
+    return folders
 
 
 def read_checkpoint(raw: bytes | None) -> tuple[Checkpoint, str]:

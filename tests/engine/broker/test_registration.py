@@ -17,7 +17,14 @@ from brokers import run
 from engine.broker import registration as module
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
-from engine.broker.registration import GET_ROUTE, REGISTER_BROKER, UNREGISTER_BROKER, Registration
+from engine.broker.json_bodies import write
+from engine.broker.registration import (
+    GET_CLUSTER_INFO,
+    GET_ROUTE,
+    REGISTER_BROKER,
+    UNREGISTER_BROKER,
+    Registration,
+)
 from engine.broker.topics import plain_topic
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
@@ -37,6 +44,9 @@ class Names:
         self.fields: dict[str, str] = {}
         self.body = b""
         self.mute = False
+        self.brokers: dict[str, dict[str, dict[int, str]]] = {}
+        """What it says of its brokers (106)."""
+        self.asked, self.info_code = 0, 0
         self._bound = bind("127.0.0.1", 0)
         self._server = Server(self._answer)
         self.address = f"127.0.0.1:{port_of(self._bound)}"
@@ -61,9 +71,12 @@ class Names:
         return [one.code for one in self.told]
 
     def _answer(self, request: Command, _connection: Connection) -> Command | None:
-        self.told.append(Command(request.code, dict(request.fields), bytes(request.body)))
         if self.mute:
             return None
+        if request.code == GET_CLUSTER_INFO:
+            self.asked += 1
+            return answer_to(request, self.info_code, body=write({"brokerAddrTable": self.brokers}))
+        self.told.append(Command(request.code, dict(request.fields), bytes(request.body)))
         return answer_to(request, self.code, fields=dict(self.fields), body=self.body, remark=self.remark)
 
 
@@ -281,5 +294,76 @@ def test_a_master_takes_no_master_from_anybody(broker: Broker) -> None:
             names.fields = {"masterAddr": "10.0.0.1:10911"}
             await made.step()
             assert broker.master_address == ""
+
+    run(told)
+
+
+def held(address: str, broker_id: int = 0) -> dict[str, dict[str, dict[int, str]]]:
+    return {"north": {"brokerAddrs": {broker_id: address}}, "south": {"brokerAddrs": {0: "10.0.0.9:10911"}}}
+
+
+def test_a_route_that_another_address_holds_is_neither_replaced_nor_removed(broker: Broker) -> None:
+    """`serve COPY --config broker.conf` registered over production's broker: every client was sent to the copy. Its
+    goodbye then took production's route out for half a minute.
+    """
+
+    async def told() -> None:
+        async with Names() as names:
+            names.brokers = held("10.0.0.1:10911")
+            async with registering(broker, names) as made:
+                await made.step()
+                await made.step()
+                assert names.told == []
+                why = made.refused[names.address]
+                assert "10.0.0.1:10911" in why
+                assert ADDRESS in why
+                assert made.registered == set()
+            assert names.told == []
+
+    run(told)
+
+
+def test_who_takes_the_route_later_keeps_it(broker: Broker) -> None:
+    """The broker whose route it is comes back while ours is registered: it is neither replaced nor removed."""
+
+    async def told() -> None:
+        async with Names() as names:
+            changes: list[tuple[str, str | None]] = []
+            async with registering(broker, names) as made:
+                made.on_change = lambda address, why: changes.append((address, why))
+                await made.step()
+                assert (made.registered, names.codes()) == ({names.address}, [REGISTER_BROKER])
+                names.brokers = held("10.0.0.1:10911")
+                await made.step()
+                assert (made.registered, names.codes()) == (set(), [REGISTER_BROKER])
+                names.brokers = held(ADDRESS)
+                await made.step()
+                assert names.codes() == [REGISTER_BROKER] * 2
+                names.brokers = held("10.0.0.1:10911")
+            assert UNREGISTER_BROKER not in names.codes(), "it is not ours any more"
+            assert [why is None for _, why in changes] == [True, False, True]
+
+    run(told)
+
+
+def test_a_route_of_another_id_is_no_conflict_and_the_own_one_is_removed(broker: Broker) -> None:
+    async def told() -> None:
+        async with Names() as names:
+            names.brokers = held("10.0.0.1:10911", broker_id=1)
+            async with registering(broker, names) as made:
+                await made.step()
+                names.brokers = held(ADDRESS)
+            assert names.codes() == [REGISTER_BROKER, UNREGISTER_BROKER]
+
+    run(told)
+
+
+def test_a_name_server_that_does_not_say_whose_the_route_is_is_not_told(broker: Broker) -> None:
+    async def told() -> None:
+        async with Names() as names, registering(broker, names) as made:
+            names.info_code = 1
+            await made.step()
+            assert names.told == []
+            assert made.refused.keys() == {names.address}
 
     run(told)

@@ -56,6 +56,11 @@ def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
     file = tmp_path / "broker.conf"
     file.write_text("mappedFileSizeCommitLog=8192\nnobodysKey=1\n")
     out = Output(as_json=False, stream=io.StringIO())
-    assert given_config(argparse.Namespace(config=str(file)), out).mapped_file_size_commit_log == 8192
+    assert (
+        given_config(
+            argparse.Namespace(config=str(file), paths_from_config=False, ignore_config_paths=False), out
+        ).mapped_file_size_commit_log
+        == 8192
+    )
     assert "no broker knows nobodysKey" in capsys.readouterr().err
     assert given_config(argparse.Namespace(config=None), out) is None

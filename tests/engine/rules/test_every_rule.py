@@ -79,7 +79,7 @@ CONFS = [
     pytest.param({"max_hash_slot_num": 7, "max_index_num": 60}, "maxHashSlotNum maxIndexNum", "error", id="index"),
     pytest.param({"max_hash_slot_num": 7}, "maxHashSlotNum", "note", id="half of the index"),
     pytest.param({"store_path_root_dir": "/elsewhere"}, "storePathRootDir", "note", id="root"),
-    pytest.param({"store_path_commit_log": "/elsewhere"}, "storePathCommitLog", "note", id="log folder"),
+    pytest.param({"store_path_commit_log": "/elsewhere"}, "storePathCommitLog", "warn", id="log folder"),
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import golden_stores
@@ -31,7 +32,8 @@ UNITS = 300
 
 
 def make(root: Path, **more: object) -> Path:
-    with MessageStore(root, from_mapping({**SIZES, **more})[0], services=False) as store:
+    config = from_mapping({**SIZES, **more})[0]
+    with MessageStore(root, config, services=False, paths_from_config="storePathCommitLog" in more) as store:
         for number in range(UNITS):
             assert store.put_message(Message("Orders", b"tea" * 40, number % 3, keys=f"k{number}")).ok
     (root / "config").mkdir(exist_ok=True)
@@ -265,31 +267,32 @@ def test_a_log_that_a_start_cuts_to_nothing_is_not_asked_for_by_the_next(whole):
 def test_one_folder_of_a_log_in_several(tmp_path, capsys, number, put_back):
     folders = [tmp_path / f"disk{n}" / "log" for n in range(3)]
     paths = {"storePathCommitLog": ",".join(map(str, folders))}
+    config = replace(from_mapping({**SIZES, **paths})[0], paths_from_config=True)
     whole = make(tmp_path / "store", **paths)
-    with open_store(whole, from_mapping({**SIZES, **paths})[0]) as store:
+    with open_store(whole, config) as store:
         assert plan(store).empty_log is None
     shutil.rmtree(folders[number])
     if put_back == "bare":
         folders[number].mkdir()
-    settled = ["--config", str(conf(tmp_path, **paths))]
+    settled = ["--config", str(conf(tmp_path, **paths)), "--paths-from-config"]
     for command, more in COMMANDS.items():
         refused(whole, [command, str(whole), *more, *settled], capsys)
     before = golden_stores.fingerprint(tmp_path)
     with pytest.raises(LogIsEmpty, match="a folder of the log holds no file") as error:
-        MessageStore(whole, from_mapping({**SIZES, **paths})[0])
+        MessageStore(whole, config)
     assert error.value.file == str(folders[number])
     after = golden_stores.fingerprint(tmp_path)
     assert [line for line in golden_stores.changes(before, after) if "lock" not in line] == []
     assert main(["recover", str(whole), *COMMANDS["recover"], *settled, "--empty-log"]) == 0
     for _ in range(2):
         assert main(["recover", str(whole), *COMMANDS["recover"], *settled]) == 0
-        with MessageStore(whole, from_mapping({**SIZES, **paths})[0], services=False) as store:
+        with MessageStore(whole, config, services=False) as store:
             assert store.recovery_plan.empty_log is None
     other = folders[number - 1]
     if number != 1 and any(other.iterdir()):
         shutil.rmtree(other)
         with pytest.raises(LogIsEmpty):
-            MessageStore(whole, from_mapping({**SIZES, **paths})[0])
+            MessageStore(whole, config)
 
 
 def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
@@ -297,7 +300,7 @@ def test_a_folder_that_has_no_file_yet_is_no_loss(tmp_path):
     folders = [tmp_path / f"disk{n}" for n in range(2)]
     config = from_mapping({**SIZES, "storePathCommitLog": ",".join(map(str, folders))})[0]
     for _ in range(2):
-        with MessageStore(tmp_path / "store", config, services=False) as store:
+        with MessageStore(tmp_path / "store", config, services=False, paths_from_config=True) as store:
             assert store.put_message(Message("Orders", b"x")).ok
 
 

@@ -1,0 +1,159 @@
+"""How far ``serve`` reaches beyond this machine: which keys of a configuration count, and whose route would be taken.
+
+A broker's file names production's name servers, its master and its address. Of the copy that such a file comes with,
+nobody means that it takes production's place: these keys count with ``--register`` only, after a question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from engine.broker.config import BrokerConfig
+from engine.broker.registration import RouteHeld, Routes, ask_routes_at, refuse_held
+from engine.cli.keeping import consented
+from engine.cli.output import Output
+from engine.cli.serving import is_loopback
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError, cause_of
+from engine.remoting.tls import Tls
+
+EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  what is refused, or told
+"""Addresses that stand for all of a machine's."""
+
+
+class Reach(NamedTuple):
+    """Both halves of a configuration with only those keys that count; ``left_out`` are the others."""
+
+    broker: BrokerConfig
+    store: MessageStoreConfig | None
+    left_out: tuple[str, ...]
+
+
+def add_register(parser: argparse.ArgumentParser) -> None:
+    """The options ``--register`` and ``--yes``."""
+    text = (
+        "namesrvAddr, brokerIP1, brokerRole=SLAVE and haMasterAddress of the file of --config count: register there, "
+        "after asking"
+    )
+    parser.add_argument("--register", action="store_true", help=text)
+    parser.add_argument("--yes", action="store_true", help="register without asking")
+
+
+def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageStoreConfig | None) -> Reach:
+    """What of the configuration counts: everything with ``--register``, else what does not lead away from this machine.
+
+    The role of a slave counts with ``--namesrv`` too: whose slave it is, that name server says.
+    """
+    if args.register:
+        if not args.config:
+            raise UsageError("--register: expected --config FILE.conf, found none")
+        return Reach(broker, store, ())
+    left_out = []
+    if broker.namesrv_addr:
+        left_out.append("namesrvAddr")
+        broker = replace(broker, namesrv_addr="")
+    if not is_loopback(broker.broker_ip) and not (args.host in EVERYWHERE and _is_own_address(broker.broker_ip)):
+        left_out.append("brokerIP1")
+        broker = replace(broker, broker_ip=BrokerConfig().broker_ip)
+    if store is not None and store.ha_master_address:
+        left_out.append("haMasterAddress")
+        store = replace(store, ha_master_address="")
+    if store is not None and store.broker_role == "SLAVE" and not args.namesrv:
+        left_out.append("brokerRole=SLAVE")
+        store = replace(store, broker_role="ASYNC_MASTER")
+    return Reach(broker, store, tuple(left_out))
+
+
+def _is_own_address(ip: str) -> bool:
+    """Whether this machine listens at the address."""
+    try:
+        version = ipaddress.ip_address(ip).version
+        with socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET) as tried:
+            tried.bind((ip, 0))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def name_servers_of(args: argparse.Namespace, broker: BrokerConfig) -> list[str]:
+    """Where the broker registers; none where it has a name server of its own."""
+    return args.namesrv or [one.strip() for one in broker.namesrv_addr.split(";") if one.strip()]
+
+
+async def look_around(
+    args: argparse.Namespace, broker: BrokerConfig, address: str, tls: Tls | None
+) -> dict[str, Routes | str]:
+    """What stands at each name server, or why it does not say; nothing is registered.
+
+    Raises :class:`UsageError`, naming both addresses, where one of them has another address for this broker.
+    """
+    found: dict[str, Routes | str] = {}
+    for server in name_servers_of(args, broker):
+        try:
+            routes = await ask_routes_at(server, tls.asking if tls is not None else None)
+            refuse_held(routes, broker.broker_name, broker.broker_id, address)
+        except RouteHeld as error:
+            raise UsageError(
+                f"nothing was changed: name server {server}: {error}; give the broker another brokerName, or none of "
+                "that name server"
+            ) from None
+        except (OSError, TimeoutError, ValueError) as error:
+            found[server] = cause_of(error, type(error).__name__)
+        else:
+            found[server] = routes
+    return found
+
+
+def ask_to_register(
+    args: argparse.Namespace,
+    broker: BrokerConfig,
+    store: MessageStoreConfig | None,
+    address: str,
+    around: dict[str, Routes | str],
+) -> bool:
+    """Whether ``--register`` was not given, or the user wants what it does. Raises as :func:`consented`."""
+    if not args.register:
+        return True
+    return consented(
+        args, _reach_words(broker, store, address, around), "Register there?", empty_log=None,
+        what_it_does="this registers a broker beyond this process",
+    )  # fmt: skip
+
+
+def _reach_words(
+    broker: BrokerConfig, store: MessageStoreConfig | None, address: str, around: dict[str, Routes | str]
+) -> Iterator[str]:
+    yield f"{broker.broker_name} (brokerId {broker.broker_id}, cluster {broker.cluster}) will be at {address}."
+    for server, routes in around.items():
+        if isinstance(routes, str):
+            yield f"  name server {server} does not say what it knows: {routes}"
+            continue
+        names = "; ".join(_standing(name, routes[name]) for name in sorted(routes)) or "no broker"
+        yield f"  name server {server} knows {names}; clients that ask it may be sent to this store"
+    if store is not None and store.broker_role == "SLAVE":
+        master = store.ha_master_address or "the master that the name servers name"
+        yield f"  brokerRole=SLAVE: the log of {master} is copied into this store"
+
+
+def _standing(name: str, addresses: dict[int, str]) -> str:
+    return f"{name} at {', '.join(f'{addresses[one]} (brokerId {one})' for one in sorted(addresses))}"
+
+
+def say_left_out(out: Output, file: str, unknown: Sequence[str], left_out: Sequence[str]) -> None:
+    """Name the keys of ``file`` that change nothing."""
+    names = [*unknown, *left_out]
+    if names:
+        word = f" ({', '.join(left_out)}: only with --register)" if left_out else ""
+        out.say(f"{file}: without effect here: {', '.join(names)}{word}")
+
+
+def registration_words(registered: Sequence[str], refused: dict[str, str]) -> str:
+    """Where the broker stands in a table, and where not yet."""
+    words = [f"registered with {';'.join(registered)}"] if registered else []
+    words += [f"not yet registered with {server}: {why}" for server, why in refused.items()]
+    return ", ".join(words)

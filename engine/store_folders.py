@@ -1,0 +1,221 @@
+"""Which folders belong to a store: the one place that decides it.
+
+A store is the folder that was named. A broker's configuration holds absolute paths of the machine that it was written
+for, and these often name another store on this machine: the live one, of which the named folder is a copy.
+
+- A path inside the named folder is part of the store.
+- A path below ``storePathRootDir`` means the same part of the named folder, unless another store stands at
+  ``storePathRootDir`` on this machine.
+- Every other path lies outside. Commands that write refuse it, unless the user said ``--paths-from-config``. Commands
+  that read do not follow it, unless the configuration names the store itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.config import MessageStoreConfig
+from engine.errors import UsageError
+
+LOG_FOLDER = "commitlog"
+ROOT_KEY = "storePathRootDir"
+LOG_KEY = "storePathCommitLog"
+READ_ONLY_KEY = "readOnlyCommitLogStorePaths"
+_SPLITTERS = re.compile("[,;]")  # RocketMQ's own, and the one that brokers are often told instead
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+class OutsidePath(UsageError):
+    """A configuration leads out of the store that was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredPath:
+    """One path of a configuration. ``place`` is the part of the named store that it means, None where it lies outside;
+    ``is_there`` says whether something stands at ``path`` on this machine.
+    """
+
+    key: str
+    path: str
+    place: Path | None
+    is_there: bool
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the path means the named store under another root."""
+        return self.place is not None and _lexical(self.path) != _lexical(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFolders:
+    """The folders of the store at ``root`` as a configuration has them.
+
+    ``log`` are the folders of the commit log, those of ``read_only`` behind the others; ``outside`` are the paths that
+    are not followed, ``followed`` those outside of ``root`` that are.
+    """
+
+    root: Path
+    log: tuple[Path, ...]
+    read_only: tuple[Path, ...]
+    paths: tuple[ConfiguredPath, ...]
+    outside: tuple[ConfiguredPath, ...]
+    followed: tuple[ConfiguredPath, ...]
+    file: str | None
+
+    def refuse_outside(self) -> None:
+        """Raise :class:`OutsidePath`, naming both folders, where the configuration leads out of the store."""
+        if self.outside:
+            raise OutsidePath(f"{self.outside_words}: nothing was changed", file=self.file)
+
+    @property
+    def outside_words(self) -> str:
+        """What lies outside, in one line that names both folders; empty without anything."""
+        if not self.outside:
+            return ""
+        worst = next((one for one in self.outside if one.key == LOG_KEY), self.outside[0])
+        what = "leads to another store" if worst.is_there else "is not of this store"
+        return f"{worst.key}={worst.path} {what}; the store that was named is {self.root}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a person who looks at the store should know of the paths, a sentence each."""
+        sentences = []
+        if self.outside:
+            read = ", ".join(map(str, self.log))
+            sentences.append(f"{self.outside_words}. Its own log was read: {read}")
+        mapped = [one for one in self.paths if one.is_mapped and one.key in (LOG_KEY, READ_ONLY_KEY)]
+        sentences += [f"{one.key}={one.path} was read as {one.place}" for one in mapped]
+        if self.followed:
+            log = ", ".join(map(str, self.log))
+            sentences.append(f"The log was read in the folders that {self.followed[0].key} names: {log}")
+        return tuple(sentences)
+
+
+def settle_folders(root: Path, config: MessageStoreConfig | None, *, reading: bool = False) -> StoreFolders:
+    """The folders of the store at ``root`` under ``config``. Looks at the disk, changes nothing.
+
+    With ``reading`` log folders outside are followed where the configuration names ``root`` itself as its root, or as
+    one of its log folders.
+    """
+    config = config or MessageStoreConfig()
+    if not config.paths:
+        return StoreFolders(root, (root / LOG_FOLDER,), (), (), (), (), config.file)
+    paths = _places(root, config)
+    follows = config.paths_from_config or (reading and _speaks_of(root, config, paths))
+    logs = [one for one in paths if one.key in (LOG_KEY, READ_ONLY_KEY)]
+    followed = tuple(one for one in logs if one.place is None) if follows else ()
+    outside = (
+        () if config.paths_from_config else tuple(one for one in paths if one.place is None and one not in followed)
+    )
+    log, read_only = _followed(logs, LOG_KEY, follows), _followed(logs, READ_ONLY_KEY, follows)
+    folders = tuple(dict.fromkeys((*log, *read_only))) or (root / LOG_FOLDER,)
+    return StoreFolders(root, folders, read_only, paths, outside, followed, config.file)
+
+
+def _followed(logs: list[ConfiguredPath], key: str, follows: bool) -> tuple[Path, ...]:
+    places = [one.place or (Path(one.path) if follows else None) for one in logs if one.key == key]
+    return tuple(dict.fromkeys(place for place in places if place is not None))
+
+
+def _places(root: Path, config: MessageStoreConfig) -> tuple[ConfiguredPath, ...]:
+    other_root = config.store_path_root_dir.strip()
+    root_is_another = bool(other_root) and not _same_folder(other_root, root) and _holds_something(other_root)
+    found = []
+    for key, text in config.paths:
+        parts = _SPLITTERS.split(text) if key in (LOG_KEY, READ_ONLY_KEY) else [text]
+        for path in filter(None, (part.strip() for part in parts)):
+            place = _within(path, root)
+            if place is None and other_root and not root_is_another:
+                rest = _relative(path, other_root)
+                place = root / rest if rest is not None else None
+            found.append(ConfiguredPath(key, path, place, _is_there(path)))
+    return tuple(found)
+
+
+def _speaks_of(root: Path, config: MessageStoreConfig, paths: tuple[ConfiguredPath, ...]) -> bool:
+    """Whether the configuration is one of the store at ``root``, wherever its log lies."""
+    if config.store_path_root_dir.strip():
+        return _same_folder(config.store_path_root_dir.strip(), root)
+    return any(one.place is not None and one.key == LOG_KEY for one in paths)
+
+
+def _within(path: str, root: Path) -> Path | None:
+    """The part of ``root`` that ``path`` names, by its words or by what the links in it lead to."""
+    rest = _relative(path, str(root))
+    if rest is None:
+        rest = _relative(os.path.realpath(path), os.path.realpath(root))
+    return root / rest if rest is not None else None
+
+
+def _lexical(path: str | Path) -> Path:
+    """The absolute path without ``..``; links are not followed."""
+    return Path(os.path.normpath(Path(path).absolute()))
+
+
+def _relative(path: str, root: str) -> Path | None:
+    whole, above = _lexical(path), _lexical(root)
+    return whole.relative_to(above) if whole.is_relative_to(above) else None
+
+
+def _same_folder(path: str, root: Path) -> bool:
+    try:
+        return root.samefile(path)
+    except (OSError, ValueError):
+        return _lexical(path) == _lexical(root)
+
+
+def _is_there(path: str) -> bool:
+    """Whether something stands at ``path``; what may not be looked at does."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return error.errno not in _ABSENT
+    except ValueError:  # a NUL
+        return False
+    return True
+
+
+def _holds_something(folder: str) -> bool:
+    """Whether there is more at ``folder`` than an empty directory; what may not be looked at holds something."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError as error:
+        return error.errno not in _ABSENT or _is_there(folder)
+    except ValueError:
+        return False
+
+
+def lock_files(root: Path, config: MessageStoreConfig) -> list[Path]:
+    """The lock files that whoever writes the store at ``root`` must hold: its own first, then those of every other
+    folder that is written.
+
+    A broker locks ``lock`` below its storePathRootDir and nothing else. The lock of a log folder elsewhere is therefore
+    the one beside it, where it would stand if the folder were part of a store, and the one of the configured root. A
+    part of the store that is a link is written where the link leads: its lock is taken where there is one.
+    """
+    folders = settle_folders(root, config)
+    beside = [Path(os.path.realpath(one.path)).parent / "lock" for one in folders.followed]
+    if folders.followed and config.store_path_root_dir.strip():
+        beside += _existing(Path(config.store_path_root_dir.strip()) / "lock")
+    for part in _links(root):
+        beside += _existing(Path(os.path.realpath(part)).parent / "lock")
+    own = os.path.realpath(root / "lock")
+    others = dict.fromkeys(os.path.realpath(path) for path in beside)
+    return [root / "lock", *(Path(path) for path in sorted(others) if path != own)]
+
+
+def _existing(lock: Path) -> list[Path]:
+    return [lock] if _is_there(str(lock)) else []
+
+
+def _links(root: Path) -> list[Path]:
+    try:
+        with os.scandir(root) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_symlink())
+    except OSError:
+        return []

@@ -1,0 +1,165 @@
+"""Which folders belong to the store that was named, whatever paths a configuration holds."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig, parse_properties
+from engine.errors import StoreLocked
+from engine.mapped.store_lock import StoreLock
+from engine.message_store import MessageStore
+from engine.store_folders import OutsidePath, lock_files, settle_folders
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    (tmp_path / "copy" / "commitlog").mkdir(parents=True)
+    return tmp_path / "copy"
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    (tmp_path / "live" / "commitlog").mkdir(parents=True)
+    return tmp_path / "live"
+
+
+def conf(**keys: object) -> MessageStoreConfig:
+    config = parse_properties("".join(f"{key}={value}\n" for key, value in keys.items()))[0]
+    return replace(config, file="broker.conf")
+
+
+def refused(root: Path, config: MessageStoreConfig) -> str:
+    with pytest.raises(OutsidePath) as error:
+        settle_folders(root, config).refuse_outside()
+    return str(error.value)
+
+
+def test_without_paths_a_store_is_the_folder_that_was_named(copy: Path) -> None:
+    for config in (None, MessageStoreConfig(), conf(mappedFileSizeCommitLog=1024)):
+        folders = settle_folders(copy, config)
+        assert (folders.log, folders.outside, folders.words) == ((copy / "commitlog",), (), ())
+        folders.refuse_outside()
+
+
+def test_paths_of_another_machine_below_its_root_mean_the_named_store(copy: Path) -> None:
+    """``/data/rocketmq/store`` of a production machine is not here: its commitlog is that of the copy."""
+    root = "/data/no-such-machine/store"
+    config = conf(
+        storePathRootDir=root, storePathCommitLog=f"{root}/commitlog/", storePathConsumeQueue=f"{root}/consumequeue",
+        storePathIndex=f"{root}/index", storeCheckpoint=f"{root}/checkpoint", abortFile=f"{root}/abort",
+        storePathEpochFile=f"{root}/epochFileCheckpoint",
+    )  # fmt: skip
+    folders = settle_folders(copy, config)
+    folders.refuse_outside()
+    assert folders.log == (copy / "commitlog",)
+    assert any(f"was read as {copy}/commitlog" in words for words in folders.words)
+
+
+def test_several_log_folders_below_the_root_are_mapped_each(copy: Path) -> None:
+    root = "/data/no-such-machine/store"
+    for splitter in ",;":
+        config = conf(storePathRootDir=root, storePathCommitLog=f"{root}/a{splitter}{root}/b")
+        assert settle_folders(copy, config).log == (copy / "a", copy / "b")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"storePathRootDir": "LIVE", "storePathCommitLog": "LIVE/commitlog"},
+        {"storePathRootDir": "LIVE"},
+        {"storePathCommitLog": "LIVE/commitlog"},
+        {"storePathCommitLog": "COPY/commitlog,LIVE/commitlog"},
+        {"storePathCommitLog": "COPY/commitlog;LIVE/commitlog"},
+        {"storePathCommitLog": "COPY/../live/commitlog"},
+        {"storePathRootDir": "COPY", "storePathCommitLog": "LIVE/commitlog"},
+        {"readOnlyCommitLogStorePaths": "LIVE/commitlog"},
+        {"storePathDLedgerCommitLog": "LIVE/dledger"},
+        {"storePathEpochFile": "LIVE/epochFileCheckpoint"},
+        {"storePathBrokerIdentity": "LIVE/brokerIdentity"},
+        {"storePathConsumeQueue": "LIVE/consumequeue"},
+        {"storePathIndex": "LIVE/index"},
+        {"storeCheckpoint": "LIVE/checkpoint"},
+        {"abortFile": "LIVE/abort"},
+        {"storePathCommitLog": "/no/such/place/commitlog"},
+    ],
+)
+def test_a_path_that_lies_elsewhere_is_refused_by_its_key_and_both_folders(
+    copy: Path, live: Path, keys: dict[str, str]
+) -> None:
+    given = {key: text.replace("LIVE", str(live)).replace("COPY", str(copy)) for key, text in keys.items()}
+    words = refused(copy, conf(**given))
+    assert words.startswith("broker.conf: ")
+    assert list(keys)[-1] in words
+    assert str(copy) in words
+    assert ("live" in words) == ("LIVE" in str(keys) or "../live" in str(keys))
+    with pytest.raises(OutsidePath):
+        MessageStore(copy, conf(**given))
+    assert sorted(path.name for path in copy.iterdir()) == ["commitlog"], "not even a lock was made"
+
+
+def test_another_name_of_the_same_folder_is_the_same_store(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "name").symlink_to(copy)
+    for root, log in ((tmp_path / "name", copy), (copy, tmp_path / "name"), (tmp_path / "name", tmp_path / "name")):
+        folders = settle_folders(copy, conf(storePathRootDir=root, storePathCommitLog=log / "commitlog"))
+        assert folders.log == (copy / "commitlog",)
+        folders.refuse_outside()
+
+
+def test_a_root_that_may_not_be_looked_into_is_another_store(copy: Path, live: Path, monkeypatch) -> None:
+    """Its rights keep us from telling whether a store stands there: nothing is concluded from that."""
+    scandir = os.scandir
+
+    def guarded(path):
+        if Path(path) == live:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("engine.store_folders.os.scandir", guarded)
+    refused(copy, conf(storePathRootDir=live, storePathCommitLog=live / "commitlog"))
+
+
+def test_who_reads_follows_the_log_only_where_the_configuration_names_this_store(copy: Path, live: Path) -> None:
+    other = live / "commitlog"
+    own = settle_folders(copy, conf(storePathRootDir=copy, storePathCommitLog=other), reading=True)
+    assert own.log == (other,)
+    assert any(str(other) in words for words in own.words)
+    foreign = settle_folders(copy, conf(storePathRootDir=live, storePathCommitLog=other), reading=True)
+    assert foreign.log == (copy / "commitlog",)
+    assert any("another store" in words and str(copy / "commitlog") in words for words in foreign.words)
+
+
+def test_with_the_word_every_folder_that_is_written_is_locked(copy: Path, live: Path) -> None:
+    """A broker of the live store holds ``live/lock``; nobody writes into ``live/commitlog`` under the copy's lock."""
+    config = conf(storePathCommitLog=live / "commitlog", mappedFileSizeCommitLog=4096)
+    with StoreLock(live / "lock"), pytest.raises(StoreLocked, match="live"):
+        MessageStore(copy, config, paths_from_config=True)
+    StoreLock(copy / "lock").release()  # none is left behind
+    with MessageStore(copy, config, paths_from_config=True) as store:
+        assert store.put_message(Message("Orders", b"tea")).ok
+        with pytest.raises(StoreLocked):
+            StoreLock(live / "lock")
+    assert list((live / "commitlog").iterdir())
+    assert not list((copy / "commitlog").iterdir())
+    StoreLock(live / "lock").release()
+
+
+def test_the_root_of_the_configuration_is_locked_too(copy: Path, live: Path, tmp_path: Path) -> None:
+    (live / "lock").touch()
+    (tmp_path / "disk2").mkdir()
+    config = conf(storePathRootDir=live, storePathCommitLog=tmp_path / "disk2" / "log")
+    found = lock_files(copy, replace(config, paths_from_config=True))
+    assert found == [copy / "lock", tmp_path / "disk2" / "lock", live / "lock"]
+
+
+def test_a_part_that_is_a_link_into_another_store_needs_the_lock_of_that_one(copy: Path, live: Path) -> None:
+    """``cp -a`` of a store whose commitlog is a link: the copy's commitlog is the live one."""
+    (live / "lock").touch()
+    (copy / "commitlog").rmdir()
+    (copy / "commitlog").symlink_to(live / "commitlog")
+    with StoreLock(live / "lock"), pytest.raises(StoreLocked, match="live"):
+        MessageStore(copy)
