@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
+from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import decode
 from engine.errors import CorruptUnit
 from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest
@@ -75,12 +76,15 @@ def view_message(broker: Broker, request: Command, header: Header, _connection: 
 
 
 def query_message(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """12: the units that the index knows under a key; who asked compares the keys again."""
+    """12: the units that the index knows under a key, or of ``indexType`` T under tags (since RocketMQ 5.4); who asked
+    compares the keys again.
+    """
     most = MOST_BY_UNIQUE_KEY if header["_UNIQUE_KEY_QUERY"] else int(header["maxNum"])
     if most < 0:
         raise WrongRequest(f"maxNum: expected a number from 0 on, found {most}")
     times = int(header["beginTimestamp"]), int(header["endTimestamp"])
-    with broker.store.query_message(str(header["topic"]), str(header["key"]), most, *times) as found:
+    key = key_text(str(header["key"]), TAG if header["indexType"] == TAG else None)
+    with broker.store.query_message(str(header["topic"]), key, most, *times) as found:
         fields = {
             "indexLastUpdateTimestamp": str(found.index_last_update_timestamp),
             "indexLastUpdatePhyoffset": str(found.index_last_update_offset),

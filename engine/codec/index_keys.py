@@ -53,11 +53,8 @@ def key_text(value: str, index_type: IndexType | None = None) -> str:
 
 
 def has_key(properties: Mapping[str, str], text: str, index_type: IndexType | None = None) -> bool:
-    """Whether a unit with these properties is indexed under ``text`` (see :func:`key_text`); of any type by default.
-
-    RocketMQ's own queries do not tell keys from unique keys, so K finds both.
-    """
-    wanted = {None: INDEX_TYPES, KEY: (KEY, UNIQUE_KEY)}.get(index_type, (index_type,))
+    """Whether a unit with these properties is indexed under ``text`` (see :func:`key_text`); of any type by default."""
+    wanted = INDEX_TYPES if index_type is None else (index_type,)
     return any(key.text == text and key.index_type in wanted for key in index_keys(properties))
 
 

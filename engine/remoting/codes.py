@@ -308,7 +308,7 @@ BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
     _row(11, "PULL_MESSAGE", "3.3", _PULL, is_strict=True),
     _row(12, "QUERY_MESSAGE", "3.4", "topic key maxNum:int beginTimestamp:long endTimestamp:long "
-         "_UNIQUE_KEY_QUERY:bool?"),
+         "_UNIQUE_KEY_QUERY:bool? indexType? lastKey?"),
     _row(14, "QUERY_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int setZeroIfNotFound:bool?"),
     _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup? topic queueId:int? commitOffset:long?"),
     _row(

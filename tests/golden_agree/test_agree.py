@@ -32,7 +32,7 @@ def test_answers_are_rocketmqs(golden, golden_account, unchanged, name, aspect):
     assert not tally.differences, str(tally)
 
 
-@pytest.mark.parametrize("name", DUMPED)
+@pytest.mark.parametrize("name", [name for name in DUMPED if not name.endswith(("-5.4.0", "-5.5.1"))])
 def test_the_recovery_plan_is_what_rocketmq_did(golden, golden_account, unchanged, name):
     tally = agree.recover(unchanged(golden(name)), golden_account(name, "expected.jsonl.xz"), release(name))
     assert not tally.differences, str(tally)
@@ -44,23 +44,25 @@ def test_a_recovered_store_reads_as_rocketmq_left_it(golden, golden_account, nam
     assert not tally.differences, str(tally)
 
 
-@pytest.mark.parametrize("name", [name for name in BROKERS if name != "broker-crash"])
+@pytest.mark.parametrize("name", [name for name in BROKERS if not name.startswith("broker-crash")])
 def test_clients_were_told_the_same(golden, golden_account, unchanged, name):
     tally = agree.truth(unchanged(golden(name)), golden_account(name, "truth.jsonl.xz"))
     assert tally.compared > 20
     assert not tally.differences, str(tally)
 
 
-def test_clients_of_a_recovered_broker_were_told_the_same(golden, golden_account):
-    store = golden("broker-crash", "store-recovered")
-    tally = agree.truth(store, golden_account("broker-crash", "recovered.jsonl.xz"))
+@pytest.mark.parametrize("name", ["broker-crash", "broker-crash-5.5.1"])
+def test_clients_of_a_recovered_broker_were_told_the_same(golden, golden_account, name):
+    store = golden(name, "store-recovered")
+    tally = agree.truth(store, golden_account(name, "recovered.jsonl.xz"))
     assert tally.compared > 20
     assert not tally.differences, str(tally)
 
 
-def test_what_a_broker_acknowledged_before_it_died_is_in_the_log(golden, golden_account):
-    log = {unit["offsetMsgId"] for unit in agree.ask("units", golden("broker-crash")) if unit["type"] == "unit"}
-    told = golden_account("broker-crash", "truth.jsonl.xz")
+@pytest.mark.parametrize("name", ["broker-crash", "broker-crash-5.5.1"])
+def test_what_a_broker_acknowledged_before_it_died_is_in_the_log(golden, golden_account, name):
+    log = {unit["offsetMsgId"] for unit in agree.ask("units", golden(name)) if unit["type"] == "unit"}
+    told = golden_account(name, "truth.jsonl.xz")
     sent = {line["offsetMsgId"] for line in told if line["kind"] == "send"}
     assert len(sent) > 100
     assert sent <= log

@@ -19,14 +19,16 @@ LARGEST = 1 << 32
 Fingerprint = dict[str, tuple[object, ...]]
 
 
-NOT_YET_ANSWERED = ("-5.4.0", "-5.5.1")
-"""Releases whose stores are not part of the general comparisons yet; a test that wants one names it."""
+NOT_YET_ANSWERED = ("rocks", "combine")
+"""Beginnings of the names of stores that are not part of the general comparisons: their queues or tables are in a
+RocksDB. A test that wants one names it.
+"""
 
 
 def names(file: str = "store.tar.xz") -> list[str]:
     """Return the names of the golden stores that have ``file`` beside them, sorted."""
     stores = (path.parent.name for path in GOLDEN.glob(f"*/{file}"))
-    return sorted(name for name in stores if not name.endswith(NOT_YET_ANSWERED))
+    return sorted(name for name in stores if not name.startswith(NOT_YET_ANSWERED))
 
 
 def account(name: str, file: str) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ from engine.cli.commands.message import show
 from engine.cli.commands.units import emit
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output
+from engine.codec.index_keys import INDEX_TYPES
 from engine.codec.message import Unit
 from engine.errors import StoreError
 from engine.inspection import records
@@ -37,7 +38,11 @@ def register(commands: Any) -> None:
     by_key_parser = _add(commands, "queryMsgByKey", _query_by_key, "messages by topic and key", "-t", "-k")
     by_key_parser.add_argument("-b", "--beginTimestamp", dest="begin", type=number, default=0, metavar="MS")
     by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
-    by_key_parser.add_argument("-c", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
+    by_key_parser.add_argument("-c", "-m", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
+    by_key_parser.add_argument(
+        "-p", "--keyType", dest="index_type", choices=INDEX_TYPES, metavar="TYPE",
+        help="what KEY is: K one of KEYS, U a unique key, T the tags; without it a key of any kind",
+    )  # fmt: skip
     _add(commands, "queryMsgById", _query_by_id, "messages by their offset message ids (a,b,c)", "-i")
     _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "messages by topic and unique key", "-t", "-i")
     _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-i#", "-o")
@@ -89,7 +94,8 @@ def moment(text: str) -> int:
 def _query_by_key(args: argparse.Namespace, out: Output) -> int:
     with open_given(args, out) as store:
         found = 0
-        for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
+        span = args.begin, args.end
+        for item in trace(store, args.topic, args.key, *span, args.max_count, args.index_type):
             if isinstance(item, Match):
                 found += 1
                 emit(store, item.unit, out)

@@ -1,4 +1,4 @@
-"""``trace``: a key's way through the index, step by step, to its units."""
+"""``trace``: the way of a key or of tags through the index, step by step, to the units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output, iso
+from engine.codec.index_keys import TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
+from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
 
@@ -26,10 +28,11 @@ _STEPS = (
 
 
 def register(commands: Any) -> None:
-    parser = commands.add_parser("trace", parents=[common()], help="a key's chain through the index files")
+    parser = commands.add_parser("trace", parents=[common()], help="a key's or tag's chain through the index files")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("key", metavar="KEY")
+    parser.add_argument("key", nargs="?", metavar="KEY", help="a key, a unique key, or T# and tags")
+    parser.add_argument("--tag", metavar="TAGS", help="the messages with these tags, which 5.4 and later index")
     parser.add_argument("--begin", type=number, default=0, metavar="MS")
     parser.add_argument("--end", type=number, default=LAST_TIME, metavar="MS")
     parser.add_argument("--max", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
@@ -37,9 +40,14 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    if (args.key is None) == (args.tag is None):
+        raise UsageError("expected a key or --tag TAGS, one of them")
+    index_type: IndexType | None = None if args.tag is None else TAG
+    asked = args.key if args.tag is None else args.tag
+    text = key_text(asked, index_type)
     with open_given(args, out) as store:
-        out.line(f"{args.topic}#{args.key}: hash {index_key_hash(args.topic, args.key):,}")
-        for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count):
+        out.line(f"{args.topic}#{text}: hash {index_key_hash(args.topic, text):,}")
+        for item in trace(store, args.topic, asked, args.begin, args.end, args.max_count, index_type):
             match item:
                 case TraceFile():
                     out.record(records.trace_file(item))

@@ -7,7 +7,7 @@ there were some: other tables, its mark in the units, queues that only a broker 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from engine.codec.config_tables import BACKUP, Table
 from engine.codec.message import SCHEDULE_TOPIC, Unit
 from engine.errors import CannotRead
 from engine.inspection import tables as table_rows
+from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables, read_backup
 from engine.rules import catalogue, catalogue_tables
@@ -25,6 +26,8 @@ from engine.rules.undecoded import TABLE_SUBJECTS
 
 MOST_UNITS = 64
 MOST_NAMED = 20
+MOST_LOOKED_AT = 256
+"""Messages of a retry queue, the newest, that are asked how often they came back."""
 PERIODIC = ("consumerFilter.json", "consumerOrderInfo.json")
 """Written every 10 s, right behind the offsets, and when a broker is closed."""
 OFFSETS = ("consumerOffset.json", "lmqConsumerOffset.json")
@@ -266,7 +269,9 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             waiting = sum(queue.max_offset - max(queue.min_offset, 0) for queue in queues.values())
         if not waiting or retry in topics or is_system_group(group):
             continue
-        text = f"Group {group} has no offset in {retry}: what that holds is consumed again (messages: {waiting:,})"
+        known = had_retry_offset(store, group, queues)
+        what = "is consumed again" if known else "it has not consumed yet"
+        text = f"Group {group} has no offset in {retry}: what that holds {what} (messages: {waiting:,})"
         evidence = {
             "group": group,
             "expected": f"{retry}@{group}",
@@ -274,7 +279,31 @@ def lost_retries(store: StoreSnapshot) -> Iterator[Finding]:
             "messages": waiting,
         }
         path = str(store.paths.config / "consumerOffset.json")
-        yield catalogue_tables.CF03.found(text, path, None, evidence, "note" if store.abort else None, kind="rows")
+        lighter: Severity | None = "chat" if not known else "note" if store.abort else None
+        yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, kind="rows")
+
+
+def had_retry_offset(store: StoreSnapshot, group: str, queues: Mapping[int, QueueReader]) -> bool:
+    """Whether the group has consumed from its retry queue: the table or its .bak names that, or it holds a message that
+    came back a second time. A group may send messages back and stop before it has consumed the first one.
+    """
+    retry = RETRY + group
+    backup = read_backup(store, OFFSETS[0])
+    before = backup.parsed.value if backup is not None and backup.parsed is not None else None
+    for value in (table_rows.loaded(store, OFFSETS[0]), before):
+        if not isinstance(value, dict):
+            continue
+        topics = value.get("groupTopicMap")
+        named = topics.get(group) if isinstance(topics, dict) else None
+        rows = value.get("offsetTable")
+        if (isinstance(named, list) and retry in named) or (isinstance(rows, dict) and f"{retry}@{group}" in rows):
+            return True
+    for queue in queues.values():
+        for entry in queue.entries(max(queue.max_offset - MOST_LOOKED_AT, queue.min_offset, 0)):
+            unit = store.log.seen_at(entry.physical_offset) if entry.state == "entry" else None
+            if isinstance(unit, Unit) and unit.reconsume_times > 1:
+                return True
+    return False
 
 
 def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:

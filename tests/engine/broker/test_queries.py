@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from brokers import asking, run
 
 from engine.codec.message import decode
+from engine.inspection.derived_config import derived_config
+from engine.inspection.snapshot import open_store
 
 QUEUE = {"topic": "Orders", "queueId": 0}
 
@@ -47,6 +51,28 @@ def test_a_message_by_its_offset_and_by_its_key(tmp_path: Path) -> None:
             missing = await client.ask(12, key="nobody", **asked)
             assert missing.code == 22
             assert missing.remark == "can not find message, maybe time range not correct"
+
+    run(told)
+
+
+def test_a_query_by_tags_asks_the_index_for_them(golden: Callable[[str], Path], tmp_path: Path) -> None:
+    """Clients of 5.4 ask with ``indexType``. We passed it over and found nothing in an index that has the entries."""
+    store = tmp_path / "store"
+    shutil.copytree(golden("broker-tags-5.5.1"), store, ignore=shutil.ignore_patterns("timerwheel", "rocksdbstore"))
+    with open_store(store) as opened:
+        sizes = derived_config(opened)
+
+    async def told() -> None:
+        async with asking(store, store_config=sizes) as client:
+            asked = {"topic": "TagTopic", "key": "open", "maxNum": 5, "beginTimestamp": 0, "endTimestamp": 1 << 60}
+            found = await client.ask(12, **asked, indexType="T")
+            units, at = [], 0
+            while at < len(found.body):
+                units.append(decode(found.body, at, 0, crc=False))
+                at += units[-1].size
+            assert [unit.tags for unit in units] == ["open"] * 5
+            for index_type in ("K", "U", "X"):
+                assert (await client.ask(12, **asked, indexType=index_type)).code == 22
 
     run(told)
 

@@ -30,8 +30,8 @@ def test_a_unit_is_asked_for_by_type_or_by_the_text_that_is_hashed():
     assert has_key(properties, key_text("paid", "T"), "T")
     assert has_key(properties, "T#paid")
     assert has_key(properties, "paid", "K")
-    assert has_key(properties, "u", "K")
     assert has_key(properties, "u", "U")
+    assert not has_key(properties, "u", "K")
     assert not has_key(properties, "paid", "U")
     assert not has_key({"KEYS": "T#paid"}, key_text("paid", "T"), "T")
 

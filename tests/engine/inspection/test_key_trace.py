@@ -68,3 +68,19 @@ def test_a_unit_s_keys_are_its_unique_one_and_those_of_its_text(root):
     with open_store(root) as store:
         unit = store.log.unit_at(0)
         assert indexed_keys(unit) == ["U00000", "K0", "same"]
+
+
+@pytest.mark.parametrize(("asked_for", "index_type"), [("open", "T"), ("T#open", None), ("T#open", "K")])
+def test_tags_lead_to_the_units_that_have_them(golden, asked_for, index_type):
+    """A trace of tags found the chain and called its entries collisions."""
+    with open_store(golden("broker-tags-5.5.1")) as store:
+        found = list(trace(store, "TagTopic", asked_for, index_type=index_type, max_count=1000))
+    matches = [one.unit for one in found if isinstance(one, Match)]
+    verdicts = {one.verdict for one in found if isinstance(one, TraceStep) and one.kind == "entry"}
+    if index_type == "K":
+        assert matches == []
+        assert "collision" in verdicts
+        return
+    assert len(matches) == 350
+    assert {unit.tags for unit in matches} == {"open"}
+    assert verdicts == {"match", "hashDiffers"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import agree
+
 
 def test_a_key_is_found_and_its_chain_is_told(asked):
     found = asked("trace", "Orders", "K2")
@@ -15,3 +17,17 @@ def test_a_key_is_found_and_its_chain_is_told(asked):
 def test_a_key_of_another_topic_is_not_its_own(asked):
     found = asked("trace", "Paid", "K2", status=1)
     assert found[-1]["matches"] == 0
+
+
+def test_tags_are_asked_for_by_their_option_or_as_the_index_hashes_them(golden):
+    store = golden("broker-tags-5.5.1")
+    for question in (["--tag", "paid"], ["T#paid"]):
+        found = agree.ask("trace", store, "TagTopic", *question, "--max", "1000")
+        assert found[-1] == {"type": "traceEnd", "matches": 350, "steps": found[-1]["steps"], "complete": True}
+        assert {one["verdict"] for one in found if one["type"] == "traceStep"} == {"match", "hashDiffers"}
+
+
+def test_a_trace_needs_a_key_or_tags(golden):
+    for question in ([], ["K1", "--tag", "paid"]):
+        status, _, error = agree.command("trace", golden("broker-tags-5.5.1"), "TagTopic", *question)
+        assert (status, error) == (2, "storescope: expected a key or --tag TAGS, one of them\n")

@@ -137,6 +137,20 @@ def test_a_retry_queue_without_its_offset_is_consumed_again(store):
     assert "no offset in %RETRY%billing" in found.message
 
 
+def test_a_group_that_never_consumed_what_it_sent_back_lost_no_offset(store):
+    """A consumer of 5.5 sent 59 messages back and ended before the first came again. The check warned of a lost offset
+    in a healthy store.
+    """
+    root = store("broker-retries-5.5.1")
+    assert grave(root) == []
+    with open_store(root) as opened:
+        told = [one for one in check(opened) if isinstance(one, Finding) and one.id == "CF03"]
+    assert [one.severity for one in told] == ["chat", "chat"]
+    assert told[1].message == (
+        "Group pricing has no offset in %RETRY%pricing: what that holds it has not consumed yet (messages: 59)"
+    )
+
+
 def test_a_group_that_is_not_declared_is_a_note(store):
     root = store()
     edit(root, "subscriptionGroup.json", '"billing":{', '"other":{')
