@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
+from engine.codec.index_keys import key_text
 from engine.errors import StoreError
 from viewer.index.chain_canvas import ChainCanvas
 from viewer.index.columns import chain_kind, file_kind, step_kind
@@ -321,7 +322,7 @@ class IndexPane(Pane):
 
     def _ask_where(self) -> None:
         """What stands in the form is looked for as a message."""
-        key = self.form.key.text().strip()
+        key = key_text(self.form.key.text().strip(), self.form.index_type.currentData())
         self.placeRequested.emit(Place("where", topic=self.form.topic.text().strip() if key else "", key=key))
 
     def _ask_from(self, place: Place) -> None:
@@ -377,7 +378,7 @@ class IndexPane(Pane):
         chosen = first or next(iter(answer.steps), None)
         if chosen is not None:
             self.steps.go_to(chosen.step - 1)
-        self.placeMoved.emit(places.trace(asked.topic, asked.key, *near))
+        self.placeMoved.emit(places.trace(asked.topic, asked.indexed_text, *near))
         self.statusMessage.emit(sentence(answer))
 
     def _step_chosen(self, step: StepRow | None) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
 
+from engine.codec.index_keys import KEY, TAG, TAG_PREFIX, UNIQUE_KEY, key_text
 from viewer.index.trace_lanes import Question
 from viewer.look.assets import tr
 from viewer.look.theme import follow, px
@@ -36,6 +37,13 @@ class TraceForm(Paper):
         super().__init__("pane", ("bottom",))
         self.topic = self._field("trace.topic", tr("Topic"), 136)
         self.key = self._field("trace.key", tr("Key or unique key"), 0)
+        self.index_type = QComboBox()
+        self.index_type.setObjectName("trace.type")
+        self.index_type.setAccessibleName(tr("What is looked for"))
+        for words, index_type in (
+            (tr("Key or unique key"), None), (tr("Key"), KEY), (tr("Unique key"), UNIQUE_KEY), (tr("Tag"), TAG)
+        ):  # fmt: skip
+            self.index_type.addItem(words, index_type)
         self.key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.key.setMinimumWidth(px(96))
         self.begin = self._field("trace.begin", tr("any time"), 130)
@@ -52,7 +60,7 @@ class TraceForm(Paper):
         tabs = LookForTabs("trace.tabs", CHAIN)
         tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
         line = row(
-            tabs, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin, _name(tr("to")), self.end,
+            tabs, self.index_type, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin, _name(tr("to")), self.end,
             _name(tr("At most")), self.most, button, self._command,
         )  # fmt: skip
         self._fault = Elided("", 12, "error")
@@ -77,9 +85,12 @@ class TraceForm(Paper):
         self._command.setVisible(self.width() >= px(WIDE))
 
     def show_question(self, topic: str, key: str) -> None:
-        """Put a topic and key into the fields; the window is opened wide."""
+        """Put a topic and a key, or ``T#`` and tags, into the fields; the window is opened wide."""
+        if key != key_text(self.key.text().strip(), self.index_type.currentData()):
+            is_tag = key.startswith(TAG_PREFIX)
+            self.index_type.setCurrentIndex(self.index_type.findData(TAG) if is_tag else 0)
+            self.key.setText(key.removeprefix(TAG_PREFIX) if is_tag else key)
         self.topic.setText(topic)
-        self.key.setText(key)
         self.begin.clear()
         self.end.clear()
 
@@ -92,6 +103,7 @@ class TraceForm(Paper):
         """Another store: nothing is asked, nothing is marked."""
         for field in self._fields:
             field.clear()
+        self.index_type.setCurrentIndex(0)
         self._show_faults([])
 
     def ask(self) -> None:
@@ -109,13 +121,14 @@ class TraceForm(Paper):
         most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
         assert most is not None
         return Question(
-            self.topic.text().strip(), self.key.text().strip(), _time_of(self.begin), _time_of(self.end), most
-        )
+            self.topic.text().strip(), self.key.text().strip(), _time_of(self.begin), _time_of(self.end), most,
+            index_type=self.index_type.currentData(),
+        )  # fmt: skip
 
     def _faults(self) -> Iterator[tuple[QLineEdit, str]]:
         """Each field that cannot be understood, and what was expected there."""
         if not self.key.text().strip():
-            yield self.key, tr("Type a key.")
+            yield self.key, tr("Type a key or tags.")
         if not self.topic.text().strip():
             yield self.topic, tr("Name the topic: the index holds hashes of topic#key.")
         for field in (self.begin, self.end):

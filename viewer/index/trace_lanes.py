@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.codec.index import HEADER_SIZE, SLOT_SIZE
+from engine.codec.index_keys import IndexType, key_text
 from engine.codec.java import index_key_hash
 from engine.inspection.key_trace import Match, TraceEnd, TraceFile, TraceStep, trace
 from engine.inspection.snapshot import StoreSnapshot
@@ -59,15 +60,22 @@ class Question:
     most: int = 32
     near: tuple[int, int] | None = None
     """Offset and store time (ms) of the unit that the key was taken from: the answer must reach it."""
+    index_type: IndexType | None = None
+    """What ``key`` is; None for a key of any kind."""
+
+    @property
+    def indexed_text(self) -> str:
+        """The text behind ``topic#``."""
+        return key_text(self.key, self.index_type)
 
     @property
     def text(self) -> str:
         """The text that RocketMQ hashes."""
-        return f"{self.topic}#{self.key}"
+        return f"{self.topic}#{self.indexed_text}"
 
     @property
     def key_hash(self) -> int:
-        return index_key_hash(self.topic, self.key)
+        return index_key_hash(self.topic, self.indexed_text)
 
 
 @dataclass(slots=True)
@@ -102,7 +110,8 @@ def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> An
     last = (1 << 63) - 1
     begin = 0 if question.begin is None else question.begin
     end = last if question.end is None else question.end
-    answer = collect(question, trace(store, question.topic, question.key, begin, end, question.most), cancel)
+    asked = question.topic, question.key, begin, end, question.most, question.index_type
+    answer = collect(question, trace(store, *asked), cancel)
     readers = store.index_files()
     answer.slots = next((r.geometry.slots for r in reversed(readers) if r.geometry is not None), None)
     return answer

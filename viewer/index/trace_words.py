@@ -52,8 +52,8 @@ def strip_parts(question: Question | None, answer: Answer | None = None) -> list
 
 
 def _mark(question: Question, field: str, value: str, words: str = "") -> Mark:
-    link = places.trace(question.topic, question.key)
-    return step_mark(field, question.topic, question.key, link, value, words or value)
+    link = places.trace(question.topic, question.indexed_text)
+    return step_mark(field, question.topic, question.indexed_text, link, value, words or value)
 
 
 def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
@@ -69,7 +69,7 @@ def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
 def sentence(answer: Answer) -> str:
     """The result for the status bar; says whether it is all."""
     parts = [
-        tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.key),
+        tr("Trace of {topic} / {key}", topic=answer.question.topic, key=answer.question.indexed_text),
         tr("{n:,} steps", n=len(answer.steps)),
         tr("1 match") if len(answer.matches) == 1 else tr("{n:,} matches", n=len(answer.matches)),
     ]
@@ -88,6 +88,8 @@ def command_of(question: Question, path: str) -> str:
         parts += ["--begin", str(question.begin)]
     if question.end is not None:
         parts += ["--end", str(question.end)]
+    if question.index_type is not None:
+        parts += ["--keyType", question.index_type]
     parts += ["--max", str(question.most), "--", question.topic, question.key]
     return shlex.join(parts)
 

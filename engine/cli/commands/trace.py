@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output, iso
-from engine.codec.index_keys import TAG, IndexType, key_text
+from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
 from engine.errors import UsageError
 from engine.inspection import records
@@ -33,6 +33,10 @@ def register(commands: Any) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("key", nargs="?", metavar="KEY", help="a key, a unique key, or T# and tags")
     parser.add_argument("--tag", metavar="TAGS", help="the messages with these tags, which 5.4 and later index")
+    parser.add_argument(
+        "-p", "--keyType", dest="index_type", choices=INDEX_TYPES, metavar="TYPE",
+        help="what KEY is: K one of KEYS, U a unique key, T tags; without it a key of any kind",
+    )  # fmt: skip
     parser.add_argument("--begin", type=number, default=0, metavar="MS")
     parser.add_argument("--end", type=number, default=LAST_TIME, metavar="MS")
     parser.add_argument("--max", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
@@ -42,7 +46,7 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     if (args.key is None) == (args.tag is None):
         raise UsageError("expected a key or --tag TAGS, one of them")
-    index_type: IndexType | None = None if args.tag is None else TAG
+    index_type: IndexType | None = args.index_type if args.tag is None else TAG
     asked = args.key if args.tag is None else args.tag
     text = key_text(asked, index_type)
     with open_given(args, out) as store:

@@ -62,3 +62,16 @@ def test_everything_that_is_wrong_is_said_below_the_fields(form):
     form.show_question("Orders", "K1")
     assert form.question() is not None
     assert form._fault.isHidden()
+
+
+def test_tags_are_asked_for_by_their_own_choice(form):
+    """Trace and chain knew keys only: the entries of tags that 5.4 writes were called collisions."""
+    form.show_question("Orders", "T#paid")
+    found = form.question()
+    assert (found.key, found.index_type, found.text) == ("paid", "T", "Orders#T#paid")
+    form.show_question("Orders", "K1")
+    found = form.question()
+    assert (found.key, found.index_type, found.text) == ("K1", None, "Orders#K1")
+    form.index_type.setCurrentIndex(form.index_type.findData("U"))
+    form.show_question("Orders", "K1")
+    assert form.question().index_type == "U"

@@ -9,3 +9,8 @@ from viewer.index.trace_words import command_of
 def test_the_equal_command_quotes_its_words() -> None:
     text = command_of(Question("my topic", "-k'1", 5, None, 7), "/a b")
     assert text == """storescope trace '/a b' --begin 5 --max 7 -- 'my topic' '-k'"'"'1'"""
+
+
+def test_the_command_of_tags_says_that_they_are_tags():
+    question = Question("Orders", "a b", index_type="T")
+    assert command_of(question, "/s") == "storescope trace /s --keyType T --max 32 -- Orders 'a b'"
