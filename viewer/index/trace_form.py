@@ -60,8 +60,8 @@ class TraceForm(Paper):
         tabs = LookForTabs("trace.tabs", CHAIN)
         tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
         line = row(
-            tabs, self.index_type, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin, _name(tr("to")), self.end,
-            _name(tr("At most")), self.most, button, self._command,
+            tabs, self.index_type, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin,
+            _name(tr("to")), self.end, _name(tr("At most")), self.most, button, self._command,
         )  # fmt: skip
         self._fault = Elided("", 12, "error")
         self._fault.setObjectName("trace.fault")
