@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lang", choices=("en", "zh_CN"))
     parser.add_argument("--size", metavar="WxH", type=_size, help="size of the window, for example 1600x1000")
     parser.add_argument("--config", metavar="FILE.conf", help="the broker's configuration: settles file sizes")
+    outside = parser.add_mutually_exclusive_group()
+    text = "the log lies in the folders that the configuration names, also outside of the store's folder"
+    outside.add_argument("--paths-from-config", action="store_true", help=text)
+    text = "leave out every path of the configuration: the store is the folder that is named"
+    outside.add_argument("--ignore-config-paths", action="store_true", help=text)
     parser.add_argument("--config-dir", metavar="DIR", type=Path, help="where settings are kept instead")
     parser.add_argument("--new-window", action="store_true", help="a program of its own, also where one runs already")
     parser.add_argument("--debug", action="store_true", help="a traceback with an error")
@@ -48,7 +54,14 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
     if args.screenshot is None and args.drive is None and not _has_display():
         sys.stderr.write(f"storescope: {system_libraries.without_display()}\n")
         return system_libraries.EXIT_CODE
+    if args.config is None and (args.paths_from_config or args.ignore_config_paths):
+        raise UsageError("--paths-from-config and --ignore-config-paths: expected --config FILE.conf, found none")
+    if args.config is not None and args.store is None:
+        raise UsageError("--config belongs to one store: expected STORE, found none")
     config = read_properties(args.config)[0] if args.config else None
+    if config is not None:
+        config = config.without_paths() if args.ignore_config_paths else config
+        config = replace(config, paths_from_config=args.paths_from_config)
     try:
         from viewer.shell.app import Start, main
     except ImportError as error:

@@ -342,8 +342,7 @@ class LabServing:
         if name in self._brokers():
             raise UsageError(f"there is a broker {name} already")
         store = self._store
-        paths: dict[str, Any] = {one.name: "" for one in fields(store.config) if "store_path" in one.name}
-        config = replace(store.config, broker_role="ASYNC_MASTER", **paths)
+        config = replace(store.config.without_paths(), broker_role="ASYNC_MASTER")
 
         def opened(shown: str) -> MessageStore:
             return MessageStore(folder, config, like=store.like, store_host=shown)

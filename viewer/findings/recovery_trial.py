@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +98,7 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
     from engine.inspection.snapshot import open_store
 
     control.check()
-    folder, config = tried.folder, _without_places(config)
+    folder, config = tried.folder, config.without_paths() if config is not None else None
     with open_store(folder, config) as store:
         sizes = derived_config(store)
     before, _plan = _state(folder, sizes, tried.like)
@@ -111,23 +111,16 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
 
 
 def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
-    """The configuration without folders: everything of the copy lies below the copy. A log elsewhere is refused."""
+    """The configuration without folders: everything of the copy lies below the copy. A store whose log is read
+    elsewhere is refused; paths that were not followed do not count.
+    """
+    from engine.store_folders import LOG_FOLDER, settle_folders
+
     if config is None:
         return None
-    home = (path / "commitlog").resolve()
-    logs = f"{config.store_path_commit_log},{config.read_only_commit_log_store_paths}".split(",")
-    if config.store_path_dledger_commit_log or any(one.strip() and Path(one.strip()).resolve() != home for one in logs):
+    if settle_folders(path, config, reading=True).log != (path / LOG_FOLDER,):
         raise UsageError("the configuration has the log outside of the store's directory: a copy would be without it")
-    return _without_places(config)
-
-
-def _without_places(config: MessageStoreConfig | None) -> MessageStoreConfig | None:
-    if config is None:
-        return None
-    return replace(
-        config, store_path_root_dir="", store_path_commit_log="", read_only_commit_log_store_paths="",
-        store_path_epoch_file="", store_path_broker_identity="",
-    )  # fmt: skip
+    return config.without_paths()
 
 
 def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> tuple[RecoveryPlan, MessageStoreConfig]:

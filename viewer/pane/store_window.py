@@ -35,7 +35,6 @@ class StoreWindow(QMainWindow):
     failed = Signal(str)
 
     settings: Settings
-    config: MessageStoreConfig | None
     jobs: Jobs
     history: History
     session: StoreSession | None
@@ -52,13 +51,13 @@ class StoreWindow(QMainWindow):
     """The colours of the store that this window's store is tied to."""
     closed: bool
 
-    def __init__(self, settings: Settings, config: MessageStoreConfig | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.settings, self.config = settings, config
+        self.settings = settings
 
     def another(self) -> Self:
         """A new window of the same kind and settings, without a store."""
-        return type(self)(self.settings, self.config)
+        return type(self)(self.settings)
 
     @property
     def topic_colours(self) -> TopicColours | None:
@@ -73,8 +72,10 @@ class StoreWindow(QMainWindow):
         """Whether a store was asked for that does not stand here yet."""
 
     @abstractmethod
-    async def open(self, path: Path, at: str | None = None) -> bool:
-        """Open the store at ``path`` and show ``at``; False where the error page stands instead."""
+    async def open(self, path: Path, at: str | None = None, config: MessageStoreConfig | None = None) -> bool:
+        """Open the store at ``path`` and show ``at``; False where the error page stands instead. ``config`` belongs to
+        this store alone: the next one that is opened has none.
+        """
 
     @abstractmethod
     async def open_sample(self, sample: Sample) -> None:
@@ -89,7 +90,7 @@ class StoreWindow(QMainWindow):
         """The page without a store."""
 
     @abstractmethod
-    def show_error(self, path: Path, words: str) -> None:
+    def show_error(self, path: Path, words: str, config: MessageStoreConfig | None = None) -> None:
         """The page that says what was found instead."""
 
     # ---- places and views --------------------------------------------------------------------------------------------

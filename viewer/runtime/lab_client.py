@@ -374,7 +374,9 @@ def config_for_writing(path: Path, config: MessageStoreConfig | None) -> Message
     """
     from engine.inspection.derived_config import derived_config, quiet
     from engine.inspection.snapshot import open_store
+    from engine.store_folders import settle_folders
 
+    settle_folders(path, config).refuse_outside()
     with open_store(path, config) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one: it cannot be written", file=str(path))

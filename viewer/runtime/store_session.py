@@ -126,6 +126,11 @@ class StoreSession(QObject):
         return cls(await jobs.quick(work), jobs, config, archive)
 
     @property
+    def config_file(self) -> str:
+        """Where the broker's configuration was read with which the store is looked at; empty without one."""
+        return (self.config.file or "broker.conf") if self.config is not None else ""
+
+    @property
     def path(self) -> Path:
         """The directory or file that is open."""
         return self.snapshot.path

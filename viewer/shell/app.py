@@ -83,7 +83,7 @@ def main(start: Start) -> int:
     dress(app, settings, start)
     left = take(settings.folder)
     last_words = open_last_words(settings.folder)
-    window = MainWindow(settings, start.config)
+    window = MainWindow(settings)
     window.remembers = start.screenshot is None and start.drive is None
     window.layouts.first_size(start.size)
     show_choices()
@@ -160,7 +160,7 @@ async def run(window: MainWindow, start: Start) -> int:
         if store is None and start.at:
             opened = await window.go_to_text(start.at)
         else:
-            opened = await window.open(store, start.at) if store is not None else True
+            opened = await window.open(store, start.at, start.config) if store is not None else True
         if start.screenshot is not None:
             return await take_picture(window, start.screenshot, opened)
         if start.drive is not None:

@@ -42,6 +42,16 @@ def close_store(window: FramedWindow) -> None:
     window.show_welcome()
 
 
+def drop_config(window: FramedWindow) -> None:
+    """Open the store again without the configuration that it was looked at with, at the place in front."""
+    session, place = window.session, window.history.current
+    if session is None or session.config is None:
+        window.say(tr("This store is read without a broker.conf."))
+        return
+    at = places.text_of(place) if place is not None else None
+    window.jobs.start(window.open(session.archive or session.path, at))
+
+
 def in_findings(window: FramedWindow, name: str) -> None:
     """A command that the findings answer, from anywhere."""
     window.show_view("findings")
@@ -271,3 +281,4 @@ def wire(parts: Parts) -> None:
     window.side.statusMessage.connect(window.say)
     window.side.helpAsked.connect(parts.workspace.show_help)
     window.status.counters.clicked.connect(lambda: window.show_view("findings"))
+    window.status.config.clicked.connect(act["store.dropConfig"].trigger)

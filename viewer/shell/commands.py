@@ -79,6 +79,8 @@ COMMANDS = (
             keys=("Ctrl+O",), needs=False),
     Command("store.openFile", words("Open one file of a log…"), "File", lambda p: do.ask_file(p.window), icon="file",
             keys=("Ctrl+Shift+O",), needs=False),
+    Command("store.dropConfig", words("Read the store without its broker.conf"), "File",
+            lambda p: do.drop_config(p.window), noted=False),
     Command("store.close", words("Close the store"), "File", lambda p: do.close_store(p.window), icon="close",
             keys=("Ctrl+Shift+W",)),
     Command("session.save", words("Save the session…"), "File", lambda p: p.workspace.ask_save(), keys=("Ctrl+S",)),
@@ -442,6 +444,7 @@ def enable_actions(parts: Parts) -> None:
         "go.back": (is_open and window.history.can_go_back) or alone,
         "go.forward": (is_open or alone) and window.history.can_go_forward,
         "jobs.cancel": bool(window.jobs.list),
+        "store.dropConfig": is_open and window.session is not None and window.session.config is not None,
         **parts.lab.able(),
         **parts.workspace.edits.able(),
     }

@@ -14,15 +14,16 @@ from viewer.look.theme import px
 from viewer.widgets.basics import Button, Card, Label, Mark, Paper, column, row
 
 if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
     from viewer.shell.framed_window import FramedWindow
 
 
-def error_page(window: FramedWindow, path: Path, words: str) -> QWidget:
+def error_page(window: FramedWindow, path: Path, words: str, config: MessageStoreConfig | None = None) -> QWidget:
     """The page that says what was found instead of a store."""
     kind = "nothing" if not path.exists() else "file" if path.is_file() else "folder"
     page = ErrorPage(str(path), words, hints_for("closed" if "ermission" in words else kind))
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
-    page.againAsked.connect(lambda: window.jobs.start(window.open(path)))
+    page.againAsked.connect(lambda: window.jobs.start(window.open(path, None, config)))
     page.closeAsked.connect(window.show_welcome)
     return below_the_menus(page)
 

@@ -188,12 +188,17 @@ class LabRoom(QObject):
         assert self.session.store is not None
         return await self._open_window(self.session.store)
 
-    async def _open_window(self, store: Path) -> bool:
+    def _config_of(self, store: Path) -> MessageStoreConfig | None:
+        """The configuration of ``store`` where it stands in the window; another store's counts for nothing here."""
+        session = self._window.session
+        return session.config if session is not None and session.path == store else None
+
+    async def _open_window(self, store: Path, config: MessageStoreConfig | None = None) -> bool:
         """Show the directory through the read-only door, following its end."""
         window = self._window
         self._staying = True
         try:
-            opened = await window.open(store, "lab")
+            opened = await window.open(store, "lab", config)
         finally:
             self._staying = False
         if opened and window.session is not None:
@@ -222,14 +227,15 @@ class LabRoom(QObject):
 
     async def _write(self, store: Path) -> None:
         window = self._window
+        config = self._config_of(store)
         try:
-            await self.session.open_store(store, window.config, "5.3")
+            await self.session.open_store(store, config, "5.3")
         except (StoreError, OSError, EOFError) as error:
             window.say(engine_words(str(error)))
             if self._pane is not None:
                 self._pane.say_why(engine_words(str(error)))
             return
-        await self._open_window(store)
+        await self._open_window(store, config)
         opened = self.session.client.opened if self.session.client is not None else None
         if opened is not None and opened.kept is not None:
             window.say(tr("What opening changed is kept in {folder}; recover --undo brings it back.",

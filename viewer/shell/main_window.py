@@ -62,8 +62,8 @@ ANYWHERE = Qt.FindChildOption.FindChildrenRecursively
 class MainWindow(FramedWindow):
     """The window; what its parts may ask of it stands at :class:`StoreWindow` and :class:`FramedWindow`."""
 
-    def __init__(self, settings: Settings, config: MessageStoreConfig | None = None) -> None:
-        super().__init__(settings, config)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self.jobs = Jobs()
         self.session = None
         self.history = History()
@@ -184,19 +184,20 @@ class MainWindow(FramedWindow):
 
     # ---- a store -----------------------------------------------------------------------------------------------------
 
-    async def open(self, path: Path, at: str | None = None) -> bool:
-        """Open the store at ``path`` and show ``at``; False where the error page stands instead."""
+    async def open(self, path: Path, at: str | None = None, config: MessageStoreConfig | None = None) -> bool:
+        """Open the store at ``path`` and show ``at``; False where the error page stands instead. ``config`` belongs to
+        this store alone: the next one that is opened has none.
+        """
         self.close_store()
         self._opening = path
         self.say(tr("Opening {path}", path=str(path)))
         try:
             taken = await self.workspace.taken(path)
-            config = taken.config or self.config
-            session = await StoreSession.open(taken.store, self.jobs, config, taken.archive)
+            session = await StoreSession.open(taken.store, self.jobs, config or taken.config, taken.archive)
         except (StoreError, OSError) as error:
             if self._opening == path:
                 self._opening = None
-                self.show_error(path, str(error))
+                self.show_error(path, str(error), config)
             return False
         if self._opening != path:
             session.close()
@@ -240,6 +241,8 @@ class MainWindow(FramedWindow):
         self.side.set_session(session)
         self.strip.show_store(session.shown_path if session else "")
         self.setWindowTitle(f"{session.shown_path} – Storescope" if session else "Storescope")
+        file = session.config_file if session else ""
+        self.status.set_config(tr("broker.conf: {name} ×", name=Path(file).name) if file else "", file)
         self.changes.unread()
         self.pages.setCurrentIndex(0)
         self.enable()
@@ -272,6 +275,7 @@ class MainWindow(FramedWindow):
         self.changes.unread()
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
+        self.status.set_config("")
         self.strip.show_store("")
         self.enable()
 
@@ -281,10 +285,10 @@ class MainWindow(FramedWindow):
         self.setWindowTitle("Storescope")
         self.say(tr("Ready"))
 
-    def show_error(self, path: Path, words: str) -> None:
+    def show_error(self, path: Path, words: str, config: MessageStoreConfig | None = None) -> None:
         """The page that says what was found instead."""
         self.error_words = words
-        self._show_page(error_page(self, path, words))
+        self._show_page(error_page(self, path, words, config))
         self.say(tr("Not opened: {path}", path=str(path)))
         self.failed.emit(words)
 

@@ -146,7 +146,11 @@ class StatusStrip(QStatusBar):
         self.unread = Chip("unread", "")
         self.unread.setObjectName("status.unread")
         self.unread.hide()
-        self.addWidget(row(self.counters, self.unread, self.message, gap=6, margins=(14, 0, 0, 0)), 1)
+        self.config = Chip("note", "")
+        self.config.setObjectName("status.config")
+        self.config.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.config.hide()
+        self.addWidget(row(self.counters, self.unread, self.config, self.message, gap=6, margins=(14, 0, 0, 0)), 1)
         self.addPermanentWidget(self.jobs)
         self.addPermanentWidget(row(self.zone, self.format, gap=14, margins=(8, 0, 14, 0)))
         self._fit()
@@ -161,6 +165,12 @@ class StatusStrip(QStatusBar):
         """How much of the store could not be read, beside every sentence; nothing where all could be."""
         self.unread.set_chip("unread", words)
         self.unread.setVisible(bool(words))
+
+    def set_config(self, words: str, file: str = "") -> None:
+        """The broker's configuration that the store is looked at with; nothing where there is none."""
+        self.config.set_chip("note", words)
+        self.config.setToolTip(tr("{file}: click to read the store without it", file=file) if words else "")
+        self.config.setVisible(bool(words))
 
     def say_anew(self, words: str) -> None:
         """The sentence that stands there with newer figures; another one is left alone."""

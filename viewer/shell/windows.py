@@ -18,6 +18,7 @@ from viewer.runtime.places import Place
 from viewer.shell.layout import SMALLEST, beside, margins_of
 
 if TYPE_CHECKING:
+    from engine.config import MessageStoreConfig
     from viewer.pane.store_window import StoreWindow
 
 MOST = 8
@@ -31,10 +32,17 @@ def windows() -> tuple[StoreWindow, ...]:
 
 
 def open_beside(
-    window: StoreWindow, store: Path, at: str | None = None, *, tied: bool = False, lends: bool = False
+    window: StoreWindow,
+    store: Path,
+    at: str | None = None,
+    *,
+    tied: bool = False,
+    lends: bool = False,
+    config: MessageStoreConfig | None = None,
 ) -> StoreWindow | None:
     """A new window with ``store`` at ``at``; None where there are :data:`MOST` already. ``lends``: topics have the
     colours that they have in the first, as in a second window of the same store; ``tied``: and both share the screen.
+    ``config`` is that of ``store``.
     """
     if len(_open) >= MOST:
         return None
@@ -47,7 +55,7 @@ def open_beside(
     made.installEventFilter(_Forgetter(made))
     _open.append(made)
     made.show()
-    made.jobs.start(made.open(store, at))
+    made.jobs.start(made.open(store, at, config))
     return made
 
 
@@ -71,7 +79,8 @@ def show_beside(window: StoreWindow, place: Place) -> StoreWindow | None:
     session = window.session
     if session is None:
         return None
-    return open_beside(window, session.path, places.text_of(replace(place, own=False)), lends=True)
+    at = places.text_of(replace(place, own=False))
+    return open_beside(window, session.path, at, lends=True, config=session.config)
 
 
 async def all_closed() -> None:

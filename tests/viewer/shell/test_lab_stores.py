@@ -102,7 +102,6 @@ class Window(QMainWindow):
         super().__init__()
         self.jobs = Jobs()
         self.settings = SimpleNamespace(lab_folder=folder)
-        self.config = None
         self.session: Any = None
         self.closed = False
         self.view = "lab"
@@ -128,12 +127,12 @@ class Window(QMainWindow):
     def show_error(self, path: Path, words: str) -> None:
         self.errors.append((path, words))
 
-    async def open(self, store: Path, at: str) -> bool:
+    async def open(self, store: Path, at: str, config: Any = None) -> bool:
         self.close_store()
         self.opened.append((store, at))
         followed: list[bool] = []
         if self.opens:
-            self.session = SimpleNamespace(path=store, follow=followed.append, followed=followed)
+            self.session = SimpleNamespace(path=store, config=config, follow=followed.append, followed=followed)
         return self.opens
 
 

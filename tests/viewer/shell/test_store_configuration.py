@@ -1,0 +1,169 @@
+"""A broker's configuration belongs to the one store that it was named with, is shown, and can be dropped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import MessageStoreConfig, parse_properties
+from viewer.command import run as run_view
+from viewer.keep import session_file
+from viewer.keep.session_file import Session
+from viewer.look import assets
+from viewer.runtime.places import Place
+from viewer.shell import windows
+from viewer.shell.main_window import MainWindow
+from viewer.shell.single_instance import Asked, answer
+from viewer.shell.windows import close_all, open_beside, show_beside
+
+Run = Callable[[Any], Any]
+Golden = Callable[..., Path]
+
+
+def conf(text: str = "mappedFileSizeCommitLog=2097152\n") -> MessageStoreConfig:
+    return replace(parse_properties(text)[0], file="/etc/rocketmq/b.conf")
+
+
+async def settled(window: Any) -> None:
+    while window.session is None:
+        await window.settled()
+    assert await window.settled()
+
+
+def chip(window: Any) -> str:
+    shown = window.status.config
+    return "" if shown.isHidden() else shown.accessibleName()
+
+
+def archive_of(store: Path, folder: Path) -> Path:
+    return Path(shutil.make_archive(str(folder / "packed"), "tar", store.parent, store.name))
+
+
+def session_of(store: Path, folder: Path) -> Path:
+    file = folder / f"kept{session_file.SUFFIX}"
+    session_file.write(file, Session(store=str(store)))
+    return file
+
+
+@pytest.mark.parametrize("door", ["store", "archive", "session", "second start", "beside"])
+def test_the_next_store_does_not_inherit_it(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    """`view broker-crash --config b.conf`, then another store in the same program: that healthy store had two errors,
+    five queue files "deleted" and no start, by the first one's file sizes.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    other = golden("clean-5.3.3")
+
+    async def journey() -> None:
+        assert await window.open(golden("broker-crash"), None, conf())
+        assert await window.settled()
+        assert window.session is not None
+        assert window.session.config is not None
+        assert chip(window) == "broker.conf: b.conf ×"
+        shown: Any = window
+        match door:
+            case "store":
+                assert await window.open(other)
+            case "archive":
+                assert await window.open(archive_of(other, tmp_path))
+            case "session":
+                assert await window.open(session_of(other, tmp_path))
+            case "second start":
+                shown = answer(window, Asked(other))
+            case "beside":
+                shown = open_beside(window, other)
+        await settled(shown)
+        assert shown.session.config is None
+        assert shown.session.snapshot.config is None
+        assert chip(shown) == ""
+        await close_all()
+
+    run(journey())
+
+
+def test_the_same_store_in_a_window_of_its_own_keeps_it(run: Run, window: MainWindow, golden: Golden) -> None:
+    async def journey() -> None:
+        assert await window.open(golden("broker-crash"), None, conf())
+        assert await window.settled()
+        beside: Any = show_beside(window, Place("log"))
+        await settled(beside)
+        assert beside.session.config == conf()
+        assert chip(beside) == "broker.conf: b.conf ×"
+        assert windows.windows() == (beside,)
+        await close_all()
+
+    run(journey())
+
+
+def test_the_chip_drops_it_and_the_store_is_read_again_at_the_same_place(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    async def journey() -> None:
+        assert await window.open(golden("broker-crash"), "queue:OrderEvents/0", conf())
+        assert await window.settled()
+        drop = window.actions_by_id["store.dropConfig"]
+        assert drop.isEnabled()
+        before = window.session
+        window.status.config.clicked.emit()
+        while window.session is None or window.session is before:
+            await window.settled()
+        assert await window.settled()
+        assert window.session.config is None
+        assert chip(window) == ""
+        assert window.view == "queue"
+        assert not drop.isEnabled()
+
+    run(journey())
+
+
+def test_the_chip_stays_with_another_language_and_goes_with_the_store(
+    run: Run, window: MainWindow, golden: Golden
+) -> None:
+    async def journey() -> None:
+        assert await window.open(golden("broker-crash"), None, conf())
+        assert await window.settled()
+        assets.set_language("zh_CN")
+        window.rebuild()
+        assert chip(window) == "broker.conf：b.conf ×"
+        assert "点击" in window.status.config.toolTip()
+        window.close_store()
+        assert chip(window) == ""
+
+    run(journey())
+
+
+def test_try_again_on_the_error_page_takes_the_same_configuration(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    async def journey() -> None:
+        store = tmp_path / "store"
+        assert not await window.open(store, None, conf())
+        shutil.copytree(golden("broker-crash"), store)
+        page: Any = window.findChild(object, "error.page")
+        page.againAsked.emit()
+        await settled(window)
+        assert window.session is not None
+        assert window.session.config == conf()
+
+    run(journey())
+
+
+def test_a_configuration_without_a_store_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import sys
+
+    from viewer.command import main
+
+    (tmp_path / "b.conf").write_text("mappedFileSizeCommitLog=2097152\n")
+    before, sys.argv = sys.argv, ["view", "--config", str(tmp_path / "b.conf"), "--screenshot", str(tmp_path / "p.png")]
+    try:
+        assert main() == 2
+    finally:
+        sys.argv = before
+    assert "expected STORE" in capsys.readouterr().err
+    assert callable(run_view)
