@@ -30,7 +30,8 @@ from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
 from engine.layout import LONGEST_NAME
 
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
-_SIZE, _MAGIC, _CRC, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 28, 36
+_I64 = struct.Struct(">q")
+_SIZE, _MAGIC, _CRC, _QUEUE_ID, _QUEUE_OFFSET, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 12, 20, 28, 36
 _LONGEST_TOPICS = {one.topic_width: min(one.longest_topic, LONGEST_NAME) for one in FLAVOURS}
 """Width of the topic's length → the longest name that is tried: a topic is a folder."""
 _ODD_IN_NAMES = frozenset('<>:"\\|?*')
@@ -92,6 +93,78 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
             if best is None or rank < best[0]:
                 best = (rank, found)
     return best[1] if best is not None else None
+
+
+class Entry(NamedTuple):
+    """What a queue entry tells of a unit: its length in bytes, its topic, its queue, and its number there."""
+
+    size: int
+    topic: str
+    queue_id: int
+    queue_offset: int
+
+
+def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: Entry) -> Salvage | None:
+    """The unit at the beginning of ``buf`` of which a part was overwritten, as its queue's ``entry`` tells of it.
+
+    No guess makes such a unit agree with itself. But where its head still names this place, or its end still holds the
+    entry's topic, the rest of it can be read: fields that contradict the entry are mended by it. None where nothing of
+    the unit is left, or where its lengths leave no room for what the entry tells.
+    """
+    raw = bytes(buf[: entry.size])
+    name = entry.topic.encode("utf-8")
+    if len(raw) < entry.size or entry.size < MIN_UNIT_SIZE:
+        return None
+    (magic,) = _U32.unpack_from(raw, _MAGIC)
+    has_head = magic in MAGICS and _I64.unpack_from(raw, _PHYSICAL)[0] == base
+    flavour = BY_MAGIC[magic] if has_head else next(one for one in FLAVOURS if len(name) <= one.longest_topic)
+    width, body = flavour.topic_width, _body_at(raw)
+    topic = _place_of_topic(raw, body, width, name, has_head=has_head)
+    behind = topic + width + len(name)
+    properties = entry.size - behind - 2
+    if topic < 0 or not 0 <= properties < 1 << 15:
+        return None
+    mended = bytearray(raw)
+    mended[topic : topic + width] = len(name).to_bytes(width, "big")
+    mended[topic + width : behind] = name
+    wrong = [] if raw[topic + width : behind] == name else [Wrong("topicLength", _length(raw, topic, width), len(name))]
+    for field, position, form, value in (
+        ("totalSize", _SIZE, _I32, entry.size), ("magicCode", _MAGIC, _U32, flavour.magic),
+        ("queueId", _QUEUE_ID, _I32, entry.queue_id), ("queueOffset", _QUEUE_OFFSET, _I64, entry.queue_offset),
+        ("physicalOffset", _PHYSICAL, _I64, base), ("bodyLength", body - 4, _I32, topic - body),
+        ("propertiesLength", behind, _I16, properties),
+    ):  # fmt: skip
+        (says,) = form.unpack_from(raw, position)
+        if says != value:
+            wrong.append(Wrong(field, says, value))
+            form.pack_into(mended, position, value)
+    frame = measure(mended, 0, len(mended))
+    if not isinstance(frame, Frame):
+        return None
+    unit = cut(mended, 0, frame, base)
+    if unit.crc == "bad":
+        wrong.append(Wrong("bodyCRC", unit.body_crc, None))
+    return Salvage(unit, tuple(wrong), tuple(parts(mended)))
+
+
+def _place_of_topic(raw: bytes, body: int, width: int, name: bytes, *, has_head: bool) -> int:
+    """Where the topic's length stands: where the end of the unit still says so, else where the head does; or -1."""
+    at = raw.rfind(len(name).to_bytes(width, "big") + name)
+    while at >= body:
+        behind = at + width + len(name)
+        if behind + 2 <= len(raw) and _I16.unpack_from(raw, behind)[0] == len(raw) - behind - 2:
+            return at
+        at = raw.rfind(len(name).to_bytes(width, "big") + name, 0, at + len(name))
+    if not has_head or body > len(raw):
+        return -1
+    (length,), (crc,) = _I32.unpack_from(raw, body - 4), _I32.unpack_from(raw, _CRC)
+    if length == 0 and crc:  # the overwritten part begins in the head: how long the body was is not known
+        return -1
+    return body + length if 0 <= length <= len(raw) - body - width - len(name) - 2 else -1
+
+
+def _length(raw: bytes, position: int, width: int) -> int:
+    return int.from_bytes(raw[position : position + width], "big")
 
 
 def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
-from engine.codec.salvage import Salvage, Wrong, salvage
+from engine.codec.salvage import Entry, Salvage, Wrong, salvage, salvage_overwritten
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead
 
@@ -80,6 +80,10 @@ def lost_units(store: StoreSnapshot, offset: int, size: int) -> list[LostUnit]:
         told = salvage(data[at - offset :], at, sizes)
         if told is not None and told.unit.size > behind - at:
             told = salvage(data[at - offset : behind - offset], at, sizes)
+        if told is None and entry is not None:
+            told = salvage_overwritten(
+                data[at - offset :], at, Entry(entry.size, entry.topic, entry.queue_id, entry.number)
+            )
         unit = _lost(at, entry, told)
         if unit is None:
             continue

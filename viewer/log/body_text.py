@@ -7,6 +7,7 @@ Nothing here trusts the bytes: text is cut at :data:`MOST_TEXT` characters, JSON
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.codec.batch import Member, MemberDamage, members
@@ -36,6 +37,14 @@ class Body:
         if self.kind is None:
             return f"{number(len(self.stored))} B"
         return f"{number(len(self.stored))} B, {self.kind} → {size(len(self.data))}"
+
+    def of_member(self, index: int) -> Body:
+        """The body of one message of a batch; of one that is damaged, what is left of the batch from there on."""
+        member = self.members[index]
+        if isinstance(member, Member):
+            return Body(member.body, member.body, None, ())
+        rest = self.data[member.position : member.position + member.size]
+        return Body(rest, rest, None, (member.reason,))
 
 
 def open_body(stored: bytes, sys_flag: int, cap: int = CAP) -> Body:
@@ -76,6 +85,35 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
         )
     except RecursionError:
         return "", tr("JSON nested too deeply to lay out")
+
+
+def as_json_or_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
+    """``data`` as JSON, laid out; as text where it is none, with a note that says why."""
+    laid, note = as_json(data, charset)
+    if laid:
+        return laid, ""
+    text, more = as_text(data, charset)
+    return text, " · ".join(part for part in (note, more) if part)
+
+
+def as_messages(
+    members: Sequence[Member | MemberDamage], charset: str, *, as_laid_json: bool
+) -> tuple[str, str]:
+    """The bodies of a batch's messages one below the other, each under a line with its number, key and tag."""
+    pieces: list[str] = []
+    length = 0
+    for member in members:
+        if length > MOST_TEXT:
+            return "\n\n".join(pieces), tr("the first {count:,} messages", count=len(pieces))
+        head = tr("message {n:,} of the batch", n=member.index + 1)
+        if isinstance(member, MemberDamage):
+            text = member.reason
+        else:
+            head = " · ".join(part for part in (head, " ".join(member.keys), member.tags or "") if part)
+            text = (as_json_or_text if as_laid_json else as_text)(member.body, charset)[0]
+        pieces.append(f"── {head} ──\n{text}")
+        length += len(text)
+    return "\n\n".join(pieces), ""
 
 
 class _Exact(str):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.codec.batch import SMALLEST, Member, walk
 from engine.codec.message import COMPRESSED, INNER_BATCH, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.lost_units import LostUnit, was
@@ -21,6 +22,8 @@ from viewer.widgets.row_window import Page
 
 PREVIEW = 160
 """Bytes of a body that a table row shows."""
+FRAME = SMALLEST - 2
+"""Bytes of a batch's message in front of its body."""
 READ_AT_ONCE = 32 << 20
 """Bytes after which one read of rows ends early, large bodies being large."""
 FEWEST = 24
@@ -131,9 +134,9 @@ Fields = tuple[tuple[str, Callable[[Unit], object]], ...]
 def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: Fields = ()) -> UnitRow:
     """The table's row of ``unit``; ``dress`` tells which colouring rule it matches, ``fields`` are carried along."""
     worn = dress(unit) if dress is not None else PLAIN
-    preview = unit.body[:PREVIEW]
-    if unit.sys_flag & COMPRESSED and not unit.sys_flag & INNER_BATCH:
-        preview = _unpacked_head(unit)
+    preview = _unpacked_head(unit) if unit.sys_flag & COMPRESSED else unit.body[:PREVIEW]
+    if unit.sys_flag & INNER_BATCH:
+        preview = _first_member(unit)
     return UnitRow(
         unit.offset,
         unit.size,
@@ -154,14 +157,23 @@ def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: F
     )
 
 
-def _unpacked_head(unit: Unit) -> bytes:
+def _first_member(unit: Unit) -> bytes:
+    """The beginning of the body of a batch's first message; the frames around it are no text."""
+    data = _unpacked_head(unit, 4096) if unit.sys_flag & COMPRESSED else unit.body
+    first = next(walk(data), None)
+    if isinstance(first, Member):
+        return first.body[:PREVIEW]
+    return data[FRAME : FRAME + PREVIEW]
+
+
+def _unpacked_head(unit: Unit, most: int = PREVIEW) -> bytes:
     """The first bytes of a zlib body, unpacked; nothing where it is packed another way: the detail unpacks those."""
     import zlib
 
     if (unit.sys_flag >> 8) & 7 not in (0, 3):
         return b""
     try:
-        return zlib.decompressobj().decompress(unit.body[:4096], PREVIEW)
+        return zlib.decompressobj().decompress(unit.body[:4096], most)
     except zlib.error:
         return b""
 

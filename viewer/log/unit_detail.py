@@ -51,11 +51,13 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class UnitDetail(QTreeView):
-    """``fieldChosen(name)`` as a field is chosen, ``placeRequested(place)`` as a link is followed,
+    """``fieldChosen(name)`` as a field is chosen ("" for a line that is none), ``groupChosen(group)`` as a head is,
+    ``placeRequested(place)`` as a link is followed,
     ``termRequested(how, term)`` and ``columnRequested(field)`` from the context menu.
     """
 
     fieldChosen = Signal(str)
+    groupChosen = Signal(object)
     placeRequested = Signal(object)
     termRequested = Signal(str, str)
     columnRequested = Signal(str)
@@ -107,7 +109,8 @@ class UnitDetail(QTreeView):
                 opened = group.title in self._opened or (group.opened and group.title not in self._closed)
                 self.setExpanded(index, opened)
                 for child, line in enumerate(group.lines):
-                    self.expand(self._items.index(child, 0, index))
+                    if not line.folded:
+                        self.expand(self._items.index(child, 0, index))
                     if line.is_sentence:
                         self.setFirstColumnSpanned(child, index, True)
         finally:
@@ -185,9 +188,21 @@ class UnitDetail(QTreeView):
         (self._opened.discard if closed else self._opened.add)(group.title)
 
     def _current_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if not self._filling:
-            line = self._line(current)
-            self.fieldChosen.emit(line.name if line is not None else "")
+        if self._filling:
+            return
+        group = current.sibling(current.row(), 0).data(GROUP_ROLE) if current.isValid() else None
+        if isinstance(group, Group):
+            self.groupChosen.emit(group)
+        else:
+            self.fieldChosen.emit(self._field_of(current))
+
+    def _field_of(self, index: QModelIndex) -> str:
+        """The field that a line tells of, itself or the line that it stands under."""
+        while (line := self._line(index)) is not None:
+            if line.name:
+                return line.name
+            index = index.parent()
+        return ""
 
     def _retheme(self) -> None:
         self.setIndentation(px(14))
@@ -319,6 +334,13 @@ class UnitDetail(QTreeView):
         else:
             self.termRequested.emit(how, term)
 
+    def drawBranches(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """The ground of a chosen row reaches the left edge, below the arrow that folds it."""
+        if self.selectionModel().isSelected(index):
+            painter.fillRect(rect, C("select"))
+            painter.fillRect(QRect(0, rect.top(), 3, rect.height()), C("accent"))
+        super().drawBranches(painter, rect, index)
+
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             self.viewport().unsetCursor()
@@ -338,9 +360,6 @@ class _Painter(QStyledItemDelegate):
         p.save()
         if chosen and isinstance(view, UnitDetail):
             p.fillRect(rect, C("select"))
-            if index.column() == 0:
-                p.fillRect(QRect(0, rect.top(), rect.left(), rect.height()), C("select"))
-                p.fillRect(QRect(0, rect.top(), 3, rect.height()), C("accent"))
         line = index.sibling(index.row(), 0).data(LINE_ROLE)
         text = str(index.data() or "")
         inner = rect.adjusted(px(4), 0, -px(6), 0)

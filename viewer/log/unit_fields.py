@@ -25,6 +25,8 @@ from engine.codec.words import HALF_TOPIC, MOST_LISTED, OP_TOPIC, TEXTS, TIMES, 
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, hexadecimal, moment, number, plain, span
 
+MEMBER = "member."
+"""Begins the name of the lines of a batch's message; its number follows."""
 MOST_MEMBERS = 200
 """Messages of a batch that are listed."""
 LINKED_TOPICS = (properties.REAL_TOPIC, properties.RETRY_TOPIC)
@@ -52,6 +54,8 @@ class Line:
     tone: str = "text3"
     label: str = ""
     lines: tuple[Line, ...] = ()
+    folded: bool = False
+    """Whether its own lines are hidden at first."""
 
     @property
     def is_sentence(self) -> bool:
@@ -401,14 +405,26 @@ def _members(decoded: Decoded, links: Links) -> tuple[Line, ...]:
                 )
             )
             continue
-        keys = member.keys
-        offset = decoded.unit.queue_offset + member.index
-        place = _trace_of(decoded.unit, keys[0], links) if keys else None
-        said = " ".join(keys) or plain(member.body[:40].decode("utf-8", "replace"))
-        lines.append(Line("", plain(said), f"{number(len(member.body))} B", place, label=number(offset)))
+        lines.append(_member(decoded.unit, member, links))
     if len(decoded.members) > MOST_MEMBERS:
         lines.append(Line("", tr("{count:,} more", count=len(decoded.members) - MOST_MEMBERS), label="…"))
     return tuple(lines)
+
+
+def _member(unit: Unit, member: Member, links: Links) -> Line:
+    """One message of a batch: its key, its body's length; below it its body and each of its properties."""
+    name, keys = f"{MEMBER}{member.index}", member.keys
+    inner = [Line(name, plain(member.body[:80].decode("utf-8", "replace")), label=tr("body"))]
+    for key, value in member.properties.items():
+        linked = key in {properties.KEYS, properties.UNIQUE_KEY}
+        traced = value if key == properties.UNIQUE_KEY else keys[0] if keys else ""
+        place = _trace_of(unit, traced, links) if linked and traced else None
+        inner.append(Line(name, plain(value), tr("→ trace") if place else "", place, label=plain(key)))
+    place = _trace_of(unit, keys[0], links) if keys else None
+    said = plain(" ".join(keys)) or tr("no key")
+    note = f"{number(len(member.body))} B"
+    offset = number(unit.queue_offset + member.index)
+    return Line(name, said, note, place, label=offset, lines=tuple(inner), folded=True)
 
 
 def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:

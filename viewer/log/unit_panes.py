@@ -24,17 +24,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.codec.batch import Member
 from engine.codec.flipped_bits import explain
-from engine.codec.message import INNER_BATCH, Unit, parts
+from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, parts
 from engine.codec.properties import CRC32, verify_crc
 from engine.codec.unit_scan import Stop
 from engine.inspection.lost_units import LostUnit, lost_units, was
 from engine.inspection.snapshot import StoreSnapshot
-from viewer.log.body_text import CHARSETS, Body, as_json, as_text, looks_like_json, open_body
+from viewer.log.body_text import CHARSETS, Body, as_json_or_text, as_messages, as_text, looks_like_json, open_body
 from viewer.log.columns import look
 from viewer.log.rows import EdgeRow, LogRow, UnitRow
 from viewer.log.unit_detail import UnitDetail
-from viewer.log.unit_fields import Decoded, Group, Line, describe
+from viewer.log.unit_fields import MEMBER, Decoded, Group, Line, describe
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, plain
@@ -89,6 +90,8 @@ class UnitPanes(QObject):
         self._settings: Settings | None = None
         self._wanted_field = ""
         self._body_turn = -1
+        self._member = -1
+        """Number of the batch's message whose line is chosen; -1 for the whole body."""
         self.detail_head = PaneHead(tr("Message"))
         self.tabs = WordTabs(
             "unit.tabs",
@@ -106,6 +109,7 @@ class UnitPanes(QObject):
 
     def _connect(self) -> None:
         self.detail.fieldChosen.connect(self._field_chosen)
+        self.detail.groupChosen.connect(self._group_chosen)
         self.detail.placeRequested.connect(self.placeRequested)
         self.detail.termRequested.connect(self.termRequested)
         self.detail.columnRequested.connect(self.columnRequested)
@@ -182,6 +186,7 @@ class UnitPanes(QObject):
         self._row = row
         self.current = None
         self._wanted_field = field
+        self._member = -1
         if row is None or self.session is None:
             self._clear("")
             self._unfreeze()
@@ -284,11 +289,57 @@ class UnitPanes(QObject):
         self.detail_head.set_note(sentence)
 
     def _field_chosen(self, name: str) -> None:
+        """Light the bytes of what the chosen line tells of, and no other's."""
         self._wanted_field = name
-        if name:
+        span = self._span_of(name)
+        if span is not None:
+            self.hex.choose_span(*span)
+        else:
             self.hex.choose_field(name)
         self._say_field()
         self._inspect()
+        self._choose_member(name)
+
+    def _group_chosen(self, group: Group) -> None:
+        """Light the bytes of every field of a group; a batch's messages are its body."""
+        self._wanted_field = ""
+        names = {"body" if line.name.startswith(MEMBER) else line.name for line in group.lines if line.name}
+        count, length = self.hex.choose_fields(names)
+        said = tr("1 field") if count == 1 else tr("{n:,} fields", n=count)
+        if self.tabs.key == "bytes":
+            title = tr(group.title)
+            self.bytes_head.set_note(f"{title} · {said} · {number(length)} B" if count else title)
+        self._inspect()
+        self._choose_member("")
+
+    def _span_of(self, name: str) -> tuple[int, int] | None:
+        """Offsets [low, high) of bytes that are no field: of a lost message, a batch's message, or a flipped byte."""
+        decoded = self.current.decoded if self.current is not None else None
+        kind, _, digits = name.partition(".")
+        if self.current is not None and kind == "lost" and digits.isdigit():
+            lost = self.current.lost[int(digits)]
+            return lost.offset, lost.offset + lost.size
+        if decoded is None or not digits.isdigit() or kind not in {"member", "flip"}:
+            return None
+        body = next((position for field, position, _ in decoded.parts if field == "body"), None)
+        if body is None:
+            return None
+        start = decoded.unit.offset + body
+        if kind == "flip":
+            return start + int(digits), start + int(digits) + 1
+        if decoded.unit.sys_flag & COMPRESSED:
+            return None
+        member = decoded.members[int(digits)]
+        return start + member.position, start + member.position + member.size
+
+    def _choose_member(self, name: str) -> None:
+        """The tabs of the body show one message of a batch while its line is chosen."""
+        number_ = int(name.removeprefix(MEMBER)) if name.startswith(MEMBER) else -1
+        if number_ != self._member:
+            self._member = number_
+            self._body_turn = -1
+            if self.tabs.key != "bytes":
+                self._load_body()
 
     def _byte_field_chosen(self, name: str) -> None:
         self._wanted_field = name
@@ -300,7 +351,11 @@ class UnitPanes(QObject):
         if self.current is None or self.tabs.key != "bytes":
             return
         low, high = self.hex.selection()
-        if self.hex.chosen_field or high - low > 1:
+        if self._wanted_field.startswith(MEMBER):
+            said = tr("message {n:,} of the batch", n=int(self._wanted_field.removeprefix(MEMBER)) + 1)
+            whole = high - low > 1
+            self.bytes_head.set_note(f"{said} · {number(high - low)} B @ {number(low)}" if whole else said)
+        elif self.hex.chosen_field or high - low > 1:
             name = self.hex.chosen_field.removeprefix("properties.") if self.hex.chosen_field else tr("selected")
             self.bytes_head.set_note(f"{plain(name)} · {number(high - low)} B @ {number(low)}")
         else:
@@ -324,18 +379,25 @@ class UnitPanes(QObject):
         if self._body_turn == self._turn:
             return
         self._body_turn = turn = self._turn
-        unit = decoded.unit
+        unit, member = decoded.unit, self._member
+
+        def opened_body() -> Body:
+            body = open_body(unit.body, unit.sys_flag)
+            return body.of_member(member) if member >= 0 else body
 
         def done(opened: Any) -> None:
             if turn == self._turn:
                 self.body.show_body(opened)
 
-        self.session.jobs.read(lambda: open_body(unit.body, unit.sys_flag), done, lambda _error: None)
+        self.session.jobs.read(opened_body, done, lambda _error: None)
 
     def body_form(self) -> str:
         """The tab that suits the body: JSON where it looks like it."""
         decoded = self.current.decoded if self.current is not None else None
-        return "json" if decoded is not None and looks_like_json(decoded.unit.body) else "text"
+        if decoded is None:
+            return "text"
+        first = next((member.body for member in decoded.members if isinstance(member, Member)), decoded.unit.body)
+        return "json" if looks_like_json(first) else "text"
 
 
 def load(store: StoreSnapshot, row: LogRow) -> Loaded:
@@ -411,9 +473,9 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
             lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
         elif row.kind in {"damage", "hole"}:
             lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
-    for one in lost[:MOST_LOST]:
+    for index, one in enumerate(lost[:MOST_LOST]):
         place = places.queue(one.topic, one.queue_id, one.queue_offset)
-        lines.append(Line("", plain(was(one)), tr("→ queue entry"), place, label=tr("was")))
+        lines.append(Line(f"lost.{index}", plain(was(one)), tr("→ queue entry"), place, label=tr("was")))
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
     return [Group(tr("What stands here"), sentence, tuple(lines))]
@@ -580,12 +642,10 @@ class BodyView(QWidget):
 
     def _words(self, body: Body) -> tuple[str, str]:
         charset = self.charset.currentText()
+        if body.members:
+            return as_messages(body.members, charset, as_laid_json=self._form == "json")
         if self._form == "json":
-            laid, note = as_json(body.data, charset)
-            if laid:
-                return laid, ""
-            text, more = as_text(body.data, charset)
-            return text, " · ".join(part for part in (note, more) if part)
+            return as_json_or_text(body.data, charset)
         return as_text(body.data, charset)
 
     def _retheme(self) -> None:

@@ -77,11 +77,17 @@ class Painted:
     unit_end: int
     fields: FieldMap
     chosen: str = ""
+    also: frozenset[str] = frozenset()
+    """Fields that are painted as the chosen one is: those of a group."""
     selection: tuple[int, int] = (0, 0)
     damage: Sequence[tuple[int, int]] = ()
     frames: Sequence[tuple[int, int, str]] = ()
     cursor: int | None = None
     hex_offsets: bool = False
+
+    def is_chosen(self, field: HexField) -> bool:
+        """Whether the field is the chosen one or one of several."""
+        return field.name == self.chosen or field.name in self.also
 
 
 class HexPainter:
@@ -151,7 +157,7 @@ class HexPainter:
         """``chosen``, ``damaged``, ``plain``, or ``outside`` the unit."""
         s = self.s
         low, high = s.selection
-        if low <= offset < high if high > low else field is not None and field.name == s.chosen:
+        if low <= offset < high if high > low else field is not None and s.is_chosen(field):
             return "chosen"
         if s.damage and any(first <= offset < last for first, last in s.damage):
             return "damaged"
@@ -240,10 +246,10 @@ class HexPainter:
 
     def _names(self, y: int, fields: list[HexField]) -> None:
         p, m, z = self.p, self.m, scale()
-        fields = sorted(fields, key=lambda f: f.name != self.s.chosen)
+        fields = sorted(fields, key=lambda f: not self.s.is_chosen(f))
         x = float(m.names)
         for number, field in enumerate(fields):
-            on = field.name == self.s.chosen and self.s.selection[1] <= self.s.selection[0]
+            on = self.s.is_chosen(field) and self.s.selection[1] <= self.s.selection[0]
             p.setFont(self._fonts["chosen" if on else "name"])
             metrics = QFontMetrics(p.font())
             label, last = field.label, number == len(fields) - 1

@@ -6,7 +6,7 @@ field, a drag or Shift with the arrow keys selects bytes; both are told to scree
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt, Signal
@@ -143,11 +143,29 @@ class HexView(QAbstractScrollArea):
     def choose_field(self, name: str) -> None:
         """Paint the field ``name`` as chosen and bring it into view; "" for none. Emits nothing."""
         field = self._shown.fields.named(name)
-        self._shown.chosen = name if field is not None else ""
+        self._shown.chosen, self._shown.also = name if field is not None else "", frozenset()
         self._anchor = None
         if field is not None:
             self._cursor = self.origin + field.position
             self._show_offset(self._cursor)
+        self._tell()
+
+    def choose_fields(self, names: Collection[str]) -> tuple[int, int]:
+        """Paint these fields as chosen; how many of them there are, and their bytes. Emits nothing."""
+        fields = [field for field in self._shown.fields.fields if field.name in names]
+        self._shown.chosen, self._shown.also = "", frozenset(names)
+        self._anchor = None
+        if fields:
+            self._cursor = self.origin + fields[0].position
+            self._show_offset(self._cursor)
+        self._tell()
+        return len(fields), sum(field.length for field in fields)
+
+    def choose_span(self, low: int, high: int) -> None:
+        """Select the bytes [low, high), in absolute offsets, and no field. Emits nothing."""
+        self._shown.chosen, self._shown.also = "", frozenset()
+        self._anchor, self._cursor = low, max(low, high - 1)
+        self._show_offset(low)
         self._tell()
 
     def set_found(self, spans: Sequence[tuple[int, int]], role: str = FOUND) -> None:
@@ -412,8 +430,8 @@ class HexView(QAbstractScrollArea):
     def _choose_here(self) -> None:
         field = self._shown.fields.at(self._cursor - self.origin)
         name = field.name if field is not None else ""
-        if name != self._shown.chosen:
-            self._shown.chosen = name
+        if name != self._shown.chosen or self._shown.also:
+            self._shown.chosen, self._shown.also = name, frozenset()
             self.fieldChosen.emit(name)
 
     def _moved(self) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, decode, measure, parts
-from engine.codec.salvage import salvage
+from engine.codec.salvage import Entry, salvage, salvage_overwritten
 from engine.codec.unit_flavours import MAGICS
 
 BASE = 123_456
@@ -142,3 +142,9 @@ def test_what_is_wrong_says_what_it_would_be() -> None:
 @pytest.mark.parametrize("size", [0, 10, 90, 91, 200])
 def test_zero_bytes_are_nothing(size: int) -> None:
     assert salvage(bytes(size), 0, (size,)) is None
+
+
+@given(st.binary(max_size=600), st.integers(91, 600), st.integers(0, 7), st.integers(0, 1 << 40))
+def test_an_entry_never_makes_overwritten_bytes_raise(data: bytes, size: int, queue: int, number: int) -> None:
+    found = salvage_overwritten(data, 4096, Entry(size, "orders", queue, number))
+    assert found is None or (found.unit.size, found.unit.topic, found.unit.queue_offset) == (size, "orders", number)

@@ -119,3 +119,40 @@ def test_several_units_in_one_stretch_are_all_taken_apart(spoiled):
             f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}" for unit in pair
         ]
         assert all([one.field for one in lost.wrong] == ["magicCode"] for lost in found)
+
+
+def zero_page(path) -> int:
+    """Write zeros over a page that begins in the body of a unit of the second log file; gives its offset."""
+    with reopened(path) as store:
+        file = store.log.files[1]
+        units = [one for one in store.log.walk(file.start_offset + 100_000) if isinstance(one, Unit)]
+    for unit in units:
+        page = unit.offset // 4096 * 4096 + 4096
+        if unit.offset + 150 < page < unit.offset + 88 + len(unit.body):
+            break
+    with open(file.path, "r+b") as log:
+        log.seek(page - file.start_offset)
+        log.write(bytes(4096))
+    return page
+
+
+def test_a_unit_that_is_overwritten_in_part_is_taken_apart_with_its_queue_entry(spoiled):
+    """A page of zeros lay over the end of one message, over whole ones, and over the beginning of another. All of them
+    were only named, although head and body of the first and the keys of the last stood there to be read.
+    """
+    path = spoiled("broker-orders")
+    page = zero_page(path)
+    with reopened(path) as store:
+        damage = next(item for item in store.log.walk(store.log.align(page)) if isinstance(item, Damage))
+        first, *others, last = lost_units(store, damage.offset, damage.size)
+    assert first.salvage is not None
+    assert first.offset < page < first.offset + first.size
+    assert first.salvage.unit.topic == first.topic
+    assert first.salvage.unit.physical_offset == first.offset
+    assert len(first.salvage.unit.body) > page - first.offset - 88 > 0
+    assert {one.field for one in first.wrong} >= {"topicLength", "propertiesLength", "bodyCRC"}
+    assert all(one.salvage is None for one in others), "nothing of them is left"
+    assert last.salvage is not None
+    assert last.keys
+    assert last.salvage.unit.body
+    assert {one.field for one in last.wrong} >= {"totalSize", "magicCode", "physicalOffset"}

@@ -372,3 +372,91 @@ def test_the_data_inspector_covers_no_byte_and_no_character(on):
             assert pane.unit.detail.width() >= 200
 
     on("clean-5.3.3", drive)
+
+
+def test_a_group_that_is_chosen_lights_the_bytes_of_its_fields(on):
+    """With Times, Hosts or Properties chosen, head and bytes still told of the field that was chosen before."""
+
+    async def drive(pane, _session):
+        detail, unit_hex = pane.unit.detail, pane.unit.hex
+        pane.unit.choose_field("flag")
+        assert pane.unit.bytes_head.note.text().startswith("flag · 4 B")
+        group = detail._find("bornTimestamp").parent()
+        detail.setCurrentIndex(group)
+        assert unit_hex.chosen_field == ""
+        assert unit_hex._shown.also == {"bornTimestamp", "storeTimestamp"}
+        assert pane.unit.bytes_head.note.text() == "Times · 2 fields · 16 B"
+        detail.setCurrentIndex(detail._items.index(0, 0, detail._find("properties.UNIQ_KEY")))
+        assert unit_hex.chosen_field == "properties.UNIQ_KEY", "what it is made of is told of its bytes"
+        assert not unit_hex._shown.also
+        detail.setCurrentIndex(detail._find("offsetMsgId"))
+        assert unit_hex.chosen_field == "", "it is made of two fields and has no bytes of its own"
+
+    on("clean-5.3.3", drive)
+
+
+def test_a_message_of_a_batch_has_bytes_keys_and_a_body_of_its_own(on):
+    """A unit with fifteen messages was a row of control pictures. Its messages were lines without bytes, key or body,
+    and Body as JSON showed the frames around them.
+    """
+
+    async def drive(pane, session):
+        unit = next(one for one in session.snapshot.log.walk(0) if isinstance(one, Unit) and one.sys_flag & 0x80)
+        pane.go_to(unit.offset)
+        await settled(session.jobs)
+        row = pane.table.current_row()
+        decoded = pane.unit.current.decoded
+        first, second = decoded.members[:2]
+        assert row.preview == first.body[:160]
+        line = pane.unit.detail._find("member.1")
+        assert not pane.unit.detail.isExpanded(line)
+        pane.unit.detail.setCurrentIndex(line)
+        body = next(position for name, position, _ in decoded.parts if name == "body")
+        start = unit.offset + body + second.position
+        assert pane.unit.hex.selection() == (start, start + second.size)
+        assert pane.unit.bytes_head.note.text().startswith(f"message 2 of the batch · {second.size:,} B")
+        pane.unit.tabs.choose("text")
+        await settled(session.jobs)
+        assert pane.unit.body.text() == second.body.decode()
+        pane.unit.detail.setCurrentIndex(pane.unit.detail._find("bornTimestamp"))
+        await settled(session.jobs)
+        shown = pane.unit.body.text()
+        assert all(member.body.decode() in shown for member in decoded.members)
+        assert "── message 1 of the batch" in shown
+
+    on("batchcq-5.3.3", drive)
+
+
+def test_a_unit_whose_end_was_overwritten_is_taken_apart(qapp, golden, tmp_path):
+    """Header and 359 of 374 bytes of the body stood in sight in the hex. The detail said that there is no body here
+    that can be told, and the way to the queue entry was off.
+    """
+    store = Path(shutil.copytree(golden("broker-orders"), tmp_path / "store"))
+    log = sorted((store / "commitlog").iterdir())[1]
+    log.chmod(0o644)
+    with open_store(store) as opened:
+        units = [one for one in opened.log.walk(int(log.name) + 100_000) if isinstance(one, Unit)]
+    pages = ((one, one.offset // 4096 * 4096 + 4096) for one in units)
+    page = next(page for one, page in pages if one.offset + 150 < page < one.offset + 88 + len(one.body))
+    with log.open("r+b") as file:
+        file.seek(page - int(log.name))
+        file.write(bytes(4096))
+
+    async def drive(pane, session):
+        pane.go_to(page)
+        await settled(session.jobs)
+        loaded = pane.unit.current
+        assert loaded.decoded is not None
+        assert loaded.decoded.unit.offset < page
+        assert field_value(pane, "physicalOffset") == f"{loaded.decoded.unit.offset:,}"
+        pane.unit.tabs.choose("text")
+        await settled(session.jobs)
+        assert pane.unit.body.text()
+        assert "no body here" not in pane.unit.body.text()
+        last = len(loaded.lost) - 1
+        pane.unit.tabs.choose("bytes")
+        pane.unit.detail.setCurrentIndex(pane.unit.detail._find(f"lost.{last}"))
+        lost = loaded.lost[last]
+        assert pane.unit.hex.selection() == (lost.offset, lost.offset + lost.size)
+
+    on_store(qapp, UnitsPane, store, drive)
