@@ -46,16 +46,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
-from engine.errors import CannotRead, NotAStore, StoreError
+from engine.errors import CannotRead, NotAStore, StoreError, UsageError
 from engine.pipeline import filters, schema, splits
 from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.insides.worker_process import in_one_line, settling
 from engine.pipeline.options import LogOptions, Parts, grouped, partitions, tell, words
-from engine.pipeline.part_source import unread_row
+from engine.pipeline.part_source import NO_WRITER, unread_row
 from engine.pipeline.pruning import needed
 from engine.pipeline.queue_files import list_queues, log_end, newest
 from engine.pipeline.schema import UNIT, given
@@ -117,6 +123,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- where the logs end
 
+    @in_one_line
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """Take note of what is there now: a query that is triggered once ends there."""
         self._until = {path: seen.end for path, seen in self._look().items()}
@@ -126,6 +133,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = self.asked.following.most
         return ReadAllAvailable() if most is None else ReadMaxBytes(most)
 
+    @in_one_line
     def initialOffset(self) -> Kept:  # noqa: N802  Spark's name
         """Where a query without a checkpoint begins."""
         if not self.asked.following.latest:
@@ -133,6 +141,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = self._look().items()
         return {path: reached(seen.log, seen.end, None).kept() for path, seen in ends if seen.end}
 
+    @in_one_line
     def latestOffset(self, start: Kept | None = None, limit: Any = None) -> Kept:  # noqa: N802  Spark's name
         """How far each log can be read now, from ``start`` on; raises :class:`StoreError` where something was lost."""
         made = dict(self._given if start is None else start)
@@ -212,6 +221,7 @@ class CommitLogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # -- what lies between two ends
 
+    @in_one_line
     def partitions(self, start: Kept, end: Kept) -> Sequence[InputPartition]:
         """The splits between two ends; nothing where nothing came. Raises :class:`StoreError` where something was lost
         since they were told.
@@ -366,6 +376,11 @@ class CommitLogSource(DataSource):
     def reader(self, schema: StructType) -> PlainLogReader:
         """A reader of the columns of ``schema``."""
         return self.READER(self.asked, given(UNIT, schema))
+
+    @in_one_line
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
+        """Refuse: nothing is written by a source."""
+        raise UsageError(NO_WRITER)
 
     @in_one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name

@@ -11,9 +11,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 
-from engine.errors import CannotRead
+from engine.errors import CannotRead, UsageError
 from engine.pipeline import filters, schema
 from engine.pipeline.files import StorePlace, Unread
 from engine.pipeline.filters import Want
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+NO_WRITER = "this format is read only: 'storescope pipeline import' makes a store of an export"
 ROWS = 1 << 16
 """Entries of one batch."""
 
@@ -104,6 +105,11 @@ class PartSource(DataSource):
     def schema(self) -> str:
         """The columns that are asked for, as Spark reads them."""
         return schema.ddl(self.asked.columns)
+
+    @in_one_line
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002
+        """Refuse: nothing is written by a source."""
+        raise UsageError(NO_WRITER)
 
     @in_one_line
     def reader(self, schema: StructType) -> PartReader:

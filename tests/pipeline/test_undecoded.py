@@ -9,13 +9,14 @@ import shutil
 import pytest
 
 from engine.cli.main import main
-from engine.errors import CannotRead
+from engine.errors import CannotRead, UsageError
 from engine.pipeline import schema, undecoded
+from engine.pipeline.commitlog_source import CommitLogSource
 from engine.pipeline.files import find_stores
 from engine.pipeline.filters import Want
-from engine.pipeline.index_source import PlainIndexReader
+from engine.pipeline.index_source import IndexSource, PlainIndexReader
 from engine.pipeline.options import Options
-from engine.pipeline.queue_source import PlainQueueReader
+from engine.pipeline.queue_source import PlainQueueReader, QueueSource
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
@@ -159,3 +160,10 @@ def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
     assert "DLedger" in row["error"]
     (summary,) = records["jobSummary"]
     assert (summary["stores"], summary["units"] > 0) == (1, True)
+
+
+@pytest.mark.parametrize("source", [CommitLogSource, QueueSource, IndexSource])
+def test_a_source_that_is_written_to_refuses_in_a_sentence(golden, source):
+    """Spark's own answer were 938 characters of "writer is not implemented"."""
+    with pytest.raises(UsageError, match="this format is read only: 'storescope pipeline import'"):
+        source({"path": str(golden("lmq-5.3.3"))}).writer(None, overwrite=False)
