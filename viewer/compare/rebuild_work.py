@@ -6,7 +6,7 @@ Memory stays bounded: entries are held against each other in blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -268,23 +268,29 @@ class _Tally:
     """One index file while it is compared."""
 
     name: str
+    is_tag: Callable[[np.void], bool]
     here: int = 0
     rebuilt: int = 0
     number: int | None = None
     offset: int | None = None
     there: bool = True
 
-    def differs(self, number: int, offset: int, there: bool) -> None:
-        if self.number is None:
-            self.number, self.offset, self.there = number, offset, there
+    def differs(self, keys: _Keys, there: bool) -> None:
+        """Note the entry in front of ``keys``, if it is the first that only one side has and no entry of tags."""
+        assert keys.block is not None
+        if self.number is None and not self.is_tag(keys.block[0]):
+            self.number, self.offset, self.there = keys.number, _offset(keys), there
 
 
 def compare_index(control: Control, store: StoreSnapshot, folder: Path, config: MessageStoreConfig) -> list[Compared]:
     """The index files of the store against those below ``folder``: keys in their order, whatever file they are in.
 
-    An entry is the same where hash and physical offset are. One row for each file of the store.
+    An entry is the same where hash and physical offset are. Entries of tags may be on one side only: releases from 5.4
+    on write them. One row for each file of the store.
     """
     from engine.codec.index import Geometry
+    from engine.codec.index_keys import TAG, find_key_of_hash
+    from engine.codec.message import Unit
     from engine.inspection.index_reader import IndexReader
     from engine.mapped.read_only import DescriptorCache, ReadOnlyFile
 
@@ -293,13 +299,23 @@ def compare_index(control: Control, store: StoreSnapshot, folder: Path, config: 
         files = sorted(path for path in (folder / "index").glob("*") if path.name.isdigit())
         built = [IndexReader(ReadOnlyFile(str(p), 0, p.stat().st_size, cache), geometry, "") for p in files]
         least = max(store.log.min_offset, 0)
-        return _merge(control, store.index_files(), _Keys(store.index_files(), least), _Keys(built, least))
+
+        def is_tag(entry: np.void) -> bool:
+            unit = store.log.unit_at(int(entry["phy_offset"]), crc=False)
+            key = None
+            if isinstance(unit, Unit):
+                key = find_key_of_hash(unit.topic, unit.properties, int(entry["key_hash"]))
+            return key is not None and key.index_type == TAG
+
+        return _merge(control, store.index_files(), _Keys(store.index_files(), least), _Keys(built, least), is_tag)
     finally:
         cache.close()
 
 
-def _merge(control: Control, files: list[IndexReader], ours: _Keys, theirs: _Keys) -> list[Compared]:
-    tallies = {file.name: _Tally(file.name) for file in files}
+def _merge(
+    control: Control, files: list[IndexReader], ours: _Keys, theirs: _Keys, is_tag: Callable[[np.void], bool]
+) -> list[Compared]:
+    tallies = {file.name: _Tally(file.name, is_tag) for file in files}
     while True:
         control.check()
         more, others = ours.fill(), theirs.fill()
@@ -308,19 +324,17 @@ def _merge(control: Control, files: list[IndexReader], ours: _Keys, theirs: _Key
                 Compared("", None, one.name, one.here, one.rebuilt, one.number, one.offset, one.there)
                 for one in tallies.values()
             ]
-        tally = tallies.setdefault(ours.name, _Tally(ours.name))
+        tally = tallies.setdefault(ours.name, _Tally(ours.name, is_tag))
         if more and others:
             _same(tally, ours, theirs)
         elif more:
-            tally.differs(ours.number, _offset(ours), True)
-            assert ours.block is not None
-            tally.here += len(ours.block)
-            ours.take(len(ours.block))
+            tally.here += 1
+            tally.differs(ours, True)
+            ours.take()
         else:
-            tally.differs(theirs.number, _offset(theirs), False)
-            assert theirs.block is not None
-            tally.rebuilt += len(theirs.block)
-            theirs.take(len(theirs.block))
+            tally.rebuilt += 1
+            tally.differs(theirs, False)
+            theirs.take()
 
 
 def _same(tally: _Tally, ours: _Keys, theirs: _Keys) -> None:
@@ -330,12 +344,13 @@ def _same(tally: _Tally, ours: _Keys, theirs: _Keys) -> None:
     if not apart:
         return
     here, there = _offset(ours), _offset(theirs)
-    tally.differs(ours.number if here <= there else theirs.number, min(here, there), here <= there)
     if here <= there:
         tally.here += 1
+        tally.differs(ours, True)
         ours.take()
     if there <= here:
         tally.rebuilt += 1
+        tally.differs(theirs, False)
         theirs.take()
 
 
