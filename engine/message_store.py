@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from engine import releases
 from engine.codec.encode import Message
 from engine.codec.message import Unit
 from engine.codec.message_columns import MessageColumns
@@ -38,9 +39,10 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock, RealDisk
 from engine.mapped.memory import advise
-from engine.rules.unit_check import Release, Request
+from engine.releases import Release
+from engine.rules.unit_check import Request
 from engine.services.look import Activity, Trouble, count, take_activity, take_positions, take_troubles
-from engine.services.opening import end, heed_flags, let_go, load, take_lock
+from engine.services.opening import end, heed_flags, let_go, load, take_lock, written_by
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
 from engine.store.get_message import GetMessageResult, Limits, get_message
@@ -86,7 +88,8 @@ class MessageStore:
     """The store in the directory ``path``, made where there is none; open from construction until :meth:`close`.
 
     ``config`` are a broker's settings (:func:`engine.config.read_config` reads a ``broker.conf``). ``disk`` and
-    ``clock`` (ms) are for tests; ``like`` is the release whose rules apply. With ``services=False`` no thread is
+    ``clock`` (ms) are for tests. ``release`` is the one whose rules apply: without it the one that wrote the store, it
+    seems, for a new store the newest (``like`` is an older name of it). With ``services=False`` no thread is
     started: whoever drives the store calls :meth:`step`. ``store_host`` is the broker's address in stored messages,
     ``bit_map`` gives each unit's filter bit map for ext queues; ``empty_log`` opens a store whose log is gone, too.
 
@@ -106,7 +109,8 @@ class MessageStore:
         *,
         disk: Disk | None = None,
         clock: Clock | None = None,
-        like: Release = "5.3",
+        release: Release | None = None,
+        like: Release | None = None,
         services: bool = True,
         store_host: str = STORE_HOST,
         bit_map: Callable[[Request], bytes] | None = None,
@@ -118,21 +122,22 @@ class MessageStore:
         if paths_from_config:
             self.config = replace(self.config, paths_from_config=True)
         self.paths = StorePaths(Path(path))
-        self.like: Release = like
         self._services: StoreServices
         self._own_disk = RealDisk()
         self._disk: Disk = disk or self._own_disk
+        self.release: Release = release or like or written_by(self.paths, self._disk)
+        self.rules = releases.of(self.release)
         self._closed = False
         self._life = threading.RLock()
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
         self._refused: Counter[PutMessageStatus] = Counter()
-        self._lock: DiskLock = take_lock(self.paths, self.config, self._disk, like, empty_log=empty_log)
+        self._lock: DiskLock = take_lock(self.paths, self.config, self._disk, self.release, empty_log=empty_log)
         try:
             self._parts, self._services = wire(
-                self.paths, self.config, self._disk, clock or system_clock, like, store_host, bit_map
+                self.paths, self.config, self._disk, clock or system_clock, self.release, store_host, bit_map
             )
-            self._abort = AbortFile(self._disk, self.paths, like)
+            self._abort = AbortFile(self._disk, self.paths, self.release)
             self._limits = Limits.of(self.config)
             self.recovery_plan: RecoveryPlan = load(
                 self._parts, self._services, bit_map, empty_log=empty_log, progress=progress
@@ -346,7 +351,7 @@ class MessageStore:
     def offset_in_queue_by_time(self, topic: str, queue_id: int, timestamp: int, boundary: str = "lower") -> int:
         """Queue offset of the first message stored at or after ``timestamp``, or (``upper``) the last not behind it."""
         queue = self._parts.queues.find_or_create(topic, queue_id)
-        if self.like == "4.9":
+        if not self.rules.offset_boundaries:
             return offset_by_time_49(queue, self._parts.log, timestamp, queue.modified_times())
         return offset_by_time(queue, self._parts.log, timestamp, boundary)
 

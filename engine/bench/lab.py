@@ -24,6 +24,7 @@ from engine.config import from_mapping
 from engine.lab.lab_store import DISK_BYTES
 from engine.lab.load_settings import LoadSettings
 from engine.lab.server import serve
+from engine.releases import NEWEST
 
 BODY = 200
 SECONDS = 3.0
@@ -111,7 +112,7 @@ def _lab(folder: Path | None, size: int) -> Iterator[_Asked]:
     ask = _Asked(ours)
     try:
         config, _ = from_mapping({"mappedFileSizeCommitLog": size})
-        ask("start", root / "lab", config, "5.3", DISK_BYTES)
+        ask("start", root / "lab", config, NEWEST, DISK_BYTES)
         yield ask
         ask("close")
     finally:

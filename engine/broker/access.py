@@ -18,10 +18,10 @@ from engine.broker.plain_acl import Account, PlainAcl, read_acl
 from engine.broker.topics import DEAD_LETTERS, RETRY
 from engine.broker.users import DISABLED, SUPER, Users, decided
 from engine.errors import StoreError
+from engine.releases import Release, of
 from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.frame import Command
 from engine.remoting.signing import ACCESS_KEY, is_signed
-from engine.rules.unit_check import Release
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 PUB, SUB = "Pub", "Sub"
@@ -88,7 +88,7 @@ class Access:
         self._cluster = cluster
         self._stamp = self._stamped()
         self.acl: PlainAcl = read_acl(path)
-        self.users = None if like == "4.9" else Users(path.with_name(f"{path.stem}.users.json"))
+        self.users = None if of(like).major < 5 else Users(path.with_name(f"{path.stem}.users.json"))
         if self.users is not None:
             self.users.take_over(self.acl)
 
@@ -116,7 +116,7 @@ class Access:
     def check(self, request: Command, peer: str) -> None:
         """Raises :class:`Refused` in the words of the release. ``peer`` is ``ip:port``."""
         address = peer.rpartition(":")[0].strip("[]")
-        if self._like == "4.9":
+        if of(self._like).major < 5:
             if not self.acl.is_white(address):
                 self._check_4_9(request, address)
         elif self.users is not None:

@@ -33,7 +33,7 @@ FIXED = frozenset({"brokerName", "brokerClusterName", "brokerId", "brokerIP1", "
 def configuration(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """26: ``key=value`` lines, of the broker and of its store."""
     numbers = {"counter": 0, "timestamp": broker.started}
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         numbers["stateVersion"] = 0
     version = json.dumps(dict(sorted(numbers.items())), separators=(",", ":"))
     lines = broker.config.lines() + pairs(broker.store.config)
@@ -103,7 +103,7 @@ def _levels(broker: Broker) -> dict[str, str]:
     found, store = {}, broker.store
     for level in range(1, len(store.config.delay_levels()) + 1):
         at, end = store.tables.delay_offset(level), store.max_offset_in_queue(SCHEDULE, level - 1)
-        if at > 0 or (end > 0 and store.like != "4.9"):
+        if at > 0 or (end > 0 and store.rules.major >= 5):
             found[f"scheduleMessageOffset_{level}"] = f"{at},{end}"
     return found
 

@@ -86,7 +86,7 @@ def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[di
     read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
     last = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
     row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0)}
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         row["pullOffset"] = read
     return queue_key(broker, topic, queue_id), row
 

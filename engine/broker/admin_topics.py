@@ -35,7 +35,7 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
     if kind not in FILTER_TYPES:
         raise Refused(Answer.SYSTEM_ERROR, f"topicFilterType = [{kind}] value invalid")
     old = broker.topics.get(name)
-    attributes = {} if broker.store.like == "4.9" else _attributes(old, str(header["attributes"] or ""))
+    attributes = {} if broker.store.rules.major < 5 else _attributes(old, str(header["attributes"] or ""))
     topic = TopicConfig(
         name, int(header["readQueueNums"]), int(header["writeQueueNums"]), int(header["perm"]), bool(header["order"]),
         int(header["topicSysFlag"] or 0), kind, attributes,
@@ -50,9 +50,9 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
 def _check_name(broker: Broker, name: str) -> None:
     """Raises :class:`Refused` for what no administrator declares."""
     if (wrong := wrong_name(name)) is not None:
-        raise Refused(invalid(broker.store.like), wrong)
+        raise Refused(invalid(broker.store.release), wrong)
     if broker.topics.is_own(name):
-        raise Refused(invalid(broker.store.like), f"The topic[{name}] is conflict with system topic.")
+        raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
 
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -128,11 +128,11 @@ def delete(broker: Broker, request: Command, header: Header, _connection: Connec
     """
     name = str(header["topic"] or "")
     if not name.strip():
-        raise Refused(invalid(broker.store.like), "The specified topic is blank.")
-    if broker.store.like == "4.9" and (wrong := wrong_name(name)) is not None:
+        raise Refused(invalid(broker.store.release), "The specified topic is blank.")
+    if broker.store.rules.major < 5 and (wrong := wrong_name(name)) is not None:
         raise Refused(Answer.SYSTEM_ERROR, wrong)
     if broker.topics.is_own(name):
-        raise Refused(invalid(broker.store.like), f"The topic[{name}] is conflict with system topic.")
+        raise Refused(invalid(broker.store.release), f"The topic[{name}] is conflict with system topic.")
     groups = broker.store.tables.groups_of(name)
     again = [retry_topic(name, group, v2=v2) for group in groups for v2 in (False, True)]
     broker.store.delete_topics([name, *(one for one in again if broker.topics.get(one) is not None)])
@@ -167,7 +167,7 @@ def statistics(broker: Broker, request: Command, header: Header, _connection: Co
         last = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
         bounds = {"lastUpdateTimestamp": last, "maxOffset": end, "minOffset": first}
         rows.append((queue_key(broker, name, queue_id), bounds))
-    more = {} if broker.store.like == "4.9" else {"topicPutTps": 0.0}
+    more = {} if broker.store.rules.major < 5 else {"topicPutTps": 0.0}
     return answer_to(request, body=write_table("offsetTable", rows, more))
 
 

@@ -33,7 +33,7 @@ from engine.store.timers.messages import TimerMessages
 
 def timers_of(store: MessageStore, now: Callable[[], int]) -> TimerMessages | None:
     """Messages for any time, where the release and the configuration know of them."""
-    if store.like == "4.9" or not store.config.timer_wheel_enable:
+    if not store.rules.timers or not store.config.timer_wheel_enable:
         return None
     return TimerMessages(store.parts, store.put_message, now)
 
@@ -68,11 +68,11 @@ class Broker:
         self.store = store
         self.config = config or BrokerConfig()
         self.now = now
-        self.topics = Topics(store.tables, lambda: self.config, store.like, light=store.config.enable_lmq)
+        self.topics = Topics(store.tables, lambda: self.config, store.release, light=store.config.enable_lmq)
         self.clients = Clients()
         self.held = HeldPulls()
         self.sends = PendingSends()
-        self.slaves = SlaveWaits(store.config, store.like, lambda: store.parts.files.wrote_offset)
+        self.slaves = SlaveWaits(store.config, store.release, lambda: store.parts.files.wrote_offset)
         self.ops = OpMessages()
         self.resets = Resets()
         clock = lambda: self.now()  # noqa: E731, PLW0108  a clock that is set later holds too
@@ -91,7 +91,7 @@ class Broker:
         self.clients.emptied = self.filters.unregister
         if self.config.calc_bit_map and store.config.enable_consume_queue_ext:
             store.parts.dispatcher.bit_map = self.filters.bit_map
-        if store.like != "4.9":
+        if store.rules.major >= 5:
             self.orders.load()
             self.request_modes.load()
         self.cold_thresholds: dict[str, int] = {}
@@ -100,7 +100,7 @@ class Broker:
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()
         self.half_file = store.parts.paths.config / HALF_COUNTS
-        if store.like != "4.9":
+        if store.rules.major >= 5:
             self.stats.half.load(store.parts.disk, self.half_file)
         if self.timers is not None:
             self.timers.came, self.timers.left = self.stats.timer_came, self.stats.timer_left

@@ -109,7 +109,7 @@ def families(broker: Broker) -> Iterator[Metric]:
     yield from _of_transactions(broker)
     if broker.timers is not None:
         yield from _of_timers(broker, broker.timers)
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         yield from _of_pops(broker)
     yield from _of_requests(broker)
 

@@ -22,9 +22,9 @@ def query_offset(broker: Broker, request: Command, header: Header, _connection: 
     stored = broker.store.tables.consumer_offset(group, topic, queue_id)
     if stored >= 0:
         return answer_to(request, fields={"offset": str(stored)})
-    if broker.store.like == "4.9" and broker.store.max_offset_in_queue(topic, queue_id) <= 0:
+    if broker.store.rules.major < 5 and broker.store.max_offset_in_queue(topic, queue_id) <= 0:
         return answer_to(request, fields={"offset": "0"})
-    if header["setZeroIfNotFound"] is False and broker.store.like != "4.9":
+    if header["setZeroIfNotFound"] is False and broker.store.rules.major >= 5:
         raise Refused(Answer.QUERY_NOT_FOUND, "Not found, do not set to zero, maybe this group boot first")
     if _has_its_first(broker, group, topic, queue_id):
         return answer_to(request, fields={"offset": "0"})
@@ -43,7 +43,7 @@ def _has_its_first(broker: Broker, group: str, topic: str, queue_id: int) -> boo
 
 def update_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """15: a group reads that offset next. Raises :class:`Refused` for what is not declared."""
-    since_5, topic = broker.store.like != "4.9", str(header["topic"])
+    since_5, topic = broker.store.rules.major >= 5, str(header["topic"])
     group = "null" if header["consumerGroup"] is None else str(header["consumerGroup"])
     if since_5 and not broker.topics.is_group(group):
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
@@ -51,7 +51,7 @@ def update_offset(broker: Broker, request: Command, header: Header, _connection:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
     for what, name in (("QueueId", "queueId"), ("Offset", "commitOffset")):
         if header[name] is None:
-            raise Refused(invalid(broker.store.like), f"{what} is null, topic is {topic}")
+            raise Refused(invalid(broker.store.release), f"{what} is null, topic is {topic}")
     queue_id = int(header["queueId"])
     if broker.resets.offset(group, topic, queue_id) is not None:
         return answer_to(request, remark="Offset has been previously reset")

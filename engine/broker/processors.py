@@ -42,7 +42,7 @@ MODULES = (
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
-_UNKNOWN = {"4.9": frozenset(one.code for one in SINCE_5), "5.3": frozenset(one.code for one in UNTIL_4_9)}
+_UNKNOWN = {4: frozenset(one.code for one in SINCE_5), 5: frozenset(one.code for one in UNTIL_4_9)}
 """What a release does not know."""
 
 _SENDS, _PULLS = frozenset({10, 36, 310, 320}), frozenset({11, 361})
@@ -61,7 +61,7 @@ def answer(broker: Broker, request: Command, connection: Connection) -> Command 
     if broker.access is not None:
         broker.access.check(request, connection.peer)
     processor = ANSWERS.get(request.code)
-    if processor is None or request.code in _UNKNOWN[broker.store.like]:
+    if processor is None or request.code in _UNKNOWN[broker.store.rules.major]:
         return not_supported(request)
     if broker.is_slave:
         _refuse_on_slave(broker, request.code)
@@ -82,7 +82,7 @@ def _refuse_on_slave(broker: Broker, code: int) -> None:
     """Raises :class:`Refused` for what a slave answers before it looks at the request. Puts of 4.9 are not in it: its
     store refuses them; nor are topics and groups of 5.x, which it declares, and forgets when it copies its master's.
     """
-    since_5 = broker.store.like != "4.9"
+    since_5 = broker.store.rules.major >= 5
     if code == _DECIDES:
         raise Refused(Answer.SLAVE_NOT_AVAILABLE, NOT_SET)
     if since_5 and (code in _SENDS or (code in _PULLS and not broker.config.slave_read)):

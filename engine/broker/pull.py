@@ -48,7 +48,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     wanted = _filter(broker, header, subscription)
     flags, group, topic = int(header["sysFlag"]), str(header["consumerGroup"]), str(header["topic"])
     queue_id, offset = int(header["queueId"]), int(header["queueOffset"])
-    commits = flags & COMMIT_OFFSET and not (broker.is_slave and broker.store.like == "4.9")
+    commits = flags & COMMIT_OFFSET and not (broker.is_slave and broker.store.rules.major < 5)
     if commits and broker.resets.offset(group, topic, queue_id) is None:
         broker.store.tables.commit_consumer_offset(group, topic, queue_id, int(header["commitOffset"]))
 
@@ -71,7 +71,7 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
 
 def _check(broker: Broker, request: Command, header: Header, connection: Connection) -> None:
     """Whether the group may read the queue. Raises :class:`Refused` in RocketMQ's order."""
-    config, name, like = broker.config, str(header["topic"]), broker.store.like
+    config, name, like = broker.config, str(header["topic"]), broker.store.release
     if not config.permission & READ:
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pulling message is forbidden")
     if request.code == LITE_PULL and not config.lite_pull:
@@ -110,13 +110,14 @@ def _subscription(broker: Broker, header: Header) -> Subscription:
         return Subscription.of(topic, said, int(header["subVersion"] or 0), kind)
     known = broker.clients.consumers.get(group)
     if known is None:
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.like)}")
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{see(broker.store.release)}")
     declared = broker.topics.group(group)
     if known.model == BROADCASTING and declared is not None and not declared.consume_broadcast_enable:
         raise Refused(Answer.NO_PERMISSION, f"the consumer group[{group}] can not consume by broadcast way")
     found = known.subscriptions.get(topic)
     if found is None:
-        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{see(broker.store.like)}")
+        words = f"the consumer's subscription not exist{see(broker.store.release)}"
+        raise Refused(Answer.SUBSCRIPTION_NOT_EXIST, words)
     if found.version < int(header["subVersion"] or 0):
         raise Refused(Answer.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     return found
@@ -179,7 +180,7 @@ def _answer(
         suggested, body = _suggested(broker, where[0], slowly=found.suggest_pulling_from_slave), b""
         if code == Answer.PULL_OFFSET_MOVED and broker.is_slave and not broker.store.config.offset_check_in_slave:
             code = Answer.PULL_RETRY_IMMEDIATELY
-        if code == Answer.PULL_OFFSET_MOVED and broker.store.like == "4.9":
+        if code == Answer.PULL_OFFSET_MOVED and broker.store.rules.major < 5:
             _tell_of_move(broker, where, offset, found.next_begin_offset)
         if code == Answer.SUCCESS:
             body = b"".join(found.messages)
@@ -203,14 +204,14 @@ def _tell_of_move(broker: Broker, where: tuple[str, str, int], asked: int, follo
     body = write({"consumerGroup": group, "messageQueue": queue, "offsetNew": following, "offsetRequest": asked})
     found = {properties.KEYS: group, properties.DELAY: "0", properties.TAGS: group}
     address = broker.address or broker.store.parts.commit_log.store_host
-    text = text_as_stored(found, broker.store.like)
+    text = text_as_stored(found, broker.store.release)
     event = Message(MOVED, body, 0, found, text, born_timestamp=broker.now(), born_host=address)
     broker.store.put_message(event)
 
 
 def _flags(broker: Broker, where: tuple[str, str, int]) -> dict[str, str]:
     """Since 5.x: the flags of the group and of the topic."""
-    if broker.store.like == "4.9":
+    if broker.store.rules.major < 5:
         return {}
     topic, row = broker.topics.get(where[1]), broker.store.tables.group_row(where[0]) or {}
     return {"groupSysFlag": str(row.get("groupSysFlag", 0)), "topicSysFlag": str(topic.topic_sys_flag if topic else 0)}
@@ -218,7 +219,7 @@ def _flags(broker: Broker, where: tuple[str, str, int]) -> dict[str, str]:
 
 def _forbidden(broker: Broker, what: int) -> dict[str, str]:
     """Since 5.x: what it is that may not be read."""
-    return {} if broker.store.like == "4.9" else {"forbiddenType": str(what)}
+    return {} if broker.store.rules.major < 5 else {"forbiddenType": str(what)}
 
 
 def _suggested(broker: Broker, group: str, *, slowly: bool) -> int:

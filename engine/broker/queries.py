@@ -28,7 +28,7 @@ def max_offset(broker: Broker, request: Command, header: Header, _connection: Co
 def min_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
     """31: the queue offset of the first message."""
     found = broker.store.min_offset_in_queue(str(header["topic"]), int(header["queueId"]))
-    return answer_to(request, fields={"offset": str(found)}, remark=None if broker.store.like == "4.9" else "")
+    return answer_to(request, fields={"offset": str(found)}, remark=None if broker.store.rules.major < 5 else "")
 
 
 def search_offset(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

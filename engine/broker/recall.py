@@ -28,7 +28,7 @@ def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -
     """What the sender of a stored message may recall it with; None where it is no timer message. ``found`` are the
     properties that it sent.
     """
-    if broker.store.like == "4.9" or result.append is None or TIMERS.isdisjoint(found):
+    if broker.store.rules.major < 5 or result.append is None or TIMERS.isdisjoint(found):
         return None
     unit = broker.store.look_message_by_offset(result.append.physical_offset)
     if unit is None:

@@ -23,7 +23,7 @@ def reset_offsets(broker: Broker, request: Command, header: Header, _connection:
     """222: the offsets that hold now, by queue. Raises :class:`Refused` in RocketMQ's order."""
     name, group = str(header["topic"]), "null" if header["group"] is None else str(header["group"])
     topic = broker.topics.get(name)
-    if broker.store.like == "4.9":
+    if broker.store.rules.major < 5:
         return _by_members(broker, request, header, topic)
     if topic is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"Topic {name} does not exist")

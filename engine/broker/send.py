@@ -23,6 +23,7 @@ from engine.broker.transactions import as_half, is_half, text_as_stored
 from engine.codec import properties
 from engine.codec.config_tables import TopicConfig
 from engine.codec.encode import Message
+from engine.releases import Release, of
 from engine.remoting.codes import Answer, Refused, WrongRequest, invalid, see
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -67,9 +68,9 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
         return _send_batch(broker, request, header, connection)
     topic, queue_id = check(broker, header, connection)
     found = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
-    if properties.UNIQUE_KEY not in found and broker.store.like != "4.9":
+    if properties.UNIQUE_KEY not in found and broker.store.rules.major >= 5:
         found[properties.UNIQUE_KEY] = unique_id(broker.now())
-    if not request.body and broker.store.like != "4.9":
+    if not request.body and broker.store.rules.major >= 5:
         raise Refused(Answer.SYSTEM_ERROR, "java.lang.NullPointerException: null")
     name, reconsumed = topic.name, int(header["reconsumeTimes"] or 0)
     if name.startswith(RETRY):
@@ -86,7 +87,7 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
             raise Refused(
                 Answer.NO_PERMISSION, f"the broker[{broker.config.broker_ip}] sending transaction message is forbidden"
             )
-        message = as_half(message, broker.store.like)
+        message = as_half(message, broker.store.release)
     put_later(broker, Pending(request, connection, message, queue_id, _told(broker, found)))
     return None
 
@@ -105,7 +106,7 @@ def _region(broker: Broker) -> dict[str, str]:
 
 
 def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[TopicConfig, int]:
-    config, name, like = broker.config, str(fields["topic"]), broker.store.like
+    config, name, like = broker.config, str(fields["topic"]), broker.store.release
     if broker.now() < config.accept_sends_from:
         raise Refused(Answer.SYSTEM_ERROR, "broker unable to service, until then: " + str(config.accept_sends_from))
     if (wrong := wrong_name(name)) is not None:
@@ -132,10 +133,10 @@ def _checked(broker: Broker, fields: Header, connection: Connection) -> tuple[To
     return topic, queue_id
 
 
-def _spelled(topic: TopicConfig, like: str) -> str:
+def _spelled(topic: TopicConfig, like: Release) -> str:
     perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", READ), ("W", WRITE), ("X", INHERIT)))
     attributes = ", ".join(f"{key}={value}" for key, value in topic.attributes.items())
-    more = "" if like == "4.9" else f", attributes={{{attributes}}}"
+    more = "" if of(like).major < 5 else f", attributes={{{attributes}}}"
     return (
         f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_nums}, "
         f"writeQueueNums={topic.write_queue_nums}, perm={perm}, topicFilterType={topic.topic_filter_type}, "
@@ -151,7 +152,7 @@ def retried(
     declared = broker.topics.group(group)
     if declared is None:
         raise Refused(
-            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {see(broker.store.like)}"
+            Answer.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group} {see(broker.store.release)}"
         )
     if reconsumed > most_times(request, fields, declared) or broker.locks.is_held(group):
         broker.stats.dead[str(fields["producerGroup"]), name] += 1
@@ -164,7 +165,7 @@ def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, s
     """A message's properties with those that a broker adds: before 5.x only the cluster's name."""
     config = broker.config
     found[CLUSTER] = config.cluster
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         found[MSG_REGION] = config.region_id
         found[TRACE_ON] = "true" if config.trace_on else "false"
         found.pop(POP_CHECK_POINT, None)
@@ -173,13 +174,13 @@ def with_broker_properties(broker: Broker, found: dict[str, str]) -> dict[str, s
 
 def _stored_text(broker: Broker, found: dict[str, str]) -> bytes:
     """The text of a single message: 4.9 leaves WAIT out of it."""
-    like = broker.store.like
-    told = {name: value for name, value in found.items() if name != properties.WAIT} if like == "4.9" else found
+    like = broker.store.release
+    told = {name: value for name, value in found.items() if name != properties.WAIT} if of(like).major < 5 else found
     return text_as_stored(told, like)
 
 
 def _told(broker: Broker, found: dict[str, str]) -> dict[str, str]:
-    unique = None if broker.store.like == "4.9" else found.get(properties.UNIQUE_KEY)
+    unique = None if broker.store.rules.major < 5 else found.get(properties.UNIQUE_KEY)
     key = {} if unique is None else {"transactionId": unique}
     return {**key, **_region(broker)}
 
@@ -192,7 +193,7 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
         raise Refused(Answer.MESSAGE_ILLEGAL, words, _region(broker))
     shared = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     batch = Message(
-        topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.like),
+        topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.release),
         sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
         reconsume_times=int(header["reconsumeTimes"] or 0),
     )  # fmt: skip

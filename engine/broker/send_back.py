@@ -28,7 +28,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     config, group_name = broker.config, str(header["group"])
     group = broker.topics.group(group_name)
     if group is None:
-        words = f"subscription group not exist, {group_name} {see(broker.store.like)}"
+        words = f"subscription group not exist, {group_name} {see(broker.store.release)}"
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, words)
     if not config.permission & WRITE:
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] sending message is forbidden")

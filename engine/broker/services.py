@@ -50,7 +50,7 @@ def _keep_timers(broker: Broker) -> None:
 
 
 def _keep_orders(broker: Broker, *, ended: bool = False) -> None:
-    if broker.store.like == "4.9":
+    if broker.store.rules.major < 5:
         return
     queues = {name: topic.read_queue_nums for name, topic in broker.store.tables.topics().items()}
     groups = broker.store.tables.groups()
@@ -62,7 +62,7 @@ def _keep_filters(broker: Broker, *, ended: bool = False) -> None:
 
 
 def _keep_half_counts(broker: Broker) -> None:
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         broker.stats.half.save(broker.store.parts.disk, broker.half_file, broker.now())
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.config import MessageStoreConfig
-from engine.rules.unit_check import Release
+from engine.releases import Release, of
 from engine.store.put.message import PutMessageStatus
 
 _OK, _TIMEOUT = PutMessageStatus.PUT_OK, PutMessageStatus.FLUSH_SLAVE_TIMEOUT
@@ -33,7 +33,7 @@ class SlaveWaits:
     """What waits for slaves, in the order in which it does. ``wrote`` gives the log's end; offsets are of the log."""
 
     def __init__(self, config: MessageStoreConfig, like: Release, wrote: Callable[[], int]) -> None:
-        self._always = like == "4.9"
+        self._always = of(like).major < 5
         self._needed = 1 if self._always else config.in_sync_replicas - 1
         self._patience = config.slave_timeout / 1000
         self._far = config.ha_slave_fallbehind_max

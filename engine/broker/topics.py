@@ -14,8 +14,8 @@ from engine.broker.config import BrokerConfig
 from engine.codec.config_tables import LMQ_PREFIX, SubscriptionGroup, TopicConfig
 from engine.codec.pop import revive_topic
 from engine.layout import LONGEST_GROUP, LONGEST_TOPIC
+from engine.releases import NEWEST, Release, of
 from engine.rules.system_names import TIMER_TOPIC, is_system_topic
-from engine.rules.unit_check import Release
 from engine.store.config_tables import ConfigTables
 
 READ, WRITE, INHERIT = 4, 2, 1
@@ -65,13 +65,13 @@ class Topics:
         self,
         tables: ConfigTables,
         config: Callable[[], BrokerConfig],
-        like: Release = "5.3",
+        like: Release = NEWEST,
         *,
         light: bool = False,
     ) -> None:
         self._tables = tables
         self._light = light
-        self._pops = like != "4.9"
+        self._pops = of(like).pop
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
         self.soon: Callable[[Callable[[], None]], object] | None = None

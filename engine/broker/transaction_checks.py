@@ -142,7 +142,7 @@ def _still_immune(broker: Broker, unit: Unit, found: dict[str, str], decided: De
 
 
 def _renewed(broker: Broker, unit: Unit, found: dict[str, str]) -> Message:
-    text = text_as_stored(found, broker.store.like)
+    text = text_as_stored(found, broker.store.release)
     return Message(
         unit.topic, unit.body, unit.queue_id, {properties.WAIT: "false"}, text, sys_flag=unit.sys_flag & ~HOST_BITS,
         born_timestamp=unit.born_timestamp, born_host=unit.born_host, store_host=unit.store_host,
@@ -164,11 +164,11 @@ def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
         "topic": unit.topic, "commitLogOffset": str(at.physical_offset), "offsetMsgId": at.msg_id, "msgId": key,
         "transactionId": key, "tranStateTableOffset": str(at.queue_offset),
     }  # fmt: skip
-    if broker.store.like != "4.9":
+    if broker.store.rules.major >= 5:
         fields["bname"] = broker.config.broker_name
     real = copy.changed(
         topic=found.get(properties.REAL_TOPIC, unit.topic), queue_id=int(found.get(properties.REAL_QUEUE_ID, "0")),
-        flag=unit.flag, properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.like),
+        flag=unit.flag, properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.release),
     )  # fmt: skip
     body = encode_unit(
         real, queue_offset=at.queue_offset, physical_offset=at.physical_offset, store_timestamp=unit.store_timestamp

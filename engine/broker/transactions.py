@@ -10,6 +10,7 @@ from engine.broker.topics import HALF, OP_HALF
 from engine.codec import properties
 from engine.codec.encode import HOST_BITS, Message, encode_properties
 from engine.codec.message import COMMIT, ROLLBACK, TRANSACTION_MASK, Unit
+from engine.releases import Release, of
 from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -27,10 +28,10 @@ def is_half(found: dict[str, str], reconsume_times: int) -> bool:
     return not (reconsume_times > 0 and found.get(properties.DELAY, "0") not in {"", "0"})
 
 
-def as_half(message: Message, like: str) -> Message:
+def as_half(message: Message, like: Release) -> Message:
     """The message that is stored until its transaction is decided: of the half topic, its own place kept beside."""
     found = dict(message.properties or {})
-    if like != "4.9" and found.get(properties.UNIQUE_KEY):
+    if of(like).major >= 5 and found.get(properties.UNIQUE_KEY):
         found[properties.TRANSACTION_ID] = found[properties.UNIQUE_KEY]
     found[properties.REAL_TOPIC] = message.topic
     found[properties.REAL_QUEUE_ID] = str(message.queue_id)
@@ -40,10 +41,10 @@ def as_half(message: Message, like: str) -> Message:
     )
 
 
-def text_as_stored(found: dict[str, str], like: str) -> bytes:
+def text_as_stored(found: dict[str, str], like: Release) -> bytes:
     """The property text that a release's broker makes of a map: 4.9 leaves the end of the last pair out."""
     text = encode_properties(found)
-    return text[:-1] if like == "4.9" else text
+    return text if of(like).closes_last_property else text[:-1]
 
 
 def end_transaction(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command | None:
@@ -89,7 +90,7 @@ def _count(broker: Broker, half: Unit, decision: int) -> None:
 def _too_late(broker: Broker, header: Header, half: Unit) -> bool:
     """Since 5.x: a sender that set a time of its own and was asked meanwhile decides by answering only."""
     text = half.properties.get(IMMUNITY)
-    if broker.store.like == "4.9" or header["fromTransactionCheck"] or not text:
+    if broker.store.rules.major < 5 or header["fromTransactionCheck"] or not text:
         return False
     return broker.now() - half.born_timestamp > immunity_ms(text, broker.config.transaction_timeout_ms)
 
@@ -119,7 +120,7 @@ def committed(half: Unit) -> Message:
 
 def decide(broker: Broker, half: Unit) -> None:
     """The half message is done with: an op message says so, by itself (4.9) or with others."""
-    if broker.store.like == "4.9":
+    if broker.store.rules.major < 5:
         _write_op(broker, half.queue_id, str(half.queue_offset).encode())
     elif broker.ops.add(half.queue_id, half.queue_offset, broker.now()):
         write_ops(broker, every=True)
@@ -133,7 +134,7 @@ def write_ops(broker: Broker, *, every: bool = False) -> None:
 
 
 def _write_op(broker: Broker, queue_id: int, body: bytes) -> bool:
-    text = text_as_stored({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"}, broker.store.like)
+    text = text_as_stored({properties.TAGS: DECIDED_TAG, properties.WAIT: "true"}, broker.store.release)
     address, now = broker.address or broker.store.parts.commit_log.store_host, broker.now()
     rules = {properties.TAGS: DECIDED_TAG, properties.WAIT: "false"}
     op = Message(OP_HALF, body, queue_id, rules, text, born_timestamp=now, born_host=address)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import UsageError
+from engine.inspection.foreign import release_of
 from engine.inspection.lookup import parse_number
 from engine.inspection.snapshot import StoreSnapshot, open_store
+from engine.releases import NAMES, Release, parse
 from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
@@ -132,6 +134,16 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
         store.close()
         raise
     return store
+
+
+def add_release(parser: argparse.ArgumentParser, text: str) -> None:
+    """Give ``parser`` the option ``--release``, with the older name ``--like``; None: the release of the store."""
+    parser.add_argument("--release", "--like", choices=NAMES, dest="release", help=text)
+
+
+def stated_release(args: argparse.Namespace, store: StoreSnapshot) -> Release:
+    """The release of ``--release``; without it the one that seems to have written ``store``."""
+    return release_of(store) if args.release is None else parse(args.release)
 
 
 def host_and_port(text: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, mirror_tables
 
 _LOOK = 0.5
-TABLES: dict[str, tuple[float, float]] = {"5.3": (10.0, 60.0), "4.9": (3.0, 10.0)}
+TABLES = {4: (3.0, 10.0), 5: (10.0, 60.0)}
 """Seconds to the first copy of the master's tables, and from each to the next."""
 
 
@@ -90,7 +90,7 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
 
 async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> None:
     """A master that gives none (it is gone, or asks for accounts) is named once, until it gives them again."""
-    first, pause = TABLES[broker.store.like]
+    first, pause = TABLES[broker.store.rules.major]
     await asyncio.sleep(first)
     silent = ""
     while True:

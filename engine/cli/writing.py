@@ -16,17 +16,18 @@ from engine.cli.output import Output
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.inspection.derived_config import derived_config, quiet
+from engine.inspection.foreign import release_of
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
-from engine.rules.unit_check import Release
+from engine.releases import NEWEST, Release
 from engine.services.opening import refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 from engine.store_folders import settle_folders
 
-_BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock"])
+_BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock", "rocksdbstore"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class WriteTarget:
 
     path: Path
     config: MessageStoreConfig
+    release: Release
     exists: bool
     recovery: RecoveryPlan | None
     empty_log: EmptyLog | None = None
@@ -66,37 +68,50 @@ def given_config(args: argparse.Namespace, out: Output) -> MessageStoreConfig | 
     return config
 
 
-def find_target(path: str, config: MessageStoreConfig | None, like: Release = "5.3") -> WriteTarget:
-    """The store at ``path``, or a new one where nothing is there; nothing is changed.
+def target_release(path: str, given: Release | None) -> Release:
+    """The release as which the store at ``path`` is written: ``given``, else the one that seems to have written it; a
+    new store is of the newest.
+    """
+    place = Path(path)
+    if given is not None or not place.is_dir() or not any(place.iterdir()) or _is_store_without_log(place):
+        return given or NEWEST
+    with open_store(path) as store:
+        return release_of(store)
+
+
+def find_target(path: str, config: MessageStoreConfig | None, given: Release | None = None) -> WriteTarget:
+    """The store at ``path``, or a new one where nothing is there; nothing is changed. ``given`` is the release as which
+    it is written, see :func:`target_release`.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
     the store open, :class:`Undecoded` where a part of it is not decoded, :class:`StoreError` where a broker would not
     start, :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
-    place = Path(path)
+    place, release = Path(path), given or NEWEST
     refuse_undecoded(place)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         settle_folders(place, config).refuse_outside()
-        return WriteTarget(place, quiet(config or MessageStoreConfig()), exists=False, recovery=None)
+        return WriteTarget(place, quiet(config or MessageStoreConfig()), release, exists=False, recovery=None)
     if place.is_dir() and _is_store_without_log(place):
         settle_folders(place, config).refuse_outside()
         settled = quiet(config or MessageStoreConfig())
-        missed = without_log(StorePaths(place), settled, RealDisk(), like)
-        return WriteTarget(place, settled, exists=True, recovery=None, empty_log=missed)
+        missed = without_log(StorePaths(place), settled, RealDisk(), release)
+        return WriteTarget(place, settled, release, exists=True, recovery=None, empty_log=missed)
     with open_store(path, config) as store:
         if store.kind != "store":
             raise UsageError("expected a store, found a part of one: it cannot be written", file=path)
         settle_folders(store.path, config).refuse_outside()
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
-        found = plan(store, like, losses=False)
+        release = given or release_of(store)
+        found = plan(store, release, losses=False)
         if not found.will_start and found.empty_log is None:
             blocker = found.blockers[0]
             raise StoreError(
                 f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
             )
         return WriteTarget(
-            store.path, quiet(derived_config(store)), exists=True, recovery=found, empty_log=found.empty_log
+            store.path, quiet(derived_config(store)), release, exists=True, recovery=found, empty_log=found.empty_log
         )
 
 

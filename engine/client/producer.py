@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
 
+from engine import releases
 from engine.client.errors import BrokerRefused, NoReply, NoRoute, NotRunning, NotSent, WrongMessage
 from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
 from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, spelled
@@ -40,12 +41,13 @@ from engine.client.messages import (
     received,
     sent_properties,
 )
-from engine.client.queue_choice import TABLES, QueueChoice, by_key
+from engine.client.queue_choice import QueueChoice, by_key
 from engine.client.routes import MessageQueue
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.errors import cause_of
+from engine.releases import NEWEST, Release
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
@@ -56,8 +58,8 @@ DEFAULT_TOPIC = "TBW102"
 """The topic whose copy a new topic becomes."""
 STATUSES = {0: "SEND_OK", 10: "FLUSH_DISK_TIMEOUT", 11: "SLAVE_NOT_AVAILABLE", 12: "FLUSH_SLAVE_TIMEOUT"}
 """Answers that say that the message is stored."""
-RETRIED = {"5.3": frozenset({1, 2, 14, 16, 17, 204, 205, 1500}), "4.9": frozenset({1, 14, 16, 17, 204, 205})}
-"""Codes of answers after which another broker is tried, by release."""
+RETRIED = {5: frozenset({1, 2, 14, 16, 17, 204, 205, 1500}), 4: frozenset({1, 14, 16, 17, 204, 205})}
+"""Codes of answers after which another broker is tried, by line of releases."""
 
 
 class TransactionState(IntEnum):
@@ -92,11 +94,11 @@ class SendHook(Protocol):
 class ProducerConfig:
     """Settings of a producer; the defaults are Java's. Times are seconds, sizes bytes.
 
-    ``like`` is the release whose clients it resembles, "5.3" or "4.9": what is retried, how long slow brokers are
+    ``like`` is the release whose clients it resembles: what is retried, how long slow brokers are
     avoided, whether a batch has an id of its own.
     """
 
-    like: str = "5.3"
+    like: Release = NEWEST
     send_timeout: float = 3.0
     retries: int = 2
     async_retries: int = 2
@@ -111,8 +113,8 @@ class ProducerConfig:
     """``sendLatencyFaultEnable``: stay away from brokers that were slow or failed."""
 
     def __post_init__(self) -> None:
-        if self.like not in TABLES:
-            raise WrongMessage(f"like is {self.like!r}; known are {', '.join(TABLES)}")
+        if self.like not in releases.NAMES:
+            raise WrongMessage(f"like is {self.like!r}; known are {', '.join(releases.NAMES)}")
 
 
 class Producer(ClientPart):
@@ -367,7 +369,7 @@ class Producer(ClientPart):
         raise NotSent(f"{words}, BrokersSent: {brokers}: {failure or 'no try'}", brokers) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
-        return error.code in RETRIED[self.config.like]
+        return error.code in RETRIED[releases.of(self.config.like).major]
 
     async def _route_anew(self, topic: str) -> None:
         """A broker that does not answer may be gone from the routes."""
@@ -391,7 +393,8 @@ class Producer(ClientPart):
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
         """What is sent of a message, the same at every try."""
         if not isinstance(message, Message):
-            return encode_batch(message, now_ms(), self.config.max_body, with_id=self.config.like != "4.9")
+            with_id = releases.of(self.config.like).major >= 5
+            return encode_batch(message, now_ms(), self.config.max_body, with_id=with_id)
         message.msg_id = message.msg_id or unique_id(now_ms())
         body, sys_flag = message.body, 0
         if len(body) >= self.config.compress_from:

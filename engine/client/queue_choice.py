@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from engine.client.routes import MessageQueue
 from engine.codec.java import jhash
+from engine.releases import NEWEST, Release, of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ class LatencyTable:
 
 
 TABLES = {
-    "5.3": LatencyTable(
+    5: LatencyTable(
         (50, 100, 550, 1800, 3000, 5000, 15000), (0, 0, 2000, 5000, 6000, 10000, 30000), 10_000, shuns_last=True
     ),
-    "4.9": LatencyTable(
+    4: LatencyTable(
         (50, 100, 550, 1000, 2000, 3000, 15000), (0, 0, 30000, 60000, 120000, 180000, 600000), 30_000, shuns_last=False
     ),
 }
@@ -56,10 +57,11 @@ class Fault:
 class QueueChoice:
     """Chooses queues for one producer. Without ``avoid_slow`` only the broker of the try before is avoided."""
 
-    def __init__(self, release: str = "5.3", *, avoid_slow: bool = False, chance: random.Random | None = None) -> None:
+    def __init__(
+        self, release: Release = NEWEST, *, avoid_slow: bool = False, chance: random.Random | None = None
+    ) -> None:
         self._chance = chance or random.Random()
-        self._table = TABLES[release]
-        self._release = release
+        self._table = TABLES[of(release).major]
         self._avoid_slow = avoid_slow
         self._turns: dict[str, int] = {}
         self._worst = self._chance.randrange(1 << 20)
@@ -94,7 +96,7 @@ class QueueChoice:
             return self._first(queues, lambda one: one.broker != last) or queues[self._next(topic) % len(queues)]
         shunned = last if self._table.shuns_last else None
         found = self._first(queues, lambda one: one.broker != shunned and self.is_available(one.broker, now))
-        if found is None and self._release == "5.3":
+        if found is None and self._table.shuns_last:
             found = self._first(queues, lambda one: one.broker != last and self._reachable(one.broker))
         elif found is None:
             found = self._least_bad(queues, now)

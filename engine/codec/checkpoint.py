@@ -1,6 +1,6 @@
 """The ``checkpoint`` file: up to which store times everything was on disk (spec 5).
 
-Pure. 4.9 writes the first three fields, 5.x two more; a field that is zero there may as well be absent.
+Pure. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth; a field that is zero there may as well be absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import NamedTuple
 from engine.errors import CorruptUnit
 
 CHECKPOINT_SIZE = 4096
-_FIELDS = struct.Struct(">5q")
+_FIELDS = struct.Struct(">6q")
+_NUMBER = struct.Struct(">q")
 _FIRST_THREE = 24
 _LAG = 3000
 
@@ -31,6 +32,7 @@ PARTS = (
     Part("indexMsgTimestamp", 16, 8),
     Part("masterFlushedOffset", 24, 8),
     Part("confirmPhyOffset", 32, 8),
+    Part("logicsPhysicalOffset", 40, 8),
 )
 
 
@@ -43,6 +45,19 @@ class Checkpoint:
     index_msg_timestamp: int  # end of the newest full and flushed index file
     master_flushed_offset: int | None = None
     confirm_phy_offset: int | None = None  # after plain recovery: start of the last valid message
+    logics_physical_offset: int | None = None  # of the last unit in a queue, as of the last thorough flush (5.5)
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        """The six numbers as the file holds them."""
+        return (
+            self.physic_msg_timestamp,
+            self.logics_msg_timestamp,
+            self.index_msg_timestamp,
+            self.master_flushed_offset or 0,
+            self.confirm_phy_offset or 0,
+            self.logics_physical_offset or 0,
+        )
 
     @property
     def min_timestamp(self) -> int:
@@ -55,16 +70,10 @@ class Checkpoint:
         return min(self.min_timestamp, self.index_msg_timestamp)
 
 
-def encode(checkpoint: Checkpoint) -> bytes:
-    """The 4096 bytes of the file."""
-    packed = _FIELDS.pack(
-        checkpoint.physic_msg_timestamp,
-        checkpoint.logics_msg_timestamp,
-        checkpoint.index_msg_timestamp,
-        checkpoint.master_flushed_offset or 0,
-        checkpoint.confirm_phy_offset or 0,
-    )
-    return packed.ljust(CHECKPOINT_SIZE, b"\0")
+def encode(checkpoint: Checkpoint, count: int = len(PARTS), before: bytes = b"") -> bytes:
+    """Return the 4096 bytes of the file: ``count`` numbers, behind them the bytes that were there ``before``."""
+    packed = b"".join(_NUMBER.pack(number) for number in checkpoint.numbers[:count])
+    return (packed + before[len(packed) : CHECKPOINT_SIZE]).ljust(CHECKPOINT_SIZE, b"\0")
 
 
 def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
@@ -72,5 +81,5 @@ def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
     if len(buf) < _FIRST_THREE:
         raise CorruptUnit(f"expected {CHECKPOINT_SIZE:,} bytes, found {len(buf):,}", offset=0)
     head = bytes(buf[: _FIELDS.size])
-    physic, logics, index, master, confirm = _FIELDS.unpack(head.ljust(_FIELDS.size, b"\0"))
-    return Checkpoint(physic, logics, index, master or None, confirm or None)
+    physic, logics, index, master, confirm, dispatched = _FIELDS.unpack(head.ljust(_FIELDS.size, b"\0"))
+    return Checkpoint(physic, logics, index, master or None, confirm or None, dispatched or None)

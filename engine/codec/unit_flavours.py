@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from engine.releases import NAMES
+
 
 class Flavour(NamedTuple):
     """One form of a unit.
@@ -50,8 +52,7 @@ PREFIX = bytes(first[0] for first in zip(*MAGIC_BYTES, strict=True) if len(set(f
 """The bytes with which every magic number begins; they differ behind it."""
 LONGEST_PROPERTIES = 32_767
 """Bytes, in every flavour: PROPLEN is a signed 16-bit field."""
-RELEASES = ("4.9", "5.3")
-READ_BY = {release: frozenset(one.magic for one in FLAVOURS if release not in one.unread_by) for release in RELEASES}
+READ_BY = {release: frozenset(one.magic for one in FLAVOURS if release not in one.unread_by) for release in NAMES}
 """Magic numbers that a release believes."""
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
-from engine.errors import CorruptUnit
 from engine.mapped.folder_listing import ReadingListing
+from engine.releases import NEWEST, Release
 from engine.rules.undecoded import Subject, UndecodedPart, answering, find_undecoded
-from engine.rules.unit_check import Release
+from engine.store import written_release
+from engine.store.written_release import Written
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
@@ -94,25 +95,31 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
     return f"{part.words} File queues stand beside it: they count, as for a broker with storeType=default."
 
 
-_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")
-_TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timercheck", "timermetrics")
+def release_of(store: StoreSnapshot) -> Release:
+    """The release that seems to have written the store, the newest where nothing tells. Raises :class:`CannotRead`."""
+    written = guess(store)
+    return NEWEST if written is None else written[0]
 
 
-def guess(store: StoreSnapshot) -> tuple[Release, str] | None:
-    """The release, and what speaks for it; None where nothing does. Raises :class:`CannotRead`."""
-    if store.paths is None:
-        return None
-    root, exists = store.paths.root, store.reading.exists
-    seen = next((name for name in _OF_5 if exists(root / name)), None)
-    seen = seen or next((f"config/{name}" for name in _TABLES_OF_5 if exists(store.paths.config / name)), None)
-    if seen is not None:
-        return "5.3", f"it has {seen}"
-    try:
-        checkpoint = store.checkpoint()
-    except CorruptUnit:
-        return None
-    if checkpoint is None:
-        return None
-    if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
-        return "5.3", "its checkpoint has a confirm offset"
-    return "4.9", "it has no timerwheel and no confirm offset"
+class _Files:
+    """A snapshot's files as :mod:`engine.store.written_release` asks for them."""
+
+    def __init__(self, store: StoreSnapshot) -> None:
+        self._store = store
+
+    def exists(self, path: Path) -> bool:
+        return self._store.reading.exists(path)
+
+    def read(self, path: Path) -> bytes | None:
+        return self._store.small_file(path)
+
+    def names(self, folder: Path) -> list[str]:
+        return [entry.name for entry in self._store.reading.entries(folder)]
+
+
+def guess(store: StoreSnapshot) -> Written | None:
+    """The release that seems to have written the store, and what speaks for it; None where nothing does.
+
+    Raises :class:`CannotRead`.
+    """
+    return None if store.paths is None else written_release.guess(store.paths, _Files(store))

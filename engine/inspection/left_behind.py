@@ -28,6 +28,7 @@ from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import light_offsets
 from engine.layout import is_folder_name
+from engine.releases import of
 from engine.rules.dispatch_rules import light_entries, names_light_queues
 from engine.rules.system_names import LMQ, is_system_topic
 from engine.store.recovery.plan import DispatchPass, Loss, QueueLoss, QueuePlan, RecoveryPlan
@@ -261,7 +262,7 @@ class _Known:
         there.
         """
         found = self._plans.get((topic, queue_id))
-        if self._like == "4.9" and topic in self._batch:
+        if not of(self._like).batch_queues and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
         physical = columns.physical_offset[rows]
         taken = np.zeros(len(rows), bool)

@@ -17,9 +17,9 @@ from engine.errors import CannotRead, CorruptUnit, UsageError
 from engine.inspection import foreign, left_behind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
+from engine.releases import NEWEST, Release
 from engine.rules.log_rules import LogFile, likely_length
 from engine.rules.undecoded import TABLE_SUBJECTS
-from engine.rules.unit_check import Release
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import Blocker, EmptyLog, RecoveryPlan
@@ -30,7 +30,7 @@ NO_PLAN = "no plan is made over it"
 
 def plan(
     store: StoreSnapshot,
-    like: Release = "5.3",
+    like: Release = NEWEST,
     *,
     heal: bool = False,
     losses: bool = True,

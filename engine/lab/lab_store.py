@@ -20,7 +20,7 @@ from engine.errors import CannotRead, StoreError, UsageError
 from engine.lab.presets import NOT_IN_A_LAB, changes_of
 from engine.lab.shadow_disk import ShadowDisk
 from engine.message_store import MessageStore
-from engine.rules.unit_check import Release
+from engine.releases import NEWEST, Release, parse
 from engine.whole_file import put_whole
 
 MARKER: Final = "storescope-lab.json"
@@ -57,7 +57,7 @@ class LabStore:
         # A plug that was pulled may have taken all of the log: here the cause is known.
         self.disk = ShadowDisk(self.root, folder / "durable", marker.disk_bytes)
         try:
-            self.store = MessageStore(self.root, marker.config, disk=self.disk, like=marker.like, empty_log=True)
+            self.store = MessageStore(self.root, marker.config, disk=self.disk, release=marker.like, empty_log=True)
         except BaseException:
             self.disk.close()
             raise
@@ -65,7 +65,7 @@ class LabStore:
 
     @classmethod
     def create(
-        cls, folder: Path, config: MessageStoreConfig, *, like: Release = "5.3", disk_bytes: int = DISK_BYTES
+        cls, folder: Path, config: MessageStoreConfig, *, like: Release = NEWEST, disk_bytes: int = DISK_BYTES
     ) -> LabStore:
         """A new store below ``folder``, which must be absent or empty.
 
@@ -140,7 +140,10 @@ def read_marker(folder: Path) -> LabMarker:
     config, unknown = from_mapping(cast("dict[str, Any]", found["config"]), file=str(path))
     if unknown or NOT_IN_A_LAB & config.given:
         raise NotALab(f"the marker names what no lab store has: {', '.join(unknown) or 'paths'}", file=str(path))
-    like: Release = "4.9" if found.get("like") == "4.9" else "5.3"
+    try:
+        like = parse(str(found.get("like", "5.3")))
+    except ValueError as error:
+        raise NotALab(f"the marker names a release that is not known: {error}", file=str(path)) from error
     return LabMarker(config, like, int(found.get("diskBytes", DISK_BYTES)), int(found.get("madeMs", 0)))
 
 

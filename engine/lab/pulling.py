@@ -192,7 +192,7 @@ def recover_again(folder: Path, report: PlugReport) -> Again:
     try:
         _copy_tree(folder / "kept", place)
         began = time.perf_counter()
-        with MessageStore(place, marker.config, like=marker.like, services=False, empty_log=True) as store:
+        with MessageStore(place, marker.config, release=marker.like, services=False, empty_log=True) as store:
             took = (time.perf_counter() - began) * 1000.0
             dropped = store.recovery_plan.units_dropped
         state, _next = store_state.of_files(place, marker.config, marker.like)

@@ -40,7 +40,8 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.keeping import Keeper, KeepingDisk
 from engine.mapped.kept_undo import take_back
 from engine.message_store import MessageStore
-from engine.rules.unit_check import Release
+from engine.releases import Release
+from engine.services.opening import written_by
 from engine.store.put.message import PutMessageResult, PutMessageStatus
 from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery
@@ -103,8 +104,8 @@ class Lab:
         self._store = self._lab.store
         return self._opened(self._lab.folder, is_lab=True)
 
-    def open_store(self, path: Path, config: MessageStoreConfig, like: Release) -> Opened:
-        """Open somebody's own store for writing: it has no plug."""
+    def open_store(self, path: Path, config: MessageStoreConfig, like: Release | None) -> Opened:
+        """Open somebody's own store for writing: it has no plug. ``like`` None: as the release that wrote it."""
         self._refuse_second()
         self._own = OwnStore(Path(path), config, like)
         self._store = self._own.store
@@ -325,7 +326,7 @@ class Lab:
     def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
         store = self._open
         return Opened(
-            folder, store.paths.root, is_lab, store.config, store.like, store.services, store.recovery_plan,
+            folder, store.paths.root, is_lab, store.config, store.release, store.services, store.recovery_plan,
             os.getpid(), self._own.kept if self._own is not None else None,
         )  # fmt: skip
 
@@ -424,11 +425,11 @@ class OwnStore:
     Raises what :class:`MessageStore` raises, and :class:`engine.mapped.keeping.CannotKeep`; then nothing was changed.
     """
 
-    def __init__(self, path: Path, config: MessageStoreConfig, like: Release) -> None:
+    def __init__(self, path: Path, config: MessageStoreConfig, like: Release | None) -> None:
         self._keeper = _keeper(path, config, like)
         self._disk = KeepingDisk(self._keeper) if self._keeper is not None else None
         try:
-            self.store = MessageStore(path, config, like=like, disk=self._disk)
+            self.store = MessageStore(path, config, release=like, disk=self._disk)
         except BaseException as error:
             if self._disk is not None and self._keeper is not None:
                 self._disk.close()
@@ -446,10 +447,10 @@ class OwnStore:
                 self._keeper.finish()
 
 
-def _keeper(path: Path, config: MessageStoreConfig, like: Release) -> Keeper | None:
+def _keeper(path: Path, config: MessageStoreConfig, like: Release | None) -> Keeper | None:
     paths = StorePaths(path)
     with closing(RealDisk()) as disk:
-        plan = recovery.plan(load_source.source(paths, config, disk), like)
+        plan = recovery.plan(load_source.source(paths, config, disk), like or written_by(paths, disk))
     if plan.changes_nothing or plan.empty_log is not None or not plan.will_start:
         return None
     return Keeper(path, "opening for writing", load_source.log_folders(paths, config))

@@ -345,7 +345,7 @@ class LabServing:
         config = replace(store.config.without_paths(), broker_role="ASYNC_MASTER")
 
         def opened(shown: str) -> MessageStore:
-            return MessageStore(folder, config, like=store.like, store_host=shown)
+            return MessageStore(folder, config, release=store.release, store_host=shown)
 
         ends = contextlib.AsyncExitStack()
         serving = serving_open(

@@ -20,7 +20,8 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.message_store import MessageStore
-from engine.rules.unit_check import Release, Request
+from engine.releases import Release
+from engine.rules.unit_check import Request
 from engine.store.recovery import load_source
 from engine.store.recovery import planning as recovery
 from engine.store.recovery.plan import RecoveryPlan

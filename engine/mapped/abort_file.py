@@ -7,18 +7,16 @@ Making and removing it survive a power loss: a store that was open must never lo
 from __future__ import annotations
 
 import os
-from typing import Literal
 
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk
-
-Like = Literal["4.9", "5.3"]
+from engine.releases import NEWEST, Release, of
 
 
 class AbortFile:
     """``abort`` of the store at ``paths``, with the life that release ``like`` gives it."""
 
-    def __init__(self, disk: Disk, paths: StorePaths, like: Like = "5.3") -> None:
+    def __init__(self, disk: Disk, paths: StorePaths, like: Release = NEWEST) -> None:
         self._disk = disk
         self._paths = paths
         self._like = like
@@ -39,7 +37,7 @@ class AbortFile:
         before = disk.read_file(paths.abort)
         if before is None:
             disk.write_file(paths.abort, b"", sync=True)
-        if self._like == "5.3":
+        if of(self._like).backs_up_abort:
             disk.write_file(paths.abort_bak, before or b"")
             disk.write_file(paths.abort, str(os.getpid() if pid is None else pid).encode(), sync=True)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
 
+from engine.releases import Release, of
 from engine.remoting.frame import Command
 
 
@@ -52,19 +53,19 @@ class Answer(IntEnum):
 
 
 _FAQ = {
-    "4.9": "http://rocketmq.apache.org/docs/faq/",
-    "5.3": "https://rocketmq.apache.org/docs/bestPractice/06FAQ",
+    4: "http://rocketmq.apache.org/docs/faq/",
+    5: "https://rocketmq.apache.org/docs/bestPractice/06FAQ",
 }
 
 
-def see(like: str) -> str:
+def see(like: Release) -> str:
     """What RocketMQ's brokers add to some refusals: where to read more."""
-    return f"\nSee {_FAQ[like]} for further details."
+    return f"\nSee {_FAQ[of(like).major]} for further details."
 
 
-def invalid(like: str) -> Answer:
+def invalid(like: Release) -> Answer:
     """The code of what is wrong with a request: a release before 5.x has none of its own."""
-    return Answer.SYSTEM_ERROR if like == "4.9" else Answer.INVALID_PARAMETER
+    return Answer.SYSTEM_ERROR if of(like).major < 5 else Answer.INVALID_PARAMETER
 
 
 NOT_SET = "not set any response code"

@@ -23,8 +23,8 @@ from engine.codec.message import (
     tags_code_of,
 )
 from engine.codec.unit_flavours import BY_MAGIC, READ_BY
+from engine.releases import NEWEST, Release, of
 
-Release = Literal["5.3", "4.9"]
 Bytes = bytes | bytearray | memoryview
 
 _PAIR = struct.Struct(">iI")
@@ -39,7 +39,7 @@ _DUP_INFO = "DUP_INFO"
 class Rules(NamedTuple):
     """What the release and the configuration make of the check."""
 
-    release: Release = "5.3"
+    release: Release = NEWEST
     crc: bool = True  # checkCRCOnRecover
     property_crc: bool = False  # forceVerifyPropCRC
     dup_info: bool = False  # duplicationEnable
@@ -91,7 +91,7 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
     if len(buf) - at < 8:
         return MoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, at)
-    if rules.release == "5.3" and room < total:
+    if of(rules.release).checks_length_before_magic and room < total:
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
     if magic == MAGIC_BLANK:
         return BLANK

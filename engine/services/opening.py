@@ -15,10 +15,12 @@ from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock
 from engine.mapped.folder_listing import ReadingListing
 from engine.mapped.reading import Reading
+from engine.releases import NEWEST, Release
 from engine.rules.undecoded import find_undecoded, in_the_way_of_writing
-from engine.rules.unit_check import Release, Request
+from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 from engine.services.store_services import StoreServices
+from engine.store import written_release
 from engine.store.put.message import PutMessageStatus
 from engine.store.query_message import look_message_by_offset
 from engine.store.recovery import apply as recovery_apply
@@ -39,6 +41,30 @@ def refuse_undecoded(root: Path) -> None:
     part = in_the_way_of_writing(find_undecoded(ReadingListing(Reading(alone=True), root)))
     if part is not None:
         raise Undecoded(part.refusal, file=str(root))
+
+
+class _Files:
+    """Files of a store that is opened for writing, as :mod:`engine.store.written_release` asks for them."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def exists(self, path: Path) -> bool:
+        return self._disk.exists(path)
+
+    def read(self, path: Path) -> bytes | None:
+        return self._disk.read_file(path) if self._disk.exists(path) else None
+
+    def names(self, folder: Path) -> list[str]:
+        return [name for name, _ in self._disk.names(folder)]
+
+
+def written_by(paths: StorePaths, disk: Disk) -> Release:
+    """The release that seems to have written the store at ``paths``, the newest for a new one. Raises ``OSError``."""
+    if not disk.exists(paths.root):
+        return NEWEST
+    written = written_release.guess(paths, _Files(disk))
+    return NEWEST if written is None else written.release
 
 
 def take_lock(

@@ -20,7 +20,8 @@ from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
 from engine.mapped.memory import TransientStorePool, lock_memory, warm
-from engine.rules.unit_check import Release, Request, Rules
+from engine.releases import Release, of
+from engine.rules.unit_check import Request, Rules
 from engine.services.allocate import AllocateMappedFile
 from engine.services.clean import FIRST_LOOK_MS, FIRST_PAUSE_MS, CleanFiles, DiskCheck
 from engine.services.flush import (
@@ -70,7 +71,7 @@ class StoreServices:
             self.commit = CommitRealTime(self.log, config, clock, lambda: self.wakeup("flush"))
         self.flush_queues = FlushConsumeQueue(parts.queues, parts.checkpoint, parts.flags, config, clock)
         rules = Rules(
-            "4.9" if parts.like == "4.9" else "5.3", False, False, config.duplication_enable, config.delay_levels()
+            parts.like, False, False, config.duplication_enable, config.delay_levels()
         )
         self.reput = ReputMessage(
             parts.files, parts.dispatcher, parts.checkpoint, parts.flags, parts.confirm_offset, rules
@@ -96,11 +97,11 @@ class StoreServices:
         add("flush", self.group or self.flush_real_time)
         add("commit", self.commit)
         add("queues", self.flush_queues, self._parts.config.flush_interval_consume_queue)
-        if self._parts.like != "4.9":
+        if of(self._parts.like).flushes_checkpoint:
             add("checkpoint", self.flush_checkpoint, FlushCheckpoint.interval)
         add("index", self.flush_index)
         add("clean", self.clean, FIRST_PAUSE_MS)
-        if self._parts.like == "4.9":
+        if of(self._parts.like).checks_disk_by_service:
             add("space", DiskCheck(self.clean), FIRST_LOOK_MS)
         add("persist", self.persist, PERSIST_PAUSE_MS)
         return made

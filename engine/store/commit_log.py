@@ -34,6 +34,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
 from engine.mapped.mapped_file import MappedFile
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.releases import NEWEST, Release, of
 from engine.store.put import batches, objects
 from engine.store.put import columns as put_columns
 from engine.store.put import ruled as put_ruled
@@ -44,7 +45,6 @@ from engine.store.put.message import (
     AppendMessageResult,
     AppendMessageStatus,
     Clock,
-    Like,
     PutMessageResult,
     PutMessageResults,
     PutMessageStatus,
@@ -111,14 +111,14 @@ class CommitLog:
         clock: Clock,
         *,
         store_host: str = "127.0.0.1:10911",
-        like: Like = "5.3",
+        like: Release = NEWEST,
         is_batch_topic: Callable[[str], bool] = lambda _topic: False,
     ) -> None:
         self.config = config
         self.files = files
         self.queue_offsets = queue_offsets
         self.clock = clock
-        self.like: Like = like
+        self.like: Release = like
         self.is_batch_topic = is_batch_topic
         self.lock = threading.Lock()
         self._acquire, self._release = self.lock.acquire, self.lock.release
@@ -140,8 +140,8 @@ class CommitLog:
         self.store_host = store_host
         self.store_host_raw = host_raw(store_host)
         self.max_message_size = config.max_message_size
-        self.auto_version = config.auto_message_version_on_topic_len and like != "4.9"
-        self.property_crc = config.enabled_append_prop_crc and like != "4.9"
+        self.auto_version = config.auto_message_version_on_topic_len and of(like).long_topics
+        self.property_crc = config.enabled_append_prop_crc and of(like).property_crc
         self._busy_after = config.os_page_cache_busy_time_out_mills
         self.flushes_at_once = config.flush_disk_type == "SYNC_FLUSH"
         self.encoder = Encoder()

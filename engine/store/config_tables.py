@@ -18,7 +18,7 @@ from engine.codec.json_dialect import render
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
-from engine.rules.unit_check import Release
+from engine.releases import NEWEST, Release, of
 
 TOPICS = "topics.json"
 GROUPS = "subscriptionGroup.json"
@@ -43,7 +43,7 @@ class ConfigTables:
     """
 
     def __init__(
-        self, paths: StorePaths, disk: Disk, clock: Clock, *, like: Release = "5.3", light: bool = False
+        self, paths: StorePaths, disk: Disk, clock: Clock, *, like: Release = NEWEST, light: bool = False
     ) -> None:
         self._disk = disk
         self._clock = clock
@@ -142,7 +142,7 @@ class ConfigTables:
                     "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
                     "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
                 })  # fmt: skip
-                if self._like != "4.9":
+                if of(self._like).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
                 held[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
@@ -186,7 +186,7 @@ class ConfigTables:
                 "brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True, "consumeFromMinEnable": True,
                 "groupName": name, "notifyConsumerIdsChangedEnable": True, "whichBrokerWhenConsumeSlowly": 1,
             }  # fmt: skip
-            if self._like != "4.9":
+            if of(self._like).tables_of_5:
                 row |= {
                     "attributes": {}, "consumeMessageOrderly": False, "consumeTimeoutMinute": 15, "groupSysFlag": 0,
                     "groupRetryPolicy": {"type": "CUSTOMIZED"},
@@ -196,7 +196,7 @@ class ConfigTables:
             for member, value in (more or {}).items():
                 row[member] = value
             held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
-            if self._like != "4.9":
+            if of(self._like).tables_of_5:
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
             self._changed(GROUPS, save=save)
             return self.groups()[name]
@@ -322,9 +322,9 @@ class ConfigTables:
             self._topics = None
         elif name == GROUPS:
             self._groups = None
-        if self._like != "4.9" or name in {TOPICS, GROUPS}:
+        if of(self._like).tables_of_5 or name in {TOPICS, GROUPS}:
             version = _as_object(table.value.get("dataVersion"))
-            states = {} if self._like == "4.9" else {"stateVersion": version.get("stateVersion", 0)}
+            states = {"stateVersion": version.get("stateVersion", 0)} if of(self._like).tables_of_5 else {}
             counter = int(version.get("counter", 0)) + 1
             table.value["dataVersion"] = {"counter": counter, **states, "timestamp": self._clock()}
         if save:
@@ -333,7 +333,7 @@ class ConfigTables:
     def _ready(self, name: str) -> ConfigTable:
         """A table with what is derived, in the order in which it is written."""
         table = self._tables[name]
-        if name == self._offsets_file and self._like != "4.9":
+        if name == self._offsets_file and of(self._like).tables_of_5:
             table.value["groupTopicMap"] = _group_topics(_as_object(table.value.get("offsetTable")))
         table.value = dict(sorted(table.value.items(), key=lambda item: str(item[0])))
         return table

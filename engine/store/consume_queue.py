@@ -19,12 +19,12 @@ from engine.codec.consume_queue import CQ_UNIT_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.queue_placing import LARGEST_EXT, put, put_batch, put_ext, put_run
+from engine.releases import NEWEST, Release, of
 from engine.store.queue_files import QueueFiles
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import QueueState
 
 _PIECE = 1 << 16
-Release = Literal["5.3", "4.9"]
 
 
 class StoredQueue(ABC):
@@ -57,7 +57,7 @@ class StoredQueue(ABC):
         """Where the queue stands, in the words of recovery."""
 
     @abstractmethod
-    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+    def correct_min(self, log_min: int, release: Release = NEWEST) -> None:
         """Move the minimum to the first entry whose unit the log still holds (correctMinOffset)."""
 
     # -- reading
@@ -126,7 +126,7 @@ class StoredQueue(ABC):
         """Bring entries to the disk (spec 6.1); True where nothing waits any more. Raises ``OSError``."""
         return self.files.flush(least_pages)
 
-    def delete_expired(self, log_min: int, release: Release = "5.3") -> list[str]:
+    def delete_expired(self, log_min: int, release: Release = NEWEST) -> list[str]:
         """Delete files whose last entry points below ``log_min``, never the last file; gives their paths."""
         gone = []
         for start in self.files.starts[:-1]:
@@ -236,12 +236,12 @@ class ConsumeQueue(StoredQueue):
 
     # -- keeping
 
-    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+    def correct_min(self, log_min: int, release: Release = NEWEST) -> None:
         spans = self.spans()
         if not spans:
             return
         before = self.min_logic_offset
-        if release == "4.9":
+        if not of(release).minimum_by_halving:
             self.min_logic_offset = self._linear_minimum(Span(*spans[0]), log_min)
         else:
             last = Span(self.files.starts[-1], self.files.end)
@@ -249,7 +249,7 @@ class ConsumeQueue(StoredQueue):
         if self.ext is not None and self.min_logic_offset < self.files.end:
             unit = self.read(self.min_offset, 1)
             address = int(unit["tags_code"][0]) if len(unit) else 0
-            if is_ext_address(address) and (self.min_logic_offset != before or release == "4.9"):
+            if is_ext_address(address) and (self.min_logic_offset != before or not of(release).minimum_by_halving):
                 self.ext.forget_before(address)
 
     def _linear_minimum(self, first: Span, log_min: int) -> int:
@@ -334,7 +334,7 @@ class BatchConsumeQueue(StoredQueue):
 
     # -- keeping
 
-    def correct_min(self, log_min: int, release: Release = "5.3") -> None:  # noqa: ARG002 (batch queues came with 5.0)
+    def correct_min(self, log_min: int, release: Release = NEWEST) -> None:  # noqa: ARG002 (batch queues came with 5.0)
         spans = self.spans()
         if not spans:
             self._min_offset, self._max_offset = -1, 0

@@ -34,8 +34,9 @@ from engine.config import MessageStoreConfig
 from engine.errors import StoreError
 from engine.layout import StorePaths, is_folder_name, parse_file_name
 from engine.mapped.disk import Disk
+from engine.releases import NEWEST, Release
 from engine.rules.unit_check import Request
-from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt, Release
+from engine.store.consume_queue import BatchConsumeQueue, ConsumeQueue, ConsumeQueueExt
 from engine.store.queue_files import QueueFiles
 from engine.store.recovery.source import Entry
 
@@ -455,7 +456,7 @@ class ConsumeQueueStore:
         """(topic, queue id) → queue offset of the next message: what the table of offsets is rebuilt from."""
         return {(queue.topic, queue.queue_id): queue.max_offset for queue in self}
 
-    def correct_min(self, log_min: int, release: Release = "5.3") -> None:
+    def correct_min(self, log_min: int, release: Release = NEWEST) -> None:
         """Correct every queue's minimum to the log's."""
         for queue in self:
             queue.correct_min(log_min, release)
@@ -492,7 +493,7 @@ class ConsumeQueueStore:
         return clean
 
     def delete_expired(
-        self, log_min: int, release: Release = "5.3", after_deletion: Callable[[], None] | None = None
+        self, log_min: int, release: Release = NEWEST, after_deletion: Callable[[], None] | None = None
     ) -> list[str]:
         """Delete the files of all queues that hold nothing the log still has; gives their paths.
 

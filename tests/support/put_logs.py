@@ -12,8 +12,9 @@ from engine.codec.unit_scan import Blank, Stop, walk
 from engine.config import MessageStoreConfig
 from engine.mapped.disk import RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.releases import NEWEST, Release
 from engine.store.commit_log import CommitLog
-from engine.store.put.message import Like, PutMessageResult
+from engine.store.put.message import PutMessageResult
 from engine.store.queue_offsets import QueueOffsetTable
 
 NOW = 1_700_000_000_123
@@ -26,7 +27,7 @@ class PutLog:
         self,
         folder: Path,
         file_size: int = 1 << 16,
-        like: Like = "5.3",
+        like: Release = NEWEST,
         is_batch_topic: Callable[[str], bool] = lambda topic: topic.startswith("Batch"),
         **config: Any,
     ) -> None:

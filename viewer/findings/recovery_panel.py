@@ -17,6 +17,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
+from engine.releases import NEWEST_FIRST, Release, of
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.findings.recovery_trial import Trial, again, save_plan, trial
 from viewer.look.assets import tr, words
@@ -86,7 +87,7 @@ class RecoveryPanel(Paper):
         self._job: RecoveryJob | None = None
         self._has_tail = False
         self._chips = row(gap=8)
-        self._like = [self._release("5.3", "RocketMQ 5.3.3"), self._release("4.9", "RocketMQ 4.9.8")]
+        self._like = [self._release(name, of(name).title) for name in NEWEST_FIRST]
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
         self._again.clicked.connect(self.ask)
@@ -127,10 +128,9 @@ class RecoveryPanel(Paper):
         box.setStretch(3, 1)
         self._show()
 
-    def _release(self, like: str, words: str) -> Button:
+    def _release(self, like: Release, words: str) -> Button:
         made = Button(words, "pill")
         made.setCheckable(True)
-        made.setChecked(like == "5.3")
         made.clicked.connect(lambda: self._choose(like))
         return made
 
@@ -185,9 +185,9 @@ class RecoveryPanel(Paper):
         self.files.refresh_look()
         self.outcome.retheme()
 
-    def _choose(self, like: str) -> None:
+    def _choose(self, like: Release) -> None:
         if self._job is not None:
-            self._job.ask("4.9" if like == "4.9" else "5.3")
+            self._job.ask(like)
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -209,9 +209,9 @@ class RecoveryPanel(Paper):
             layout.addWidget(Chip(shape, told))
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
-        for button, like in zip(self._like, ("5.3", "4.9"), strict=True):
+        for button, like in zip(self._like, NEWEST_FIRST, strict=True):
             button.setEnabled(job is not None and job.possible and not job.running)
-            button.setChecked((job is None and like == "5.3") or (job is not None and job.like == like))
+            button.setChecked(job is not None and job.like == like)
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
         self._lines.setVisible(plan is not None)
         rows = []

@@ -18,7 +18,7 @@ from engine.whole_file import put_whole
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.plug import Figure, StoreState
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
     from engine.store.recovery.plan import RecoveryPlan, Start
     from viewer.runtime.control import Control
 

@@ -18,6 +18,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QVBoxLayout
 
 from engine.errors import StoreError
+from engine.releases import NEWEST
 from viewer.lab.lines import now_line
 from viewer.lab.load import LoadPanel
 from viewer.lab.two_ways import Side, markdown, rows, summary, two_kind
@@ -280,7 +281,7 @@ class TwoWays(Paper):
                 rates.clear()
             self.said.emit(tr("Making both stores"))
             await asyncio.gather(*(
-                lab.open(folder / name.lower(), panel.config, "5.3")
+                lab.open(folder / name.lower(), panel.config, NEWEST)
                 for lab, panel, name in zip(self.labs, self.panels, NAMES, strict=True)
             ))  # fmt: skip
             await asyncio.gather(*(lab.set_load(settings) for lab in self.labs))

@@ -11,6 +11,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig
+from engine.releases import NEWEST, NEWEST_FIRST, Release, of
 from viewer.lab.values import ValuesEditor, values_words
 from viewer.look.assets import tr
 from viewer.look.theme import px
@@ -20,7 +21,7 @@ from viewer.widgets.stepwise import Runner, run_here
 if TYPE_CHECKING:
     from engine.lab.presets import Preset
 
-LIKES = (("5.3", "RocketMQ 5.3.3"), ("4.9", "RocketMQ 4.9.8"))
+LIKES = tuple((name, of(name).title) for name in NEWEST_FIRST)
 NAME = re.compile(r"[\w][\w.\-]{0,63}")
 
 
@@ -37,7 +38,7 @@ class CreateDialog(QDialog):
         self.setObjectName("lab.create.dialog")
         self.setWindowTitle(tr("Make a lab store"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.like = "5.3"
+        self.like: Release = NEWEST
         self._presets: list[Button] = []
         self._build_head(folder, name)
         self.editor = ValuesEditor("lab.create", MessageStoreConfig())
@@ -107,7 +108,7 @@ class CreateDialog(QDialog):
             parts.append(button)
         self._choices = row(*parts, None, self._fault, gap=6)
         self._preset_words = Label("", 12, "text3", wrap=True)
-        self._choose_like("5.3")
+        self._choose_like(NEWEST)
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ class CreateDialog(QDialog):
         self._preset_words.setText(tr(presets[number].words))
         self.editor.set_config(presets[number].config)
 
-    def _choose_like(self, like: str) -> None:
+    def _choose_like(self, like: Release) -> None:
         self.like = like
         for name, button in self._likes:
             button.setChecked(name == like)

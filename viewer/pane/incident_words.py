@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.counted import capital
+from engine.releases import of, parse
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number, stamps_shown
-from viewer.pane.plan_words import RELEASES, messages_in_words
+from viewer.pane.plan_words import messages_in_words
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.columns import Column, RecordKind, moment_column, number_column, topic_column
@@ -91,7 +92,7 @@ def _start(starts: Mapping[str, Told]) -> Answer:
     """The worst of both releases, and what each does."""
     if not starts:
         return Answer("", tr("cannot be told"))
-    said = [f"{RELEASES[like]}: {_start_words(one)}" for like, one in starts.items()]
+    said = [f"{of(parse(like)).title}: {_start_words(one)}" for like, one in starts.items()]
     most = _worst(starts)
     topics = _topics(most["queues"])
     if most["messages"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from engine.releases import Release, of
 from engine.store.recovery.plan import Loss, QueuePlan, RecoveryPlan
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
@@ -43,16 +44,13 @@ class FateRow:
     why: str
 
 
-RELEASES = {"5.3": "RocketMQ 5.3.3", "4.9": "RocketMQ 4.9.8"}
-
-
 def release_name(plan: RecoveryPlan) -> str:
     """The release whose start is planned."""
-    return RELEASES[plan.like]
+    return of(plan.like).title
 
 
 def start_rows(
-    plan: RecoveryPlan, other: OtherStart | None, written: tuple[str, str] | None, *, lab: bool = False
+    plan: RecoveryPlan, other: OtherStart | None, written: tuple[Release, str] | None, *, lab: bool = False
 ) -> list[PlanRow]:
     """Which release would start and which would not, and why; which one seems to have written the store. ``lab``: our
     own engine has it open, and its lock keeps nobody away.
@@ -69,7 +67,7 @@ def start_rows(
         if written is not None and written[0] == one.like:
             wrote = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
             why = f"{why} · {wrote}" if why else wrote
-        rows.append(PlanRow("error" if blockers else "ok", RELEASES[one.like], said, why))
+        rows.append(PlanRow("error" if blockers else "ok", of(one.like).title, said, why))
     return rows
 
 

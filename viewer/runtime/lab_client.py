@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from engine import frames
 from engine.errors import StoreError, UsageError
 from engine.frames import CannotTravel
+from engine.releases import NEWEST
 from viewer.runtime.worker import quiet_main
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, StepAnswer, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServedBroker, ServingState
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
 
 CLOSE_SECONDS = 60.0
 """How long an orderly end may take before the process is ended."""
@@ -67,7 +68,7 @@ class LabClient:
     # ---- life
 
     async def start(
-        self, folder: Path, config: MessageStoreConfig | None = None, like: Release = "5.3",
+        self, folder: Path, config: MessageStoreConfig | None = None, like: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
     ) -> Opened:  # fmt: skip
         """Open the lab store at ``folder``, or make one of ``config`` there (absent or empty directory).
@@ -79,10 +80,13 @@ class LabClient:
         self.opened = opened
         return opened
 
-    async def open_store(self, path: Path, config: MessageStoreConfig | None = None, like: Release = "5.3") -> Opened:
+    async def open_store(
+        self, path: Path, config: MessageStoreConfig | None = None, like: Release | None = None
+    ) -> Opened:
         """Open a store that is no lab's for writing; its plug is never pulled, and nothing in it expires meanwhile.
 
-        Sizes that ``config`` does not give are worked out from its files. Raises as :meth:`start`; ``StoreLocked``
+        Sizes that ``config`` does not give are worked out from its files, and so is the release
+        without ``like``. Raises as :meth:`start`; ``StoreLocked``
         names the process that has it open.
         """
         wanted = await asyncio.to_thread(config_for_writing, Path(path), config)

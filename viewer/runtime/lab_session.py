@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import StoreError
+from engine.releases import NEWEST
 from viewer.look.assets import words
 from viewer.runtime.live_feed import history_of
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, PutAnswer, ServeSettings, TopicFed
     from engine.lab.server import Opened
     from engine.lab.serving import ServingState
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
     from viewer.runtime.lab_client import LabClient
     from viewer.runtime.live_history import LiveHistory
     from viewer.runtime.put_form import PutForm
@@ -105,7 +106,7 @@ class LabSession(QObject):
         """The lab's folder, which holds ``store/``; None where somebody's own store is open for writing."""
         self.store: Path | None = None
         self.config: MessageStoreConfig | None = None
-        self.like: Release = "5.3"
+        self.like: Release = NEWEST
         self.sample: PositionSample | None = None
         self.counts: LoadCounts | None = None
         self.load: LoadSettings | None = None
@@ -166,7 +167,7 @@ class LabSession(QObject):
         client = self._client()
         self._take(client, await client.start(folder, config, like))
 
-    async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release) -> None:
+    async def open_store(self, path: Path, config: MessageStoreConfig | None, like: Release | None = None) -> None:
         """Open somebody's own store for writing: its plug is never pulled. Raises as :meth:`LabClient.open_store`."""
         await self.close()
         client = self._client()

@@ -15,7 +15,7 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession
 
 if TYPE_CHECKING:
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
     from engine.store.recovery.plan import RecoveryPlan
     from viewer.runtime.store_work import OtherStart, Planned
 
@@ -38,7 +38,8 @@ class RecoveryJob(QObject):
         self.at = 0.0
         self.took = 0.0
         """Seconds in which the plan was worked out; it reads what a start reads."""
-        self.like: Release = "5.3"
+        self.like: Release | None = None
+        """The release whose start is planned; None until the first plan says which one wrote the store."""
         self.other: OtherStart | None = None
         """How the other release would start."""
         self.written: tuple[Release, str] | None = None
@@ -59,7 +60,7 @@ class RecoveryJob(QObject):
         return self.possible and untried and log.sequence.total_size <= UNASKED
 
     def ask(self, like: Release | None = None) -> None:
-        """Work the plan out anew, as release ``like`` would start."""
+        """Work the plan out anew, as release ``like`` would start: at first the one that seems to have written it."""
         if self.running or not self.possible:
             return
         self.like = like or self.like
@@ -82,6 +83,7 @@ class RecoveryJob(QObject):
         else:
             self.plan, self.error, self.stale, self.at = found.plan, "", False, time.time()
             self.took, self.other, self.written = found.took, found.other, found.written
+            self.like = found.plan.like
             self._refuse()
         finally:
             self.running = False

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import StoreError
+from engine.releases import compared_with
 from viewer.runtime.control import Control
 
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
     from engine.store.recovery.plan import Blocker, RecoveryPlan
 
 
@@ -51,22 +52,25 @@ class Planned:
     written: tuple[Release, str] | None = None
 
 
-def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release) -> Planned:
-    """What a start of a broker of release ``like`` would do with the store at ``path``."""
+def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release | None) -> Planned:
+    """What a start of a broker of release ``like`` would do with the store at ``path``; without it, of the release
+    that seems to have written it.
+    """
     from engine.inspection import left_behind, open_store
-    from engine.inspection.foreign import guess
+    from engine.inspection.foreign import guess, release_of
     from engine.inspection.recovery import NO_PLAN
     from engine.inspection.recovery import plan as plan_of
 
     control.report(0, None)
     with open_store(path, config) as store:
         began = time.monotonic()
+        like = like or release_of(store)
         made = plan_of(store, like, losses=False)
         took = time.monotonic() - began
         made = left_behind.of_plan(store, made, left_behind.Look(control.report, _Cancel(control)))
         store.refuse_unread(NO_PLAN)
         try:
-            found = plan_of(store, "4.9" if like == "5.3" else "5.3", losses=False)
+            found = plan_of(store, compared_with(like), losses=False)
             other = OtherStart(found.like, found.will_start, found.blockers)
         except StoreError:
             other = None

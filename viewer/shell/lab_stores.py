@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog
 
 from engine.errors import StoreError
+from engine.releases import NEWEST
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
@@ -19,7 +20,7 @@ from viewer.shell.windows import open_beside
 if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.lab.samples import PositionSample
-    from engine.rules.unit_check import Release
+    from engine.releases import Release
     from viewer.lab.pane import LabPane
     from viewer.runtime.jobs import Job
     from viewer.runtime.store_session import StoreSession
@@ -168,7 +169,7 @@ class LabRoom(QObject):
     async def start_again(self, folder: Path) -> bool:
         """Open the lab store that is in ``folder``, or whose ``store`` folder it is."""
         found = await self._window.jobs.quick(lambda: lab_of_folder(folder))
-        return await self.start(found or folder, None, "5.3")
+        return await self.start(found or folder, None, NEWEST)
 
     def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
         """Make a lab store in ``folder`` and show it."""
@@ -219,7 +220,7 @@ class LabRoom(QObject):
 
         own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
         if own is not None:
-            await self.start(own, None, "5.3")
+            await self.start(own, None, NEWEST)
         elif session is self._window.session:
             dialog = WriteDialog(self._window, session)
             dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
@@ -229,7 +230,7 @@ class LabRoom(QObject):
         window = self._window
         config = self._config_of(store)
         try:
-            await self.session.open_store(store, config, "5.3")
+            await self.session.open_store(store, config)
         except (StoreError, OSError, EOFError) as error:
             window.say(engine_words(str(error)))
             if self._pane is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.keeping import Keeping, add_consent, consented, keeping
-from engine.cli.options import common, open_to_write
+from engine.cli.options import add_release, common, open_to_write, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.cli.writing import refuse_used
@@ -37,6 +37,7 @@ def register(commands: Any) -> None:
     )
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--to", metavar="DIR", help="build them here, absent or empty, and leave the store alone")
+    add_release(parser, "the release as which they are built (default: that of the store)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         assert store.paths is not None
         with keeping(args, store.path, config) as kept, kept.lock():
             done = _built(store, config, None, kept.keeper, out)
-            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), "5.3")
+            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), stated_release(args, store))
         _tell(done, str(store.path), out, kept)
         return 0
 

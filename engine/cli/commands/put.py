@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.keeping import add_consent, consented, keeping
-from engine.cli.options import common, number
+from engine.cli.options import add_release, common, number
 from engine.cli.output import Column, Output
-from engine.cli.writing import WriteTarget, find_target, given_config
+from engine.cli.writing import WriteTarget, find_target, given_config, target_release
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
@@ -30,7 +30,7 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.counted import counted
 from engine.errors import CannotRead, UsageError
 from engine.inspection import records
-from engine.store.put.message import Like
+from engine.releases import NEWEST, Release, of
 
 _COLUMNS = (
     Column("Status", "status"),
@@ -57,16 +57,17 @@ def register(commands: Any) -> None:
     parser.add_argument("--unique-key", metavar="ID")
     parser.add_argument("--property", action="append", dest="properties", metavar="NAME=VALUE")
     parser.add_argument("--flag", type=number, metavar="N")
-    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    plan = _asked(args)
+    release = target_release(args.store, args.release)
+    plan = _asked(args, release)
     for remark in plan.remarks:
         out.say(remark)
-    target = find_target(args.store, plan.over(given_config(args, out)), args.like)
+    target = find_target(args.store, plan.over(given_config(args, out)), release)
     planned = _planned(target, plan.messages)
     if target.exists and not consented(args, planned, "Put them there?", empty_log=target.empty_log):
         return 2
@@ -80,7 +81,7 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
     changes = target.recovery is not None and not target.recovery.changes_nothing
     with keeping(args, target.path, target.config, wanted=changes) as kept:
         opened = MessageStore(
-            target.path, target.config, disk=kept.store_disk, like=args.like, empty_log=args.empty_log
+            target.path, target.config, disk=kept.store_disk, release=target.release, empty_log=args.empty_log
         )
         with opened as store:
             kept.settled = True
@@ -96,13 +97,13 @@ def _put(args: argparse.Namespace, out: Output, target: WriteTarget, plan: PutPl
     return stored
 
 
-def _asked(args: argparse.Namespace) -> PutPlan:
+def _asked(args: argparse.Namespace, release: Release) -> PutPlan:
     """The plan that was given, or one of the single message that the options describe."""
     named = [name for name in _OF_ONE if getattr(args, name) is not None]
     if args.plan is not None:
         if args.topic is not None or named:
             raise UsageError("expected either --plan or one message by --topic and --body, found both")
-        return read_plan(args.plan, args.like)
+        return read_plan(args.plan, release)
     if args.topic is None or args.body is None:
         raise UsageError("expected --plan PLAN.json, or --topic T and --body TEXT")
     properties = {}
@@ -160,7 +161,7 @@ class PutPlan:
         return config if given is None else config.overlaid(given)
 
 
-def read_plan(path: str, like: Like = "5.3") -> PutPlan:
+def read_plan(path: str, like: Release = NEWEST) -> PutPlan:
     """The plan in a file; raises :class:`UsageError` naming the message and the field, :class:`CannotRead`."""
     try:
         with Path(path).open("rb") as file:
@@ -183,7 +184,7 @@ class _Wrong(ValueError):
     """What is wrong with a plan, in words."""
 
 
-def _plan(found: dict[str, Any], like: Like) -> PutPlan:
+def _plan(found: dict[str, Any], like: Release) -> PutPlan:
     config = found.get("config", {})
     if not isinstance(config, dict):
         raise _Wrong("config: expected an object")
@@ -227,7 +228,7 @@ def _batch_topics(found: dict[str, Any]) -> Iterator[tuple[str, int]]:
             yield str(one["name"]), max(_number(one, "queues", 4) + _number(one, "firstQueue", 0), 1)
 
 
-def _message(one: Any, born: str, stored: str, born_at: int, like: Like) -> Message:
+def _message(one: Any, born: str, stored: str, born_at: int, like: Release) -> Message:
     if not isinstance(one, dict):
         raise _Wrong("expected an object")
     if not isinstance(one.get("topic"), str):
@@ -235,7 +236,7 @@ def _message(one: Any, born: str, stored: str, born_at: int, like: Like) -> Mess
     properties = _properties(one.get("properties", {}))
     raw = encode_properties(properties)
     looked_at = _with_room(properties, i32(_number(one, "sysFlag", 0)))
-    if like == "4.9":
+    if not of(like).closes_last_property:
         raw = raw[:-1]  # 4.9.1 to 5.1 leave the last pair open
     else:
         looked_at = {name: value for name, value in looked_at.items() if name not in _NOT_LOOKED_AT}

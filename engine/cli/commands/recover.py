@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.keeping import add_consent, consented, keeping, refuse_empty
-from engine.cli.options import common, open_given, open_to_write
+from engine.cli.options import add_release, common, open_given, open_to_write, stated_release
 from engine.cli.output import Column, Output, Progress, iso, plain, size_text
 from engine.counted import counted
 from engine.errors import NotAStore, StoreError, UsageError
@@ -22,10 +22,9 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped import kept_undo
 from engine.mapped.keeping import Kept, read
 from engine.mapped.store_lock import StoreLock, holder_of
-from engine.rules.unit_check import Release
+from engine.releases import Release, compared_with, of
 from engine.store.recovery.plan import Loss, RecoveryPlan, folded, told, undispatched_words, what
 
-DEFAULT: Release = "5.3"
 MOST_FILES = 20
 
 _QUEUES = (
@@ -43,8 +42,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--apply", action="store_true", help="do it, after asking; writes into the store")
     text = "bring back every byte that a command changed, from the folder where it kept them"
     parser.add_argument("--undo", metavar="FOLDER", help=text)
-    like = "the release that would start (default: 5.3, with a word on the other)"
-    parser.add_argument("--like", choices=("4.9", "5.3"), help=like)
+    add_release(parser, "the release that would start (default: the one that wrote the store, it seems)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
@@ -60,12 +58,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _plan(args: argparse.Namespace, out: Output) -> int:
     with open_given(args, out) as store:
-        found = _looked_through(store, args.like or DEFAULT, out)
-        others = [] if args.like else [_looked_through(store, "4.9", out, losses=False)]
+        release = stated_release(args, store)
+        found = _looked_through(store, release, out)
+        others = [] if args.release else [_looked_through(store, compared_with(release), out, losses=False)]
         written = guess(store)
     _show(found, out, others, written=written)
-    judged = [one for one in others if written is not None and one.like == written[0]]
-    return int(not all(one.will_start for one in (found, *judged)))
+    return int(not found.will_start)
 
 
 def _looked_through(
@@ -80,7 +78,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     from engine.inspection.derived_config import derived_config
 
     with open_to_write(args, out) as store:
-        like = args.like or DEFAULT
+        like = stated_release(args, store)
         shown = _looked_through(store, like, out, heal=True)
         broker = _looked_through(store, like, out, losses=False) if shown.will_start else shown
         path = store.path
@@ -99,7 +97,7 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     with keeping(args, path, config) as kept:
         with Progress("dispatch", shown.end_offset - begin, out.quiet) as progress:
             opened = MessageStore(
-                path, config, disk=kept.store_disk, like=like, services=False, empty_log=args.empty_log,
+                path, config, disk=kept.store_disk, release=like, services=False, empty_log=args.empty_log,
                 progress=lambda place: progress.at(max(place - begin, 0)),
             )  # fmt: skip
         with opened:
@@ -151,12 +149,12 @@ def _for_people(
     for one in (found, *others):
         out.line(f"RocketMQ {one.like} would start: {_verdict(one)}")
     if written is not None:
-        out.line(f"Written by RocketMQ {'5.x' if written[0] == '5.3' else '4.x'}, it seems: {written[1]}.")
+        out.line(f"Written by RocketMQ {of(written[0]).covers}, it seems: {written[1]}.")
     out.line()
     if found.blockers:
         out.line(f"What follows is what {found.like} would do if that were mended.")
     elif others:
-        out.line(f"What follows is what {found.like} does (--like 4.9 for the other).")
+        out.line(f"What follows is what {found.like} does (--release {others[0].like} for the other).")
     if found.queues_known:
         again = f"{found.units:,} from {found.dispatch_from:,}"
     else:

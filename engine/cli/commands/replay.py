@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.broker.serving import serving_open
 from engine.cli.keeping import Keeping, add_consent, consented, keeping
-from engine.cli.options import common
+from engine.cli.options import add_release, common
 from engine.cli.output import Column, Output
 from engine.cli.serving import address_list
 from engine.cli.writing import WriteTarget, find_target
@@ -41,7 +41,7 @@ def register(commands: Any) -> None:
     parser.add_argument("--store", metavar="STORE", help="a store, or a directory that is absent or empty")
     parser.add_argument("--to", type=address_list, metavar="HOST:PORT", help="a broker that runs, instead of a store")
     parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="these requests only, as SEND_MESSAGE_V2")
-    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
     add_consent(parser)
     parser.set_defaults(run=run)
 
@@ -85,7 +85,7 @@ async def _to_broker(replay: Replay, address: str) -> Replayed:
 
 
 def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -> Replayed | None:
-    target = find_target(args.store, None, args.like)
+    target = find_target(args.store, None, args.release)
     planned = [*target.planned(), f"  {number:,} requests are sent to it again"]
     if target.exists and not consented(args, planned, empty_log=target.empty_log):
         return None
@@ -106,8 +106,9 @@ def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -
 async def _broker(args: argparse.Namespace, target: WriteTarget, kept: Keeping) -> AsyncIterator[str]:
     def opened(host: str) -> MessageStore:
         return MessageStore(
-            target.path, target.config, disk=kept.store_disk, like=args.like, store_host=host, empty_log=args.empty_log
-        )
+            target.path, target.config, disk=kept.store_disk, release=target.release, store_host=host,
+            empty_log=args.empty_log,
+        )  # fmt: skip
 
     async with serving_open(opened) as server:
         kept.settled = True

@@ -19,7 +19,7 @@ from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
 from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
-from engine.cli.options import common, number, paths_as_asked, read_given
+from engine.cli.options import add_release, common, number, paths_as_asked, read_given
 from engine.cli.output import Output
 from engine.cli.registering import (
     EVERYWHERE,
@@ -51,6 +51,7 @@ from engine.message_store import MessageStore
 from engine.namesrv.routes import Change
 from engine.namesrv.server import LOOPBACK, ListeningNameServer
 from engine.namesrv.server import PORT as NAMESRV_PORT
+from engine.releases import Release, of
 from engine.remoting.connection import bind, port_of
 from engine.remoting.recording import MOST, Recorder, RequestLog
 from engine.remoting.tap import FrameTap, Take
@@ -81,7 +82,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--record-limit", type=number, default=MOST, metavar="BYTES", help=f"how large that file gets ({MOST:,})"
     )
-    parser.add_argument("--like", choices=("4.9", "5.3"), default="5.3", help="the release whose rules apply")
+    add_release(parser, "the release whose rules apply (default: that of the store, a new one is of the newest)")
     add_register(parser)
     add_opening(parser)
     parser.set_defaults(run=run)
@@ -95,8 +96,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     tls = tls_of(args, out)
     broker = with_role(broker, given.broker_role if given else "", str(args.config))
     broker = _opened(args, broker, out)
-    access = _access(args, broker, out)
-    target = find_target(args.store, given, args.like)
+    target = find_target(args.store, given, args.release)
+    access = _access(args, broker, target.release, out)
     address = f"{broker.broker_ip}:{broker.listen_port if args.port is None else args.port}"
     around = asyncio.run(look_around(args, broker, address, tls))
     refuse_empty(args, target.empty_log)
@@ -140,7 +141,7 @@ def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Brok
     return broker if args.host in EVERYWHERE else replace(broker, broker_ip=args.host)
 
 
-def _access(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Access | None:
+def _access(args: argparse.Namespace, broker: BrokerConfig, release: Release, out: Output) -> Access | None:
     """The accounts of ``--acl``. Raises :class:`UsageError`, also where the configuration asks for accounts and the
     command names none.
     """
@@ -149,9 +150,9 @@ def _access(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> Acce
             if asked:
                 raise UsageError(f"{key}=true: name the accounts with --acl plain_acl.yml", file=args.config)
         return None
-    found = Access(Path(args.acl), args.like, broker.cluster)
-    if found.acl.white_listed and args.like != "4.9":
-        out.say(f"{args.acl}: globalWhiteRemoteAddresses has no effect with --like {args.like}, as in RocketMQ 5")
+    found = Access(Path(args.acl), release, broker.cluster)
+    if found.acl.white_listed and of(release).major >= 5:
+        out.say(f"{args.acl}: globalWhiteRemoteAddresses has no effect with --release {release}, as in RocketMQ 5")
     return found
 
 
@@ -177,7 +178,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said, takes))
             bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
             store = await asyncio.to_thread(
-                MessageStore, target.path, target.config, disk=kept.store_disk, like=args.like,
+                MessageStore, target.path, target.config, disk=kept.store_disk, release=target.release,
                 store_host=f"{config.broker_ip}:{port_of(bound)}", empty_log=args.empty_log,
             )  # fmt: skip
             opened.push_async_callback(asyncio.to_thread, store.close)

@@ -22,6 +22,7 @@ from engine.inspection.check.tables import is_of_a_broker
 from engine.inspection.deleted_topics import is_listed, topics_known
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import read_table
+from engine.releases import compared_with
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
 from engine.rules.system_names import LMQ
@@ -141,7 +142,7 @@ class Undispatched:
         again = sum(units.values()) - lost
         them = "it" if lost + again == 1 else "them"
         if not lost:
-            other = self._starts.plan("4.9" if plan.like == "5.3" else "5.3")
+            other = self._starts.plan(compared_with(plan.like))
             leaves = sum(_left_out_by(other, units).values()) if other is not None and other.will_start else 0
             if other is not None and leaves:
                 fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other.like} leaves {leaves:,} out"  # noqa: E501

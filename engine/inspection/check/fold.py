@@ -20,7 +20,7 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.check.losses import of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
-from engine.inspection.check.start import RELEASES, Starts
+from engine.inspection.check.start import Starts
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, index_rules, log_rules, queue_rules
 from engine.rules.causes import PAGE, zero_pages
@@ -102,7 +102,8 @@ class QueueFold:
         if last and last.start > 0 and last.size and walk.end * walk.unit_size <= last.start and not found:
             text = f"Queue {walk.name}: its last file is empty and begins at {last.start:,}"
             evidence = {"expected": "at least one entry", "found": 0, "queue": walk.name}
-            filled = all((plan := self._starts.plan(like)) is not None and plan.will_start for like in RELEASES)
+            plans = [self._starts.plan(release) for release in self._starts.releases]
+            filled = all(plan is not None and plan.will_start for plan in plans)
             light: Severity | None = "note" if self._abort else None
             kind = "filled" if filled else ""
             found.append(catalogue.CQ06.found(text, last.path, 0, evidence, None if kind else light, kind=kind))

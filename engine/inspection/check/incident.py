@@ -21,7 +21,7 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.check import losses
 from engine.inspection.check.log import LogCheck
-from engine.inspection.check.start import RELEASES, Starts
+from engine.inspection.check.start import Starts
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules.causes import by_cause, what_happened
@@ -40,7 +40,7 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
         return None
     known = not foreign.unknown_to_plans(store)
     already = lost_already(store, log) if known else None
-    lost = {like: _start(starts.losses(like), already) for like in RELEASES}
+    lost = {like: _start(starts.losses(like), already) for like in starts.releases}
     plan = losses.of_own_release(store, starts)
     return {
         "whatHappened": what_happened(grave, crashed=store.abort),

@@ -9,9 +9,9 @@ from engine.inspection import foreign
 from engine.inspection.check.places import between
 from engine.inspection.check.start import Starts
 from engine.inspection.snapshot import StoreSnapshot
+from engine.releases import compared_with
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding, at_least
-from engine.rules.unit_check import Release
 from engine.store.recovery.plan import RecoveryPlan, undispatched_words
 
 MOST = 20
@@ -37,11 +37,9 @@ def is_troubled(store: StoreSnapshot, found: Sequence[Finding]) -> bool:
 
 def of_own_release(store: StoreSnapshot, starts: Starts) -> RecoveryPlan | None:
     """The plan of the release that seems to have written the store; where that does not start, of the other."""
-    guess = foreign.guess(store)
-    own: Release = guess[0] if guess is not None else "5.3"
-    other: Release = "4.9" if own == "5.3" else "5.3"
+    own = foreign.release_of(store)
     plan = starts.losses(own)
-    return plan if plan is None or plan.will_start else starts.losses(other)
+    return plan if plan is None or plan.will_start else starts.losses(compared_with(own))
 
 
 def _index(plan: RecoveryPlan) -> Iterator[Finding]:

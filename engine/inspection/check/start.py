@@ -5,7 +5,7 @@ and what an older release makes of a store (DK03): version 2 units (spec 2.2).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,15 @@ from engine.inspection import foreign, left_behind, recovery
 from engine.inspection.check.log import LogCheck
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.snapshot import StoreSnapshot
+from engine.releases import NEWEST, Release, of
 from engine.rules import catalogue
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
-from engine.rules.unit_check import Release
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan
 
-RELEASES: tuple[Release, ...] = ("5.3", "4.9")
+_LINES: tuple[Release, ...] = ("5.3", "4.9")
+"""Whose starts are always told, besides the start of the release that wrote the store."""
 _WALKED = frozenset({"CL01", "CL02", "CL05", "CL06", "CL07", "CQ01", "CQ03", "CQ06", "DK01"})
 """Only beside one of these can a start fail while it walks the log; else what stands around it tells all."""
 _FILES = frozenset({"CL07", "CQ01"})
@@ -46,10 +47,13 @@ class Starts:
         """Units by queue: CQ10 has told as an error that no start has them."""
         self.dledger = foreign.has_dledger_log(store)
         self.checkpoint = self._checkpoint()
+        self.release = self._release()
+        """The release that seems to have written the store; None where nothing tells."""
+        own = self.release or NEWEST
+        self.releases = (own, *(name for name in _LINES if name != own))
+        """Whose starts are asked about: first that of the release that wrote the store."""
 
-    @property
-    def release(self) -> Release | None:
-        """The release that seems to have written the store."""
+    def _release(self) -> Release | None:
         with contextlib.suppress(CannotRead):
             found = foreign.guess(self._store)
             return found[0] if found is not None else None
@@ -63,7 +67,7 @@ class Starts:
             return recovery.mapped_checkpoint(self._store)[0]
         return None
 
-    def plan(self, like: Release = "5.3") -> RecoveryPlan | None:
+    def plan(self, like: Release) -> RecoveryPlan | None:
         """None where none can be made: of a part of a store, over bytes that could not be read, beside a running
         broker, of a log that is not decoded.
         """
@@ -76,7 +80,7 @@ class Starts:
         """Where in the log the next start of a store that was not closed begins to index its units again; None where
         it does not, or that is not known.
         """
-        plan = self.plan(self.release or "5.3") if self._store.abort else None
+        plan = self.plan(self.release or NEWEST) if self._store.abort else None
         return plan.first_pass.start if plan is not None and plan.will_start and plan.first_pass is not None else None
 
     def _made(self, like: Release) -> RecoveryPlan | None:
@@ -92,7 +96,7 @@ class Starts:
         from the first unit on that the check did not find in its queue. Raises :class:`CannotRead`.
         """
         if self._losses is None:
-            made = [plan for one in RELEASES if (plan := self.plan(one)) is not None]
+            made = [plan for one in self.releases if (plan := self.plan(one)) is not None]
             self._losses = {plan.like: plan for plan in self._with_losses(made)}
         return self._losses.get(like)
 
@@ -120,7 +124,7 @@ class Starts:
         refused: dict[Subject, tuple[Blocker, list[Release]]] = {}
         if self._store.paths is None:
             return refused
-        for like in RELEASES:
+        for like in self.releases:
             plan = self.plan(like) if walked else None
             for one in plan.blockers if plan is not None else recovery.loading(self._store, like):
                 if one.finding != "AB01":  # a running broker is told as what it is
@@ -133,13 +137,15 @@ def agree(starts: Starts, found: list[Finding]) -> list[Finding]:
     refused: dict[Subject, tuple[Blocker, list[Release]]] = {}
     with contextlib.suppress(CannotRead):
         refused = starts.blockers(found)
-    told = [_stopping(one, refused) for one in found]
+    told = [_stopping(one, refused, starts.releases) for one in found]
     configured = any(one.id == "CF05" and one.severity == "error" for one in found)
-    told += _further(refused, starts.release, configured=configured)
+    told += _further(refused, starts, configured=configured)
     return told
 
 
-def _stopping(one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]]) -> Finding:
+def _stopping(
+    one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]], asked: Sequence[Release]
+) -> Finding:
     """The finding with what it keeps from starting, where it is about a blocker's file."""
     ids = [one.id, *_FILES] if one.id == "DK01" else [one.id, "CQ06"] if one.id == "CQ01" else [one.id]
     subject = next((key for id_ in ids if (key := (id_, one.file)) in refused), None)
@@ -153,11 +159,12 @@ def _stopping(one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]
     if not at_least(one.severity, "warn"):
         step = SNAPSHOT_FIRST + small(step)
     evidence = {**one.evidence, "brokerLog": blocker.broker_log, "refusedBy": releases}
-    return replace(one, severity="error", next_step=step, evidence=evidence, message=f"{one.message}; {_who(releases)}")
+    message = f"{one.message}; {_who(releases, asked)}"
+    return replace(one, severity="error", next_step=step, evidence=evidence, message=message)
 
 
 def _further(
-    refused: dict[Subject, tuple[Blocker, list[Release]]], own: Release | None, *, configured: bool
+    refused: dict[Subject, tuple[Blocker, list[Release]]], starts: Starts, *, configured: bool
 ) -> Iterator[Finding]:
     """Blockers that no finding was about; where the configuration has other lengths, that has been told. A folder, as
     each disk has one of its own (lost+found), matters to 4.9 alone: a note on a store that 5.x wrote.
@@ -166,16 +173,17 @@ def _further(
         if not releases or (configured and id_ in _FILES):
             continue
         evidence: dict[str, Any] = {"brokerLog": blocker.broker_log, "refusedBy": releases}
-        text = f"{blocker.message}; {_who(releases)}"
+        text = f"{blocker.message}; {_who(releases, starts.releases)}"
         folder = id_ in _FILES and file is not None and blocker.message.endswith(FOLDER)
-        light = folder and own == "5.3" and own not in releases
+        own = starts.release
+        light = folder and own is not None and of(own).skips_folders and own not in releases
         evidence |= {HAPPENED: f"the folder {Path(file or '').name} stands among the store's files"} if folder else {}
         kind = "folder" if folder else ""
         yield catalogue.RULES[id_].found(text, file, None, evidence, "note" if light else "error", kind=kind)
 
 
-def _who(releases: list[Release]) -> str:
-    who = "RocketMQ" if len(releases) == len(RELEASES) else f"RocketMQ {releases[0]}"
+def _who(releases: Sequence[Release], asked: Sequence[Release]) -> str:
+    who = "RocketMQ" if len(releases) == len(asked) else f"RocketMQ {' and '.join(releases)}"
     return f"{who} does not start"
 
 

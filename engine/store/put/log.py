@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine.codec.encode import Message, TopicField
 from engine.codec.message_columns import Encoder, TopicRow
+from engine.releases import Release
 
 if TYPE_CHECKING:
     from engine.codec.object_put import ObjectPut
     from engine.config import MessageStoreConfig
     from engine.mapped.mapped_file import MappedFile
     from engine.mapped.mapped_file_queue import MappedFileQueue
-    from engine.store.put.message import Clock, Like, PutMessageResult, PutMessageStatus
+    from engine.store.put.message import Clock, PutMessageResult, PutMessageStatus
     from engine.store.queue_offsets import QueueOffsetTable
 
 
@@ -50,7 +51,7 @@ class PutLog(Protocol):
     files: MappedFileQueue
     queue_offsets: QueueOffsetTable
     clock: Clock
-    like: Like
+    like: Release
     is_batch_topic: Callable[[str], bool]
     lock: threading.Lock
     refuses: PutMessageStatus | None

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Literal, NamedTuple, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties, utf16_length
@@ -24,8 +24,8 @@ from engine.codec.message import (
 )
 from engine.config import MessageStoreConfig
 from engine.layout import LONGEST_NAME, LONGEST_TOPIC
+from engine.releases import Release, of
 
-Like = Literal["5.3", "4.9"]
 Clock = Callable[[], int]
 
 RETRY_PREFIX = "%RETRY%"
@@ -229,7 +229,7 @@ class PutMessageResults(Sequence[PutMessageResult]):
                 result.status = status
 
 
-def check_topic(topic: str, like: Like) -> bool:
+def check_topic(topic: str, like: Release) -> bool:
     """Whether the store takes messages of ``topic`` (spec 8.1, rule 2); names that are no folder's name it does not."""
     if not topic or topic in (".", "..") or "/" in topic or "\0" in topic:
         return False
@@ -238,7 +238,7 @@ def check_topic(topic: str, like: Like) -> bool:
     except UnicodeEncodeError:
         return False
     units = utf16_length(topic)
-    if like == "4.9":
+    if not of(like).long_retry_topics:
         return units <= LONGEST_TOPIC and size <= LONGEST_TOPIC
     if size > LONGEST_TOPIC and not topic.startswith(RETRY_PREFIX):
         return False
@@ -253,7 +253,7 @@ def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -
     return is_batch_topic(message.topic)
 
 
-def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Like) -> Message | PutMessageStatus:
+def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Release) -> Message | PutMessageStatus:
     """The message that is stored in the place of a delayed or timed one; others come back as they are (spec 12.1,
     12.4). ``now`` is ms.
     """
@@ -262,7 +262,7 @@ def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Lik
     level = delay_level(message)
     if level > 0:
         return _delayed(message, level, config, like)
-    if like == "4.9" or not _is_timed(message):
+    if not of(like).timers or not _is_timed(message):
         return message
     if not config.timer_wheel_enable:
         return PutMessageStatus.WHEEL_TIMER_NOT_ENABLE
@@ -283,17 +283,17 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Like) -> Message:
+def _delayed(message: Message, level: int, config: MessageStoreConfig, like: Release) -> Message:
     most = len(config.delay_levels())
     found = dict(message.properties or {})
-    if like != "4.9":
+    if of(like).drops_times_of_delayed:
         for name in _TIMES:
             found.pop(name, None)
     if level > most:
         level = most
         found[props.DELAY] = str(level)
     moved = _moved(message, found, SCHEDULE_TOPIC, level - 1)
-    if like == "4.9" and moved.properties_raw:  # the end of the last pair is left out
+    if not of(like).closes_last_property and moved.properties_raw:  # the end of the last pair is left out
         moved.properties_raw = moved.properties_raw[:-1]
     return moved
 

@@ -26,6 +26,7 @@ from engine.codec.encode import (
 from engine.codec.java import split
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import CorruptUnit, NotWriteable, UsageError
+from engine.releases import of
 from engine.store.put.message import (
     BLANK_SIZE,
     LMQ_PREFIX,
@@ -72,7 +73,7 @@ def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
     wrong = _too_long(log, stored, b"" if light else raw)
     if wrong is not None:
         return PutMessageResult(wrong)
-    if light and log.like == "4.9" and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
+    if light and of(log.like).light_queue_limit and _light_queue_count(log) > _MOST_LIGHT_QUEUES:
         return PutMessageResult(Status.LMQ_CONSUME_QUEUE_NUM_EXCEEDED)
     return in_turn(log, lambda now: _append(log, stored, light, host, count, now))
 
@@ -153,7 +154,7 @@ def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: 
 
 def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | None:
     """The status that the sizes of a message ask for, None where they are fine (spec 8.1)."""
-    if log.like == "4.9" and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
+    if of(log.like).limits_properties_by_letters and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
         return Status.MESSAGE_ILLEGAL
     if len(stored_properties(raw, log.property_crc)) > LONGEST_PROPERTIES:
         return Status.PROPERTIES_SIZE_EXCEEDED
@@ -173,7 +174,7 @@ def _message_count(log: PutLog, message: Message) -> int:
 
 def _light_queues(log: PutLog, message: Message) -> list[str]:
     """The names in INNER_MULTI_DISPATCH where light queues are on, else none (spec 3.8)."""
-    on = log.config.enable_multi_dispatch if log.like == "4.9" else log.config.enable_lmq
+    on = log.config.enable_lmq if of(log.like).light_queues_by == "enableLmq" else log.config.enable_multi_dispatch
     if not on or not wants_light_queues(message):
         return []
     return split((message.properties or {})[props.INNER_MULTI_DISPATCH], ",")
@@ -190,7 +191,7 @@ def _with_light_offsets(log: PutLog, message: Message, light: list[str]) -> Mess
         for name in light
     ]
     found = {**(message.properties or {}), props.INNER_MULTI_QUEUE_OFFSET: ",".join(offsets)}
-    if log.like == "4.9":
+    if of(log.like).drops_wait_of_light:
         found.pop(props.WAIT, None)
     return message.changed(properties=found, properties_raw=encode_properties(found))
 

@@ -28,7 +28,8 @@ from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk
 from engine.mapped.mapped_file_queue import MappedFileQueue
-from engine.rules.unit_check import Release, Request
+from engine.releases import NEWEST, Release
+from engine.rules.unit_check import Request
 from engine.store.consume_queue_store import ConsumeQueueStore, Listing
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
@@ -101,7 +102,7 @@ BULK_BYTES = 64 << 20
 def recover(
     source: RecoverySource,
     targets: Targets,
-    like: Release = "5.3",
+    like: Release = NEWEST,
     bulk: MakeBulk | None = None,
     *,
     empty_log: bool = False,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import ReadOnlyFile
-from engine.rules.unit_check import Release
+from engine.releases import Release, of
 from engine.store.recovery.plan import Blocker
 from engine.store.recovery.source import TIMER_METRICS, RecoverySource
 from engine.store.recovery.walk import NO_SUCH_ARRAY
@@ -23,9 +23,9 @@ _NOT_MATCHED = "length not matched message store config value, please check it m
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError: Requested array size exceeds VM limit"
 _CHECK = "at org.apache.rocketmq.store.CommitLog.checkMessageAndReturnSize"
 _FALLS_BEHIND = "Try to finish doing reput the messages fall behind during the starting"
-_WAITS: dict[Release, str] = {
-    "4.9": "at org.apache.rocketmq.store.DefaultMessageStore.start(DefaultMessageStore.java:288)",
-    "5.3": "at org.apache.rocketmq.store.DefaultMessageStore.recheckReputOffsetFromCq",
+_WAITS = {
+    4: "at org.apache.rocketmq.store.DefaultMessageStore.start(DefaultMessageStore.java:288)",
+    5: "at org.apache.rocketmq.store.DefaultMessageStore.recheckReputOffsetFromCq",
 }
 _KIND = "load exception java.lang.RuntimeException: The queue type of topic:"
 
@@ -48,8 +48,9 @@ def load(source: RecoverySource, release: Release) -> Loaded:
         _file_queue(source, queue.sequence.folders, size, "CQ01", release, found)
         if queue.ext is not None and (queue.ext.file_size or 0):
             _file_queue(source, queue.ext.folders, queue.ext.file_size, "CQ01", release, found)
-    if release == "5.3":
+    if of(release).checks_queue_kinds:
         found.blockers.extend(_wrong_kinds(source))
+    if of(release).loads_timers:
         found.blockers.extend(_timer(paths, source))
     found.blockers.extend(_state_files(paths, source, release))
     if source.lock_held:
@@ -71,10 +72,11 @@ def _file_queue(
     if len(found.blockers) >= MOST_BLOCKERS:
         return
     entries = sorted((e for folder in folders for e in source.listing(folder)), key=lambda e: e.name)
+    rules = of(release)
     for number, entry in enumerate(entries):
-        if entry.folder and release == "5.3":
+        if entry.folder and rules.skips_folders:
             continue
-        if entry.size == 0 and number == len(entries) - 1 and release == "5.3" and not entry.folder:
+        if entry.size == 0 and number == len(entries) - 1 and rules.deletes_empty_last_file and not entry.folder:
             found.deleted.append(entry.path)
             continue
         if entry.folder or (size and entry.size != size):
@@ -120,7 +122,7 @@ def waits_for_ever(
     text = (
         f"The start waits for ever: dispatch stands at {at:,}, {end - at:,} bytes before the end of the log: {reason}"
     )
-    said = f"{_FALLS_BEHIND}, reputOffset={at} maxOffset={end} behind={end - at}\n{_WAITS[release]}"
+    said = f"{_FALLS_BEHIND}, reputOffset={at} maxOffset={end} behind={end - at}\n{_WAITS[of(release).major]}"
     return [Blocker("RP02", text, said, before.path)]
 
 
@@ -182,7 +184,7 @@ def _state_files(paths: StorePaths, source: RecoverySource, release: Release) ->
             f"load exception java.io.FileNotFoundException: {paths.checkpoint} (Is a directory)",
             str(paths.checkpoint),
         )
-    if release == "5.3":
+    if of(release).index_folders_fail:
         for entry in source.listing(paths.index):
             if entry.folder and parse_file_name(entry.name) is not None:
                 yield Blocker(

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from engine.codec.words import when
 from engine.counted import counted
-from engine.rules.unit_check import Release
+from engine.releases import Release
 from engine.store.recovery.source import QueueKind
 
 
@@ -288,6 +288,7 @@ class RecoveryPlan:
         return {
             "type": "recoveryPlan",
             "like": self.like,
+            "release": self.like,
             "emptyLog": self.empty_log.record() if self.empty_log is not None else None,
             "willStart": self.will_start,
             "blockers": _blockers(self.blockers),

@@ -20,7 +20,8 @@ from engine.codec.unit_flavours import READ_BY
 from engine.codec.words import when
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.rules.unit_check import Release, Rules
+from engine.releases import NEWEST, Release, of
+from engine.rules.unit_check import Rules
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, Taker
@@ -78,7 +79,7 @@ class _Passes(NamedTuple):
     stands_at: tuple[int, str] | None  # where the start waits for dispatch for ever, and why
 
 
-def plan(source: RecoverySource, like: Release = "5.3", execution: Execution | None = None) -> RecoveryPlan:
+def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | None = None) -> RecoveryPlan:
     """What starting a broker of release ``like`` would do. Nothing is written, locked or created, but by ``execution``.
 
     Raises :class:`engine.errors.CannotRead` where bytes could not be read: no plan is made over them.
@@ -152,12 +153,12 @@ def plan(source: RecoverySource, like: Release = "5.3", execution: Execution | N
     )
 
 
-def loading(source: RecoverySource, like: Release = "5.3") -> tuple[Blocker, ...]:
+def loading(source: RecoverySource, like: Release = NEWEST) -> tuple[Blocker, ...]:
     """What keeps a broker from starting before it looks at a single unit."""
     return tuple(recovery_blockers.load(_as_seen_by(source, like), like).blockers)
 
 
-def without_log(source: RecoverySource, like: Release = "5.3") -> EmptyLog | None:
+def without_log(source: RecoverySource, like: Release = NEWEST) -> EmptyLog | None:
     """Who knows of messages that the log does not hold, without a walk; None where nothing is missed."""
     source = _as_seen_by(source, like)
     files = _log_files(source, recovery_blockers.load(source, like))
@@ -169,7 +170,7 @@ def _log_files(source: RecoverySource, loaded: recovery_blockers.Loaded) -> list
 
 
 def _as_seen_by(source: RecoverySource, like: Release) -> RecoverySource:
-    if like == "4.9":
+    if not of(like).batch_queues:
         source = _as_seen_by_4_9(source)
     if source.config.given and not source.config.enable_consume_queue_ext:
         source = replace(source, queues=tuple(q if q.ext is None else replace(q, ext=None) for q in source.queues))
@@ -204,8 +205,8 @@ def rules_of(source: RecoverySource, like: Release) -> Rules:
     return Rules(
         like,
         config.check_crc_on_recover,
-        config.force_verify_prop_crc and like == "5.3",
-        config.duplication_enable and like == "5.3",
+        config.force_verify_prop_crc and of(like).property_crc,
+        config.duplication_enable and of(like).verifies_duplicates,
         config.delay_levels(),
     )
 
@@ -274,7 +275,7 @@ def _recover_log(
     execution: Execution | None,
 ) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
-    table.after = -1 if source.abort else known if like == "5.3" else (1 << 63) - 1
+    table.after = -1 if source.abort else known if of(like).dispatches_on_clean_start else (1 << 63) - 1
     walked = LogWalk(files, walk_rules(rules), table, source.watch if execution is None else None).run(first)
     done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
     if known >= walked.end_offset:
@@ -283,10 +284,10 @@ def _recover_log(
         if execution is not None:
             execution.cut(table)
     end = _append_at(files, walked.end_offset)
-    if like == "5.3" and not source.config.recheck_reput_offset_from_cq:
+    if not of(like).dispatches_after_recovery and not source.config.recheck_reput_offset_from_cq:
         return _Passes(walked, end, 0, done, None, None)
     start = max(files[0].start_offset, table.max_physic, 0)
-    if like == "4.9":
+    if not of(like).minimum_by_halving:
         for queue in table:
             queue.correct_min(files[0].start_offset, like)
     table.after = -1
@@ -311,7 +312,7 @@ def walk_rules(rules: Rules) -> Rules:
     """The rules of recovery's own walk: 4.9 reads its delay levels after it, so a unit of the schedule topic that it
     dispatches gets the code of its tags and not the time of delivery.
     """
-    return rules._replace(delay_levels=()) if rules.release == "4.9" else rules
+    return rules if of(rules.release).knows_delays_in_recovery else rules._replace(delay_levels=())
 
 
 def dispatch_rules(rules: Rules) -> Rules:
@@ -322,7 +323,7 @@ def dispatch_rules(rules: Rules) -> Rules:
 def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: Release) -> tuple[int, str, int]:
     """(number of the file where the walk begins, why, the time limit of an abnormal exit in ms)."""
     if not source.abort:
-        if like == "4.9":
+        if of(like).clean_start == "third-last-file":
             return max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file", 0
         for number in range(len(files) - 1, 0, -1):
             if files[number].start_offset <= known:

@@ -30,7 +30,8 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.rules.unit_check import Release, Request
+from engine.releases import Release, of
+from engine.rules.unit_check import Request
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import ExtCut, QueueState
 from engine.store.recovery.source import QueueFiles, QueueKind
@@ -491,7 +492,7 @@ class RecoveredQueue:
         """The smallest offset whose unit the log still holds (correctMinOffset)."""
         if self.kind == "batch":
             self._correct_batch_min(log_min)
-        elif release == "4.9":
+        elif not of(release).minimum_by_halving:
             self._correct_min_linear(log_min)
         else:
             self._correct_min(log_min)

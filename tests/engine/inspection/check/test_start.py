@@ -66,8 +66,8 @@ def handed_over(root, monkeypatch):
         starts = kept[-1]
         patch.setattr(left_behind, "scan_log", seen)
         starts._losses = None
-        mine = [starts.losses(like) for like in check_start.RELEASES]
-        theirs = [recovery.plan(store, like) for like in check_start.RELEASES if starts.plan(like) is not None]
+        mine = [starts.losses(like) for like in starts.releases]
+        theirs = [recovery.plan(store, like) for like in starts.releases if starts.plan(like) is not None]
     return [plan for plan in mine if plan is not None], theirs, begun
 
 

@@ -1,0 +1,247 @@
+"""The table of RocketMQ releases: what each one writes, reads, recovers, deletes and refuses.
+
+Everything that differs between releases is a column here, and every part of the program asks ``of(release).column``.
+A new release is one more row: the row before it, with its differences. "4.9" stands for 4.9.0 to 4.9.8, "5.3" for
+5.0 to 5.3.3; each row names the patch release that it was compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+Release = Literal["4.9", "5.3", "5.4", "5.5"]
+
+CleanStart = Literal["third-last-file", "file-start", "first-unit"]
+"""How the first file of a walk is chosen after a normal exit: the third-last one, the last file that begins at or
+before the end of the queues, or the last file whose first unit is valid and lies at or before that end."""
+CrashStart = Literal["store-time", "logics-physical-offset"]
+"""How the first file of a walk is chosen after a crash: by store time and the checkpoint's times less three seconds, or
+by the checkpoint's ``logicsPhysicalOffset``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRules:
+    """One release of RocketMQ. Names of settings in the comments are those of ``MessageStoreConfig``."""
+
+    name: Release
+    covers: str  # the releases of which the row speaks, as a sentence names them
+    patch: str  # the patch release that these rules were compared with
+    major: int  # 4 or 5: the line of releases, for words and fields on the wire that came with 5.0
+
+    # Units of the log
+    checks_length_before_magic: bool
+    """A length field that reaches beyond the file is refused before the magic number is looked at."""
+    allocates_by_length_field: bool
+    """The check asks for as much heap as the length field says, before it looks at the bytes that are left."""
+    long_topics: bool  # autoMessageVersionOnTopicLen: version-2 units are written
+    property_crc: bool  # enabledAppendPropCRC, forceVerifyPropCRC
+    verifies_duplicates: bool  # duplicationEnable: DUP_INFO is checked on recovery
+    closes_last_property: bool  # the text of properties ends with the separator of the last pair
+
+    limits_properties_by_letters: bool  # 32,767 letters of their text, besides the bytes
+    drops_times_of_delayed: bool  # a message with a delay level loses the properties of timers
+    drops_wait_of_light: bool  # a message for light queues loses WAIT
+    long_retry_topics: bool  # %RETRY% topics of more than 127 bytes are taken
+
+    # Queues and index
+    batch_queues: bool
+    minimum_by_halving: bool  # correctMinOffset halves the last file; before 5.x it walks the first one
+    writes_tag_entries: bool  # one index entry more for each unit with tags: ``topic#T#tags``
+    light_queues_by: Literal["enableMultiDispatch", "enableLmq"]
+    light_queue_limit: bool  # a put fails where there are too many light queues
+    offset_boundaries: bool  # an offset by time has a lower and an upper boundary
+    dispatches_flushed_only: bool  # SYNC_FLUSH: units are dispatched when they are on the disk
+
+    # Loading and recovery
+    skips_folders: bool  # a folder among a sequence's files is passed over; before 5.x the start fails
+    deletes_empty_last_file: bool  # of a sequence of files, while it loads
+    checks_queue_kinds: bool  # a start fails over a topic whose queues are of another kind than its table says
+    loads_timers: bool  # timer wheel and log are loaded
+    clean_start: CleanStart
+    crash_start: CrashStart
+    recovery_file_limit: int | None  # default of commitLogRecoverMaxNum; None: all files
+    dispatches_on_clean_start: bool  # the walk of a clean start gives the queues what lies behind their end
+    dispatches_after_recovery: bool  # a second pass always follows; since 5.x with recheckReputOffsetFromCq only
+    knows_delays_in_recovery: bool  # delay levels are read before the log is recovered
+    always_cuts_queues: bool  # also where their end lies before the end of the log
+    minimum_needs_entries: bool
+    """correctMinOffset fails over a queue whose last file is empty and does not begin at 0."""
+    accelerated_recovery: bool  # enableAcceleratedRecovery counts for queues in files
+    checks_unit_offset: bool  # checkCommitLogOffsetOnRecover
+    index_folders_fail: bool  # a folder with the name of an index file ends the start
+
+    # Checkpoint, abort, tables
+    checkpoint_numbers: int  # how many of the checkpoint's numbers are written: 3, 5 or 6
+    logics_time_at_thorough_flush: bool
+    """The queues' time and offset go into the checkpoint at a thorough flush of the queues only, once a minute."""
+    flushes_checkpoint: bool  # by a service of its own, every second
+    checks_disk_by_service: bool  # a service of its own looks at the free space
+    backs_up_abort: bool  # abort holds the process id, abort.bak stays behind
+    table_backup: Literal["copied", "renamed"]
+    """X.json.bak is a copy of the table before, or X.json itself, renamed before the new one is written."""
+    tables_of_5: bool  # attributes, state versions, groupTopicMap, forbiddenTable
+    order_levels: bool  # consumerOrderInfo.json names orderedConsumptionLevel
+    makes_rocksdb_folder: bool  # rocksdbstore/ is made at every start
+    transaction_metric_flush_ms: int  # transactionMetricFlushInterval
+
+    # Names
+    longest_topic_letters: int
+    longest_group_letters: int
+
+    # Broker
+    timers: bool
+    pop: bool
+
+    @property
+    def title(self) -> str:
+        """The release as a sentence names it: "RocketMQ 5.5.1"."""
+        return f"RocketMQ {self.patch}"
+
+
+_4_9 = ReleaseRules(
+    name="4.9",
+    covers="4.x",
+    patch="4.9.8",
+    major=4,
+    checks_length_before_magic=False,
+    allocates_by_length_field=True,
+    long_topics=False,
+    property_crc=False,
+    verifies_duplicates=False,
+    closes_last_property=False,
+    limits_properties_by_letters=True,
+    drops_times_of_delayed=False,
+    drops_wait_of_light=True,
+    long_retry_topics=False,
+    batch_queues=False,
+    minimum_by_halving=False,
+    writes_tag_entries=False,
+    light_queues_by="enableMultiDispatch",
+    light_queue_limit=True,
+    offset_boundaries=False,
+    dispatches_flushed_only=False,
+    skips_folders=False,
+    deletes_empty_last_file=False,
+    checks_queue_kinds=False,
+    loads_timers=False,
+    clean_start="third-last-file",
+    crash_start="store-time",
+    recovery_file_limit=None,
+    dispatches_on_clean_start=False,
+    dispatches_after_recovery=True,
+    knows_delays_in_recovery=False,
+    always_cuts_queues=False,
+    minimum_needs_entries=False,
+    accelerated_recovery=False,
+    checks_unit_offset=False,
+    index_folders_fail=False,
+    checkpoint_numbers=3,
+    logics_time_at_thorough_flush=False,
+    flushes_checkpoint=False,
+    checks_disk_by_service=True,
+    backs_up_abort=False,
+    table_backup="copied",
+    tables_of_5=False,
+    order_levels=False,
+    makes_rocksdb_folder=False,
+    transaction_metric_flush_ms=3_000,
+    longest_topic_letters=127,
+    longest_group_letters=255,
+    timers=False,
+    pop=False,
+)
+_5_3 = replace(
+    _4_9,
+    name="5.3",
+    covers="5.0 to 5.3",
+    patch="5.3.3",
+    major=5,
+    checks_length_before_magic=True,
+    allocates_by_length_field=False,
+    long_topics=True,
+    property_crc=True,
+    verifies_duplicates=True,
+    closes_last_property=True,
+    limits_properties_by_letters=False,
+    drops_times_of_delayed=True,
+    drops_wait_of_light=False,
+    long_retry_topics=True,
+    batch_queues=True,
+    minimum_by_halving=True,
+    light_queues_by="enableLmq",
+    light_queue_limit=False,
+    offset_boundaries=True,
+    dispatches_flushed_only=True,
+    skips_folders=True,
+    deletes_empty_last_file=True,
+    checks_queue_kinds=True,
+    loads_timers=True,
+    clean_start="file-start",
+    dispatches_on_clean_start=True,
+    dispatches_after_recovery=False,
+    knows_delays_in_recovery=True,
+    minimum_needs_entries=True,
+    index_folders_fail=True,
+    checkpoint_numbers=5,
+    flushes_checkpoint=True,
+    checks_disk_by_service=False,
+    backs_up_abort=True,
+    tables_of_5=True,
+    timers=True,
+    pop=True,
+)
+_5_4 = replace(
+    _5_3,
+    name="5.4",
+    covers="5.4",
+    patch="5.4.0",
+    writes_tag_entries=True,
+    clean_start="first-unit",
+    recovery_file_limit=10,
+    always_cuts_queues=True,
+    table_backup="renamed",  # since 5.3.4
+    order_levels=True,
+    makes_rocksdb_folder=True,
+    transaction_metric_flush_ms=10_000,
+    longest_group_letters=120,
+)
+_5_5 = replace(
+    _5_4,
+    name="5.5",
+    covers="5.5",
+    patch="5.5.1",
+    crash_start="logics-physical-offset",
+    minimum_needs_entries=False,
+    accelerated_recovery=True,
+    checks_unit_offset=True,
+    checkpoint_numbers=6,
+    logics_time_at_thorough_flush=True,
+)
+
+TABLE: dict[Release, ReleaseRules] = {row.name: row for row in (_4_9, _5_3, _5_4, _5_5)}
+NAMES: tuple[Release, ...] = get_args(Release)
+"""Every release, the oldest first."""
+NEWEST: Release = NAMES[-1]
+"""What a new store is written as."""
+
+
+NEWEST_FIRST: tuple[Release, ...] = NAMES[::-1]
+
+
+def of(release: Release) -> ReleaseRules:
+    """Return the rules of a release."""
+    return TABLE[release]
+
+
+def compared_with(release: Release) -> Release:
+    """Return the release whose start is told beside that of ``release``: one of the other line."""
+    return "4.9" if of(release).major > of("4.9").major else "5.3"
+
+
+def parse(text: str) -> Release:
+    """Return the release of that name; raises ``ValueError`` that lists the names for any other text."""
+    for name in NAMES:
+        if name == text:
+            return name
+    raise ValueError(f"the release is one of {', '.join(NAMES)}, not {text!r}")

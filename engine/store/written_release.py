@@ -1,0 +1,115 @@
+"""Which release of RocketMQ seems to have written a store last, by what only some of them leave behind.
+
+A guess, always given with its evidence. Each kind of evidence says "this release or a later one"; a store that an older
+release continued after an upgrade still has the marks of the newer one, unless its newest units say otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from engine.codec import checkpoint as codec
+from engine.errors import CorruptUnit
+from engine.layout import StorePaths
+from engine.releases import Release
+
+_NAMES_OF_5 = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "abort.bak")
+_TABLES_OF_5 = ("topicQueueMapping.json", "consumerOrderInfo.json", "timercheck", "timermetrics")
+_ORDER_TABLE, _ORDER_LEVEL = "consumerOrderInfo.json", b"orderedConsumptionLevel"
+_ROCKSDB, _OPTIONS = "rocksdbstore", "OPTIONS-"
+_ROCKSDB_VERSION = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
+_ROCKSDB_OF_5_5_1 = (8, 4, 4)
+"""The version that 5.5.1 links; 5.4.0 and 5.5.0 link 8.4.0."""
+
+
+class Written(NamedTuple):
+    """A release, and the evidence for it in a clause of English."""
+
+    release: Release
+    evidence: str
+
+
+class StoreFiles(Protocol):
+    """What is asked of a store's files."""
+
+    def exists(self, path: Path) -> bool: ...
+
+    def read(self, path: Path) -> bytes | None:
+        """The bytes of a small file; None where it is absent."""
+
+    def names(self, folder: Path) -> Iterable[str]: ...
+
+
+class TagEntries(NamedTuple):
+    """What a sample of the newest indexed units with tags says: how many have an index entry of their tags."""
+
+    units: int
+    with_entry: int
+
+
+def guess(
+    paths: StorePaths, files: StoreFiles, tag_entries: Callable[[], TagEntries | None] = lambda: None
+) -> Written | None:
+    """Return the release that seems to have written the store last; None where nothing tells.
+
+    ``tag_entries`` is asked only where the files do not decide between a release and an older one that continued.
+    """
+    try:
+        raw = files.read(paths.checkpoint)
+        checkpoint = codec.decode(raw) if raw is not None else None
+    except CorruptUnit:
+        checkpoint = None
+    newer = _since_5_4(paths, files, checkpoint)
+    entries = tag_entries()
+    if newer is None and entries is not None and entries.with_entry:
+        newer = Written("5.4", "its index has entries of tags")
+    if newer is not None:
+        if entries is not None and entries.units and not entries.with_entry:
+            older = "its newest units have no index entry of their tags: an older release continued it"
+            return Written("5.3", f"{newer.evidence}, but {older}")
+        return newer
+    named = next((name for name in _NAMES_OF_5 if files.exists(paths.root / name)), None)
+    named = named or next((f"config/{name}" for name in _TABLES_OF_5 if files.exists(paths.config / name)), None)
+    if named is not None:
+        return Written("5.3", f"it has {named}")
+    if checkpoint is None:
+        return None
+    if checkpoint.confirm_phy_offset or checkpoint.master_flushed_offset:
+        return Written("5.3", "its checkpoint has a confirm offset")
+    return Written("4.9", "it has no timerwheel and no confirm offset")
+
+
+def _since_5_4(paths: StorePaths, files: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
+    """5.4 or later by its files, and which of them."""
+    if checkpoint is not None and checkpoint.logics_physical_offset:
+        return Written("5.5", "its checkpoint has a logicsPhysicalOffset")
+    folder = paths.root / _ROCKSDB
+    if files.exists(folder):
+        version = _rocksdb_version(folder, files)
+        if version is not None and version >= _ROCKSDB_OF_5_5_1:
+            return Written("5.5", f"its {_ROCKSDB} is of RocksDB {'.'.join(map(str, version))}, which came with 5.5.1")
+        evidence = f"it has {_ROCKSDB}"
+    else:
+        orders = files.read(paths.config / _ORDER_TABLE)
+        if orders is None or _ORDER_LEVEL not in orders:
+            return None
+        evidence = f"config/{_ORDER_TABLE} names an orderedConsumptionLevel"
+    if checkpoint is not None and checkpoint.logics_msg_timestamp:
+        return Written("5.4", f"{evidence}, and its checkpoint no logicsPhysicalOffset")
+    if checkpoint is not None and checkpoint.physic_msg_timestamp:
+        return Written("5.5", f"{evidence}, and its checkpoint no logicsMsgTimestamp, as after a short life of 5.5")
+    return Written("5.5", evidence)
+
+
+def _rocksdb_version(folder: Path, files: StoreFiles) -> tuple[int, ...] | None:
+    """The newest version of RocksDB that an OPTIONS file names; None for none."""
+    versions = []
+    for name in files.names(folder):
+        if name.startswith(_OPTIONS):
+            found = _ROCKSDB_VERSION.search(files.read(folder / name) or b"")
+            if found is not None:
+                versions.append(tuple(int(number) for number in found.groups()))
+    return max(versions, default=None)
