@@ -51,18 +51,18 @@ class TagEntries(NamedTuple):
 
 
 def guess(
-    paths: StorePaths, files: StoreFiles, tag_entries: Callable[[], TagEntries | None] = lambda: None
+    paths: StorePaths, reading: StoreFiles, tag_entries: Callable[[], TagEntries | None] = lambda: None
 ) -> Written | None:
     """Return the release that seems to have written the store last; None where nothing tells.
 
     ``tag_entries`` is asked only where the files do not decide between a release and an older one that continued.
     """
     try:
-        raw = files.read(paths.checkpoint)
+        raw = reading.read(paths.checkpoint)
         checkpoint = codec.decode(raw) if raw is not None else None
     except CorruptUnit:
         checkpoint = None
-    newer = _since_5_4(paths, files, checkpoint)
+    newer = _since_5_4(paths, reading, checkpoint)
     entries = tag_entries()
     if newer is None and entries is not None and entries.with_entry:
         newer = Written("5.4", "its index has entries of tags")
@@ -71,8 +71,8 @@ def guess(
             older = "its newest units have no index entry of their tags: an older release continued it"
             return Written("5.3", f"{newer.evidence}, but {older}")
         return newer
-    named = next((name for name in _NAMES_OF_5 if files.exists(paths.root / name)), None)
-    named = named or next((f"config/{name}" for name in _TABLES_OF_5 if files.exists(paths.config / name)), None)
+    named = next((name for name in _NAMES_OF_5 if reading.exists(paths.root / name)), None)
+    named = named or next((f"config/{name}" for name in _TABLES_OF_5 if reading.exists(paths.config / name)), None)
     if named is not None:
         return Written("5.3", f"it has {named}")
     if checkpoint is None:
@@ -82,18 +82,18 @@ def guess(
     return Written("4.9", "it has no timerwheel and no confirm offset")
 
 
-def _since_5_4(paths: StorePaths, files: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
+def _since_5_4(paths: StorePaths, reading: StoreFiles, checkpoint: codec.Checkpoint | None) -> Written | None:
     """5.4 or later by its files, and which of them."""
     if checkpoint is not None and checkpoint.logics_physical_offset:
         return Written("5.5", "its checkpoint has a logicsPhysicalOffset")
     folder = paths.root / _ROCKSDB
-    if files.exists(folder):
-        version = _rocksdb_version(folder, files)
+    if reading.exists(folder):
+        version = _rocksdb_version(folder, reading)
         if version is not None and version >= _ROCKSDB_OF_5_5_1:
             return Written("5.5", f"its {_ROCKSDB} is of RocksDB {'.'.join(map(str, version))}, which came with 5.5.1")
         evidence = f"it has {_ROCKSDB}"
     else:
-        orders = files.read(paths.config / _ORDER_TABLE)
+        orders = reading.read(paths.config / _ORDER_TABLE)
         if orders is None or _ORDER_LEVEL not in orders:
             return None
         evidence = f"config/{_ORDER_TABLE} names an orderedConsumptionLevel"
@@ -104,12 +104,12 @@ def _since_5_4(paths: StorePaths, files: StoreFiles, checkpoint: codec.Checkpoin
     return Written("5.5", evidence)
 
 
-def _rocksdb_version(folder: Path, files: StoreFiles) -> tuple[int, ...] | None:
+def _rocksdb_version(folder: Path, reading: StoreFiles) -> tuple[int, ...] | None:
     """The newest version of RocksDB that an OPTIONS file names; None for none."""
     versions = []
-    for name in files.names(folder):
+    for name in reading.names(folder):
         if name.startswith(_OPTIONS):
-            found = _ROCKSDB_VERSION.search(files.read(folder / name) or b"")
+            found = _ROCKSDB_VERSION.search(reading.read(folder / name) or b"")
             if found is not None:
                 versions.append(tuple(int(number) for number in found.groups()))
     return max(versions, default=None)

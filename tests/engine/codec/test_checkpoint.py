@@ -19,6 +19,9 @@ CASES = [
         "".join(f"{n:016x}" for n in (1, 2, 3, 4, 5)),
         id="five fields of 5.x",
     ),
+    pytest.param(
+        Checkpoint(1, 2, 3, 4, 5, 6), "".join(f"{n:016x}" for n in (1, 2, 3, 4, 5, 6)), id="six numbers of 5.5"
+    ),
     pytest.param(Checkpoint(-1, 0, 0, -1, None), "ff" * 8 + "00" * 16 + "ff" * 8 + "00" * 8, id="below zero"),
 ]
 
@@ -65,8 +68,17 @@ def test_recovery_looks_three_seconds_further_back(physic, logics, index, least,
     assert (checkpoint.min_timestamp, checkpoint.min_timestamp_index) == (least, least_index)
 
 
+def test_an_older_release_leaves_what_stands_behind_its_own_numbers():
+    """4.9 and 5.4 map the file and set their own numbers: what a newer release wrote behind them stays."""
+    before = encode(Checkpoint(1, 2, 3, 4, 5, 6))[:48] + b"\x07" * (CHECKPOINT_SIZE - 48)
+    written = encode(Checkpoint(10, 20, 30, 40, 50, 60), 5, before)
+    assert decode(written) == Checkpoint(10, 20, 30, 40, 50, 6)
+    assert written[48:] == before[48:]
+    assert decode(encode(Checkpoint(10, 20, 30, 40, 50, 60), 3, before)) == Checkpoint(10, 20, 30, 4, 5, 6)
+
+
 def test_parts_cover_the_fields():
-    assert [part.position for part in PARTS] == [0, 8, 16, 24, 32]
+    assert [part.position for part in PARTS] == [0, 8, 16, 24, 32, 40]
 
 
 @pytest.mark.golden

@@ -1,0 +1,102 @@
+"""Which release wrote a store last: the marks of each, and stores that two releases wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.codec.checkpoint import Checkpoint, encode
+from engine.layout import StorePaths
+from engine.mapped.disk import RealDisk
+from engine.services.opening import written_by
+from engine.store.written_release import TagEntries, Written, guess
+
+ORDER_INFO = b'{"orderInfoCount":0,"orderedConsumptionLevel":"QUEUE","table":{}}'
+
+
+class Files:
+    def __init__(self, root: Path, held: dict[str, bytes]) -> None:
+        self._held = {root / name: data for name, data in held.items()}
+
+    def exists(self, path: Path) -> bool:
+        return any(held == path or path in held.parents for held in self._held)
+
+    def read(self, path: Path) -> bytes | None:
+        return self._held.get(path)
+
+    def names(self, folder: Path) -> list[str]:
+        return [path.name for path in self._held if path.parent == folder]
+
+
+def guessed(held: dict[str, bytes], entries: TagEntries | None = None) -> Written | None:
+    root = Path("/store")
+    return guess(StorePaths(root), Files(root, held), lambda: entries)
+
+
+def options(version: str) -> bytes:
+    return f"[Version]\n  rocksdb_version={version}\n  options_file_version=1.1\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("held", "release"),
+    [
+        ({"checkpoint": encode(Checkpoint(9, 9, 9, None, 9, 77))}, "5.5"),
+        ({"rocksdbstore/OPTIONS-000007": options("8.4.4"), "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.5"),
+        ({"rocksdbstore/OPTIONS-000007": options("8.4.0"), "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.4"),
+        ({"rocksdbstore/OPTIONS-000007": options("8.4.0"), "checkpoint": encode(Checkpoint(9, 0, 9))}, "5.5"),
+        ({"rocksdbstore/CURRENT": b"MANIFEST-000001\n"}, "5.5"),
+        ({"config/consumerOrderInfo.json": ORDER_INFO, "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.4"),
+        ({"config/consumerOrderInfo.json": b'{"table":{}}', "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.3"),
+        ({"abort.bak": b"", "checkpoint": encode(Checkpoint(9, 9, 9))}, "5.3"),
+        ({"checkpoint": encode(Checkpoint(9, 9, 9, None, 5))}, "5.3"),
+        ({"checkpoint": encode(Checkpoint(9, 9, 9))}, "4.9"),
+    ],
+)
+def test_each_release_shows(held, release):
+    written = guessed(held)
+    assert written is not None
+    assert written.release == release
+    assert written.evidence
+
+
+def test_nothing_is_guessed_where_nothing_tells():
+    assert guessed({}) is None
+    assert guessed({"checkpoint": b"short"}) is None
+
+
+def test_entries_of_tags_say_5_4_where_no_other_mark_is_left():
+    held = {"checkpoint": encode(Checkpoint(9, 9, 9)), "abort.bak": b""}
+    written = guessed(held, TagEntries(5, 5))
+    assert written == ("5.4", "its index has entries of tags")
+
+
+def test_an_older_release_that_continued_a_store_is_named_with_the_contradiction():
+    """The marks of 5.5 stay after a downgrade. The newest units say who writes now: they have no entries of tags."""
+    held = {"checkpoint": encode(Checkpoint(9, 9, 9, None, 9, 77))}
+    written = guessed(held, TagEntries(20, 0))
+    assert written is not None
+    assert written.release == "5.3"
+    assert written.evidence.startswith("its checkpoint has a logicsPhysicalOffset, but its newest units have no index")
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("clean-5.5.1", "5.5"),
+        ("broker-orders-5.5.1", "5.5"),
+        ("broker-crash-5.5.1", "5.5"),
+        ("rocks-5.5.1", "5.5"),
+        ("crash-5.4.0", "5.4"),
+        ("broker-transactions-5.4.0", "5.4"),
+        ("clean-5.3.3", "5.3"),
+        ("clean-4.9.8", "4.9"),
+    ],
+)
+def test_stores_of_real_releases_are_told_apart(golden, name, release):
+    assert written_by(StorePaths(golden(name)), RealDisk()) == release
+
+
+def test_a_new_store_is_of_the_newest_release(tmp_path):
+    assert written_by(StorePaths(tmp_path / "absent"), RealDisk()) == "5.5"
