@@ -20,6 +20,10 @@ CrashStart = Literal["store-time", "logics-physical-offset"]
 by the checkpoint's ``logicsPhysicalOffset``."""
 
 
+JsonParser = Literal["fastjson 1.2.69", "fastjson 1.2.83", "fastjson 2"]
+"""What a broker reads its tables with: they take different values for the same type."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseRules:
     """One release of RocketMQ. Names of settings in the comments are those of ``MessageStoreConfig``."""
@@ -80,6 +84,7 @@ class ReleaseRules:
     backs_up_abort: bool  # abort holds the process id, abort.bak stays behind
     table_backup: Literal["copied", "renamed"]
     """X.json.bak is a copy of the table before, or X.json itself, renamed before the new one is written."""
+    json_parser: JsonParser
     tables_of_5: bool  # attributes, state versions, groupTopicMap, forbiddenTable
     order_levels: bool  # consumerOrderInfo.json names orderedConsumptionLevel
     makes_rocksdb_folder: bool  # rocksdbstore/ is made at every start
@@ -142,6 +147,7 @@ _4_9 = ReleaseRules(
     checks_disk_by_service=True,
     backs_up_abort=False,
     table_backup="copied",
+    json_parser="fastjson 1.2.69",
     tables_of_5=False,
     order_levels=False,
     makes_rocksdb_folder=False,
@@ -187,6 +193,7 @@ _5_3 = replace(
     flushes_checkpoint=True,
     checks_disk_by_service=False,
     backs_up_abort=True,
+    json_parser="fastjson 1.2.83",
     tables_of_5=True,
     timers=True,
     pop=True,
@@ -201,6 +208,7 @@ _5_4 = replace(
     recovery_file_limit=10,
     always_cuts_queues=True,
     table_backup="renamed",  # since 5.3.4
+    json_parser="fastjson 2",
     order_levels=True,
     makes_rocksdb_folder=True,
     transaction_metric_flush_ms=10_000,

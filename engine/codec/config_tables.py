@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from engine.codec.json_dialect import ObjectKey, Parsed, parse
 from engine.codec.table_types import find_misfit, to_number
+from engine.releases import NEWEST, Release
 
 BACKUP = ".bak"
 TABLES = (
@@ -73,7 +74,7 @@ class Table:
         return {"main": self.name, "bak": self.name + BACKUP}.get(self.used)
 
 
-def load_table(name: str, read: Callable[[str], bytes | None], release: str = "5.3") -> Table:
+def load_table(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> Table:
     """The table ``name`` as a broker of ``release`` loads it; ``read`` gives the bytes of a file by name, None where
     there is no such file.
 
@@ -95,7 +96,7 @@ def load_table(name: str, read: Callable[[str], bytes | None], release: str = "5
     return Table(name, "nothing", why, {}, main, bak)
 
 
-def look_at(name: str, read: Callable[[str], bytes | None], release: str = "5.3") -> TableFile:
+def look_at(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> TableFile:
     """The file ``name`` by itself, whatever a broker would take; arguments as for :func:`load_table`."""
     try:
         raw = read(name)

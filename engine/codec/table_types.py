@@ -12,13 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from engine.codec.json_dialect import ObjectKey
-
-Parser = Literal["fastjson 1.2.69", "fastjson 1.2.83", "fastjson 2"]
-PARSERS: Mapping[str, Parser] = {"4.9": "fastjson 1.2.69", "5.3": "fastjson 1.2.83"}
-"""The parser of a release; that of every other release is fastjson 2."""
+from engine.releases import JsonParser, Release, of
 
 INT_MAX, LONG_MAX = (1 << 31) - 1, (1 << 63) - 1
 _DIGITS = re.compile(r"[+-]?[0-9][0-9,]*", re.ASCII)
@@ -26,11 +23,6 @@ _DECIMAL = re.compile(r"[+-]?[0-9]+\.0*", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 _FLAGS = {"": False, "null": False, "true": True, "false": False, "1": True, "0": False}
 _FLAGS_OF_1 = {**_FLAGS, "Y": True, "N": False, "T": True, "F": False}
-
-
-def parser_of(release: str) -> Parser:
-    """Return the parser that the brokers of ``release`` read their tables with."""
-    return PARSERS.get(release, "fastjson 2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +204,7 @@ TABLE_TYPES: Mapping[str, Record] = {
 """What a broker reads each table into."""
 
 
-def find_misfit(table: str, value: Any, release: str) -> str | None:
+def find_misfit(table: str, value: Any, release: Release) -> str | None:
     """Return why a broker of ``release`` cannot load the table ``value``, with the field; None where it can.
 
     ``table`` is the file's name without ``.bak``, ``value`` what its JSON text gave.
@@ -221,7 +213,7 @@ def find_misfit(table: str, value: Any, release: str) -> str | None:
     if wanted is None or value is None:
         return None
     try:
-        _Reader(parser_of(release), has_fields_of_5=release != "4.9").read(value, wanted, "")
+        _Reader(of(release).json_parser, has_fields_of_5=of(release).tables_of_5).read(value, wanted, "")
     except _Misfit as misfit:
         return misfit.words
     return None
@@ -251,7 +243,7 @@ class _Misfit(Exception):
 class _Reader:
     """Walks a table along its types; raises :class:`_Misfit` at the first value that does not fit."""
 
-    def __init__(self, parser: Parser, *, has_fields_of_5: bool) -> None:
+    def __init__(self, parser: JsonParser, *, has_fields_of_5: bool) -> None:
         self._second = parser == "fastjson 2"
         self._flags_are_longs = parser != "fastjson 1.2.69"
         self._has_fields_of_5 = has_fields_of_5

@@ -22,18 +22,18 @@ from engine.codec.config_tables import (
 )
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import foreign
+from engine.releases import NEWEST, Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
-def release_of(store: StoreSnapshot) -> str:
-    """The release as which the store's tables are read: the one that seems to have written it, else 5.3."""
+def release_of(store: StoreSnapshot) -> Release:
+    """The release as which the store's tables are read: the one that seems to have written it, else the newest."""
     with contextlib.suppress(CannotRead):
-        guess = foreign.guess(store)
-        return guess[0] if guess is not None else "5.3"
-    return "5.3"
+        return foreign.release_of(store)
+    return NEWEST
 
 
 def read_table(store: StoreSnapshot, name: str) -> Table | None:

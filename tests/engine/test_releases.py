@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import fields
 
 import agree
@@ -19,7 +20,7 @@ def test_each_row_is_found_by_its_name_and_the_newest_is_the_last():
 
 def test_a_release_differs_from_the_one_before_it():
     rows = [releases.of(name) for name in releases.NAMES]
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in itertools.pairwise(rows):
         differing = {field.name for field in fields(after) if getattr(after, field.name) != getattr(before, field.name)}
         assert differing > {"name", "covers", "patch"}
 

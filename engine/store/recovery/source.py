@@ -21,6 +21,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.mapped.read_only import FileSequence
 from engine.mapped.reading import Reading
+from engine.releases import NEWEST, Release
 
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
@@ -154,7 +155,10 @@ class Tables:
     neither missing nor bad.
     """
 
-    def __init__(self, read: Callable[[str], bytes | None], folder: str) -> None:
+    def __init__(
+        self, read: Callable[[str], bytes | None], folder: str, release: Release = NEWEST
+    ) -> None:
+        self._release = release
         self._read = read
         self._folder = folder
         self._parsed: dict[str, tuple[TableState, Any]] = {}
@@ -204,7 +208,7 @@ class Tables:
     def _loaded(self, name: str) -> Any:
         """A table as a broker loads it: the file, else its ``.bak``, else None."""
         state, value = self._json(name)
-        loads = state == "ok" and find_misfit(name, value, "5.3") is None
+        loads = state == "ok" and find_misfit(name, value, self._release) is None
         return value if loads else self._json(f"{name}.bak")[1]
 
     def _json(self, name: str) -> tuple[TableState, Any]:
