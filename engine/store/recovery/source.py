@@ -90,7 +90,7 @@ class Table:
     value: Any = None
     backup_value: Any = None
 
-    def why_not(self, release: str) -> str | None:
+    def why_not(self, release: Release) -> str | None:
         """Return why a broker of ``release`` does not start with the table; None where it does: it loads the file or
         the ``.bak``, or begins with defaults because the ``.bak`` is missing or empty.
         """
