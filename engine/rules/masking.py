@@ -231,7 +231,21 @@ class Masking:
             return record
         if record.get("type") == "finding":
             return self._finding(record)
-        return {name: self.value(name, value) for name, value in record.items()}
+        return {
+            name: self.nested(value) if name == "incident" else self.value(name, value)
+            for name, value in record.items()
+        }
+
+    def nested(self, value: Any, name: str = "") -> Any:
+        """A value with others inside it, as the incident of a check: each field, sentence and command masked."""
+        if not self.any:
+            return value
+        if isinstance(value, dict):
+            return {key: self.nested(inner, key) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.nested(inner, name) for inner in value]
+        masked = self.value(name, value)
+        return self.words(masked) if isinstance(masked, str) and masked == value and name != "topic" else masked
 
     def _finding(self, record: dict[str, Any]) -> dict[str, Any]:
         made = dict(record)

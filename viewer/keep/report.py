@@ -9,7 +9,7 @@ message.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from viewer.pane.finding_facts import (
     title,
 )
 from viewer.pane.group_rows import order, read_groups, sentence
+from viewer.pane.incident_words import incident_of, lost_kind, lost_rows
 from viewer.pane.plan_words import plan_rows
 from viewer.pane.position_facts import NAMES
 from viewer.runtime.bookmarks import Bookmark, Kept
@@ -70,12 +71,15 @@ class Wanted:
     harmed: bool = False
     """Whether something is lost or wrong already, whatever a start does."""
     pictures: tuple[Picture, ...] = ()
+    incident: Mapping[str, Any] | None = None
+    """The ``incident`` of the check's summary; None also where a part of the store could not be read."""
 
 
 def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
     """The whole report; reads the disk."""
     mask = wanted.mask
     steps: tuple[Callable[[], Section | None], ...] = (
+        lambda: _incident(wanted, mask),
         lambda: _store(store, wanted, mask),
         lambda: _findings(control, store, wanted, mask),
         lambda: _recovery(wanted, mask),
@@ -100,6 +104,46 @@ def gather(control: Control, store: StoreSnapshot, wanted: Wanted) -> Report:
         head.append(tr("Masked: {parts}. Notes and pictures are left out.", parts=parts))
     heading = tr("Report on {name}", name=name.rsplit("/", 1)[-1] if mask.any else name)
     return Report(language().replace("_", "-"), heading, tuple(head), tuple(sections), _data(wanted, mask))
+
+
+def _incident(wanted: Wanted, mask: Masking) -> Section | None:
+    """What happened, what is lost and will be, and what to do first: the answers of the incident card."""
+    found = incident_of(wanted.incident, complete=wanted.complete)
+    if found is None:
+        return None
+    answers = (
+        (tr("What happened"), found.happened), (tr("Lost already"), found.lost),
+        (tr("Lost by the next start"), found.start),
+    )  # fmt: skip
+    rows = tuple(
+        (name, (answer.mark or "out", mask.words(answer.said)), mask.words(answer.why)) for name, answer in answers
+    )
+    steps = tuple(
+        mask.words(f"{number_}. {text}" + (f": {command}" if command else ""))
+        for number_, (text, command) in enumerate(found.steps, 1)
+    )
+    parts = [
+        Part(table=Table(("", "", tr("Why")), rows)),
+        Part(tr("First steps"), steps),
+        *(
+            Part(title_, table=_lost_table(queues, mask))
+            for title_, queues in ((tr("Lost already"), found.already), (tr("By the next start"), found.to_come))
+            if queues
+        ),
+    ]
+    return Section("incident", tr("Incident"), tuple(parts))
+
+
+def _lost_table(queues: Sequence[Mapping[str, Any]], mask: Masking) -> Table:
+    """The rows of "Lost by topic": each topic's sum, its queues, and the sum of all."""
+    rows = lost_rows(queues)
+    columns = lost_kind(rows).columns
+    cells = tuple(
+        tuple(mask.topic(column.text(row)) if column.key == "topic" and row.topic else column.text(row)
+              for column in columns)
+        for row in rows
+    )  # fmt: skip
+    return Table(tuple(tr(column.title) for column in columns), cells)
 
 
 def _store(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
@@ -340,5 +384,6 @@ def _data(wanted: Wanted, mask: Masking) -> dict[str, Any]:
         found.append(mask.record(one.record()))
     marks = [{"place": mask.words(one.place)} | ({} if mask.any else {"name": one.name, "note": one.note})
              for one in wanted.kept.marks]  # fmt: skip
-    return {"program": f"storescope {__version__}", "masked": mask.any, "complete": wanted.complete, "findings": found,
-            "bookmarks": marks}  # fmt: skip
+    return {"program": f"storescope {__version__}", "masked": mask.any, "complete": wanted.complete,
+            "incident": mask.nested(wanted.incident),
+            "findings": found, "bookmarks": marks}  # fmt: skip

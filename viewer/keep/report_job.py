@@ -58,8 +58,9 @@ class ReportBox(QDialog):
         save.clicked.connect(self.accept)
         cancel.clicked.connect(self.reject)
         said = tr(
-            "One HTML file that opens anywhere, without Storescope and without the store: {n:,} findings with "
-            "their bytes, the recovery plan, positions, groups, bookmarks, configuration, versions.",
+            "One HTML file that opens anywhere, without Storescope and without the store: what happened and what is "
+            "lost, {n:,} findings with their bytes, the recovery plan, positions, groups, bookmarks, configuration, "
+            "versions.",
             n=findings,
         )
         layout = QVBoxLayout(self)
@@ -139,6 +140,7 @@ def _wanted(window: StoreWindow, session: StoreSession, mask: Masking, pictures:
     return Wanted(
         session.survey, (*unread_findings(session.unread), *session.findings), session.findings_complete,
         recovery_of(session).plan, Kept(marks.list, marks.notes), facts(), mask, session.harmed, grabbed,
+        None if session.unread else session.incident,
     )  # fmt: skip
 
 

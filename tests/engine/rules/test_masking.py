@@ -145,3 +145,18 @@ def test_groups_and_light_queues_are_the_same_wherever_they_stand() -> None:
         "evidence": {"group": "billing"},
     }
     assert "billing" not in json.dumps(mask.record(finding))
+
+
+def test_the_incident_of_a_check_names_no_path() -> None:
+    """A masked check ended with commands for the first steps, and each of them had the whole path of the store."""
+    incident = {
+        "whatHappened": "The file /srv/rocketmq/store/commitlog/00000000000000000000 was cut.",
+        "lostAlready": {"messages": 3, "queues": [{"topic": "%RETRY%payers", "queueId": 0, "messages": 3}]},
+        "firstSteps": [{"text": "Take a snapshot.", "command": "storescope snapshot /srv/rocketmq/store COPY"}],
+    }
+    masking = Masking(hosts=True, groups=True)
+    record = masking.record({"type": "summary", "error": 1, "incident": incident})
+    assert "/srv/rocketmq" not in str(record)
+    assert "payers" not in str(record)
+    assert record["incident"]["lostAlready"]["messages"] == 3
+    assert Masking().record({"incident": incident}) == {"incident": incident}

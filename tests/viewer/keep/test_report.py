@@ -1,3 +1,65 @@
-""""""
+"""What the report says: the incident first, where there is one."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from engine.inspection import open_store
+from engine.rules.masking import Masking
+from viewer.keep.report import Wanted, gather
+from viewer.keep.report_html import render
+from viewer.runtime.bookmarks import Kept
+from viewer.runtime.jobs import Control
+
+pytestmark = pytest.mark.golden
+
+
+@pytest.fixture(scope="module")
+def incident(golden):
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.cli.main", "check", str(golden("crash-flip-5.3.3")), "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    return next(record["incident"] for record in records if record.get("incident"))
+
+
+def report_of(store, incident, mask=None):
+    wanted = Wanted(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
+    with open_store(store) as snapshot:
+        return gather(Control(lambda *_told: None), snapshot, wanted)
+
+
+def test_the_incident_stands_first_with_its_answers_steps_and_lost_messages(golden, incident):
+    """The card's primary button saves the report, and the report did not contain what the card said. A colleague who
+    got the file saw a picture of one folded line.
+    """
+    report = report_of(golden("crash-flip-5.3.3"), incident)
+    first = report.sections[0]
+    assert (first.key, first.title) == ("incident", "Incident")
+    page = render(report)
+    assert page.index("What happened") < page.index("Lost already") < page.index("Lost by the next start")
+    for step in incident["firstSteps"]:
+        assert step["command"] is None or step["command"].split()[0] in page
+    lost = [part for part in first.parts if part.table is not None and len(part.table.heads) > 3]
+    assert lost
+    sums = {row[2] for part in lost for row in part.table.rows}
+    already = incident["lostAlready"]["messages"]
+    assert not already or f"{already:,}" in sums
+    assert report.data["incident"]["lostAlready"]["messages"] == already
+
+
+def test_a_store_without_loss_has_no_such_section(golden):
+    report = report_of(golden("clean-5.3.3"), None)
+    assert report.sections[0].key == "store"
+
+
+def test_a_masked_report_names_no_path(golden, incident):
+    store = golden("crash-flip-5.3.3")
+    page = render(report_of(store, incident, Masking(True, True, True)))
+    assert "Incident" in page
+    assert str(store) not in page

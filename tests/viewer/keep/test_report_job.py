@@ -32,7 +32,7 @@ class Window(QWidget):
         self.begun: list[Any] = []
         self.error: Exception | None = None
         self.session: Any = SimpleNamespace(
-            path=store, findings=(), findings_complete=True, survey=None, harmed=False, snapshot=None,
+            path=store, findings=(), findings_complete=True, survey=None, harmed=False, snapshot=None, incident=None,
             unread=UnreadLedger(store, self),
         )  # fmt: skip
 
