@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import golden_stores
 import pytest
 
 from engine.config import MessageStoreConfig, parse_properties
-from viewer.command import run as run_view
+from engine.inspection.recovery import plan as plan_of
+from tests.support.controls import FakeControl
+from viewer.command import main
+from viewer.findings.recovery_trial import trial
 from viewer.keep import session_file
 from viewer.keep.session_file import Session
 from viewer.look import assets
@@ -155,10 +160,6 @@ def test_try_again_on_the_error_page_takes_the_same_configuration(
 
 
 def test_a_configuration_without_a_store_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    import sys
-
-    from viewer.command import main
-
     (tmp_path / "b.conf").write_text("mappedFileSizeCommitLog=2097152\n")
     before, sys.argv = sys.argv, ["view", "--config", str(tmp_path / "b.conf"), "--screenshot", str(tmp_path / "p.png")]
     try:
@@ -166,4 +167,33 @@ def test_a_configuration_without_a_store_is_refused(capsys: pytest.CaptureFixtur
     finally:
         sys.argv = before
     assert "expected STORE" in capsys.readouterr().err
-    assert callable(run_view)
+
+
+def test_a_copy_with_the_live_store_s_configuration_is_looked_at_alone(
+    run: Run, window: MainWindow, golden: Golden, tmp_path: Path
+) -> None:
+    """The window's doors: every view, opening for writing, and a trial of the plan leave the live store as it is."""
+    live = shutil.copytree(golden("clean-5.3.3"), tmp_path / "live")
+    copy = shutil.copytree(golden("crash-5.3.3"), tmp_path / "copy")
+    text = f"storePathRootDir={live}\nstorePathCommitLog={live}/commitlog\nstorePathIndex={live}/index\n"
+    before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
+
+    async def journey() -> None:
+        assert await window.open(copy, None, conf(text))
+        assert await window.settled()
+        session = window.session
+        assert session is not None
+        assert session.snapshot.log_folders == (copy / "commitlog",)
+        assert any("leads to another store" in note for note in session.snapshot.notes)
+        for view in ("queue", "index", "positions", "findings", "groups", "config", "space", "lab"):
+            window.show_view(view)
+            assert await window.settled()
+        await window.lab._write(copy)
+        assert "storePathCommitLog" in window.status.message.text()
+        assert session is window.session
+        plan = plan_of(session.snapshot, "5.3", losses=False)
+        tried = trial(FakeControl(), copy, session.config, plan, tmp_path / "tried")
+        assert tried.as_expected
+
+    run(journey())
+    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == before
