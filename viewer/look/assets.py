@@ -12,12 +12,42 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QLocale, QObject, QRectF, Qt, Signal
+from PySide6.QtCore import (
+    QByteArray,
+    QCoreApplication,
+    QLibraryInfo,
+    QLocale,
+    QObject,
+    QRectF,
+    Qt,
+    QTranslator,
+    Signal,
+)
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 
 from engine.counted import in_number
+from viewer.look import formats
 
 LANGUAGES = ("en", "zh_CN")
+
+
+def words(text: str) -> str:
+    """Marks a text in a table of data as one to translate; it is given back as it is."""
+    return text
+
+
+QT_LACKS = (words("&Look in:"), words("Files of &type:"))
+"""Words of Qt's dialog for files that its own Chinese catalogue does not have."""
+
+
+class _QtWords(QTranslator):
+    """Qt's own catalogue of a language, with what that lacks."""
+
+    def translate(self, context: str, source: str, disambiguation: str | None = None, n: int = -1) -> str | None:
+        """The text in the language in force; None where nobody knows it."""
+        if source in QT_LACKS:
+            return language_state.catalogue.get(source)
+        return super().translate(context, source, disambiguation, n) or None
 
 
 class _Language(QObject):
@@ -29,6 +59,8 @@ class _Language(QObject):
         super().__init__()
         self.name = "en"
         self.catalogue: dict[str, str] = {}
+        self.qt_words: QTranslator | None = None
+        """Qt's own catalogue, where it has one of this language."""
 
 
 language_state = _Language()
@@ -44,11 +76,6 @@ def tr(text: str, /, **values: Any) -> str:
     return (in_number(text, values) if said is None else said).format(**values)
 
 
-def words(text: str) -> str:
-    """Marks a text in a table of data as one to translate; it is given back as it is."""
-    return text
-
-
 def language() -> str:
     """The language in force: ``en`` or ``zh_CN``."""
     return language_state.name
@@ -61,7 +88,28 @@ def set_language(name: str) -> None:
         return
     language_state.name = name
     language_state.catalogue = catalogue(name)
+    formats.set_translations(language_state.catalogue)
+    speak_in_qt_dialogs()
     language_state.changed.emit()
+
+
+def speak_in_qt_dialogs() -> None:
+    """Have Qt's own dialogs and menus (files, fonts, a field's right click) speak the language in force.
+
+    Does nothing before there is an application: whoever makes one calls it again.
+    """
+    app = QCoreApplication.instance()
+    if app is None:
+        return
+    if language_state.qt_words is not None:
+        app.removeTranslator(language_state.qt_words)
+        language_state.qt_words = None
+    if language_state.name != "en":
+        found = _QtWords(app)
+        folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        if found.load(f"qtbase_{language_state.name}", folder):
+            app.installTranslator(found)
+            language_state.qt_words = found
 
 
 def system_language() -> str:

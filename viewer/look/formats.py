@@ -7,6 +7,7 @@ of the machine unless told otherwise.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
@@ -18,6 +19,12 @@ class _Shown:
     """How times are shown in this process; no zone is that of the machine."""
 
     zone: tzinfo | None = None
+    translations: Mapping[str, str] = {}
+
+
+def set_translations(translations: Mapping[str, str]) -> None:
+    """Say lengths of time in the language of this catalogue; an empty one means English."""
+    _Shown.translations = translations
 
 
 def set_zone(zone: tzinfo | None) -> None:
@@ -29,6 +36,11 @@ def set_zone(zone: tzinfo | None) -> None:
 def number(value: int | None) -> str:
     """``81,604,377,362``; nothing for None."""
     return "" if value is None else f"{value:,}"
+
+
+def number_span(first: int, last: int) -> str:
+    """``49–102``; one number where both are the same."""
+    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
 
 
 def hexadecimal(value: int, digits: int = 8) -> str:
@@ -114,7 +126,7 @@ _YEAR = 8766
 
 
 def span(ms: int) -> str:
-    """A length of time: ``4 ms``, ``12.5 s``, ``3 h 12 min``, ``5 d 2 h``, ``56.9 y``."""
+    """A length of time: ``4 ms``, ``12.5 s``, ``3 h 12 min``, ``5 d 2 h``, ``56.9 y``; in words of the language."""
     sign, ms = ("−" if ms < 0 else ""), abs(ms)
     if ms < 1000:
         return f"{sign}{ms} ms"
@@ -122,11 +134,17 @@ def span(ms: int) -> str:
         return f"{sign}{ms / 1000:.1f} s"
     minutes = ms // 60_000
     if minutes < 60:
-        return f"{sign}{minutes} min {ms // 1000 % 60} s"
+        return sign + _translated("{minutes} min {seconds} s", minutes=minutes, seconds=ms // 1000 % 60)
     hours = minutes // 60
     if hours < 48:
-        return f"{sign}{hours} h {minutes % 60} min"
-    return f"{sign}{hours // 24} d {hours % 24} h" if hours < 2 * _YEAR else f"{sign}{hours / _YEAR:,.1f} y"
+        return sign + _translated("{hours} h {minutes} min", hours=hours, minutes=minutes % 60)
+    if hours < 2 * _YEAR:
+        return sign + _translated("{days} d {hours} h", days=hours // 24, hours=hours % 24)
+    return sign + _translated("{years:,.1f} y", years=hours / _YEAR)
+
+
+def _translated(form: str, **values: float) -> str:
+    return _Shown.translations.get(form, form).format(**values)
 
 
 def plain(text: str) -> str:

@@ -19,7 +19,7 @@ from engine.rules.catalogue import RULES
 from engine.rules.findings import HAPPENED, SEVERITIES, SNAPSHOT_FIRST, STORED_FROM, STORED_TO, Finding, rank
 from viewer.look.assets import language, tr, words
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import full_moment, number
+from viewer.look.formats import full_moment, hexadecimal, number, number_span
 from viewer.look.rule_pages import GROUPS, WORDS
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -37,6 +37,8 @@ NAMES = {"lost": words("Lost"), "queues": words("Queues")}
 """Lists of queues, by their name in the evidence."""
 BROKER_LOG = "brokerLog"
 """Lines of a broker's log, in its own words: they are what one looks for there."""
+WITNESSES = "witnesses"
+"""Sentences, one of each finding that tells of the same fault."""
 LONGEST_VALUE = 400
 BYTES_SHOWN = 256
 
@@ -271,7 +273,7 @@ def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
 
 def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     """(name, value) pairs: expected and found first, then what was lost, a queue a line, then everything else that was
-    seen as one line, last the file.
+    seen, a line each, last the file.
     """
     told = {name: value for name, value in one.evidence.items() if name not in (HAPPENED, STORED_FROM, STORED_TO)}
     lists = {name: told.pop(name) for name, value in list(told.items()) if _are_queues(value)}
@@ -279,9 +281,9 @@ def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
     facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(told))) for name, rows in lists.items()]
     said = {name for name, value in told.items() if isinstance(value, str) and value in one.message}
-    rest = [f"{_words(name)} {value}" for name, value in seen.items() if value not in one.message and name not in said]
-    if rest:
-        facts.append((tr("Also seen"), " · ".join(rest)))
+    facts += [
+        (_caption(name), value) for name, value in seen.items() if value not in one.message and name not in said
+    ]
     if one.caused_by:
         facts.append((tr("Follows from"), f"{one.caused_by} {tr(RULES[one.caused_by].title)}"))
     if one.file and place_of(one) is None:
@@ -319,15 +321,15 @@ def _row(row: dict[str, Any]) -> str:
     first, last = row.get("first", row.get("firstQueueOffset")), row.get("last", row.get("lastQueueOffset"))
     if first is None and "end" in row:
         first, last = row["end"], row["end"] + _count(row) - 1
-    span = "" if first is None or last is None else f" {first:,}–{last:,}"
+    span = "" if first is None or last is None else f" {number_span(first, last)}"
     return f"{queue}{span} ({tr('{n:,} messages', n=_count(row))})"
 
 
-def _words(name: str) -> str:
-    """``bytePositions`` → ``byte positions``; as it stands where the window does not speak English."""
-    if language() != "en":
+def _caption(name: str) -> str:
+    """``bytePositions`` → ``Byte positions``; a rule's id, and a field where the window speaks no English, stay."""
+    if name in RULES or language() != "en":
         return name
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).capitalize()
 
 
 def _value(value: Any, name: str = "") -> str:
@@ -337,6 +339,10 @@ def _value(value: Any, name: str = "") -> str:
         return full_moment(value)
     if name == BROKER_LOG:
         return str(value)
+    if isinstance(value, int) and "crc" in name.lower():
+        return hexadecimal(value)
+    if name == WITNESSES:
+        return "\n".join(engine_words(str(part)) for part in value)
     if isinstance(value, dict):
         return " · ".join(f"{name} {_value(one, name)}" for name, one in value.items())
     if isinstance(value, int):

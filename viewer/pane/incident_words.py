@@ -16,7 +16,7 @@ from engine.counted import capital
 from engine.releases import of, parse
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
-from viewer.look.formats import number, stamps_shown
+from viewer.look.formats import number_span, stamps_shown
 from viewer.pane.plan_words import messages_in_words
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -210,4 +210,4 @@ def _queues(row: LostRow) -> str:
 
 
 def _offsets(row: LostRow) -> str:
-    return "" if row.first is None else f"{number(row.first)} – {number(row.last)}"
+    return "" if row.first is None or row.last is None else number_span(row.first, row.last)

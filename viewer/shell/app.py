@@ -136,6 +136,7 @@ def dress(app: QApplication, settings: Settings, start: Start) -> None:
     """Language, colours and zoom before anything is shown."""
     language = start.language or settings.language
     assets.set_language(assets.system_language() if language == "system" else language)
+    assets.speak_in_qt_dialogs()
     theme.zoom = settings.zoom
     theme.contrast_follows = settings.contrast is None
     theme.contrast = desktop_contrast() if settings.contrast is None else settings.contrast

@@ -11,8 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from said_words import said
 
 import viewer
@@ -125,3 +126,18 @@ def test_what_the_lab_and_the_cluster_refuse_is_said_in_chinese(dressed: QApplic
 def test_why_a_broker_or_a_client_is_gone_is_said_in_chinese(dressed: QApplication, said: str) -> None:
     assets.set_language("zh_CN")
     assert re.search("[\u4e00-\u9fff]", engine_words(said)), said
+
+
+def test_dialogs_for_files_speak_the_language_of_the_window(dressed: QApplication) -> None:
+    """In a Chinese window they said "Look in", "Directory" and "Choose": Qt's own catalogue was not loaded."""
+    assets.set_language("zh_CN")
+    dialog = QFileDialog()
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    labels = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "Look in" not in labels
+    assert "查找" in labels or "查看" in labels
+    assert QCoreApplication.translate("Nobody", "Not in any catalogue") == "Not in any catalogue"
+    assets.set_language("en")
+    english = QFileDialog()
+    english.setOption(QFileDialog.Option.DontUseNativeDialog)
+    assert "&Look in:" in [label.text() for label in english.findChildren(QLabel)]

@@ -5,6 +5,7 @@ from datetime import timedelta, timezone
 import pytest
 
 from viewer.look import formats
+from viewer.look.assets import set_language
 
 
 @pytest.fixture
@@ -63,3 +64,19 @@ def test_control_characters_become_visible_and_stay_on_one_line():
 
 def test_names_are_shortened_in_their_middle():
     assert formats.shorten_middle("RMQ_SYS_TRANS_HALF_TOPIC", 11) == "RMQ_S…TOPIC"
+
+
+def test_lengths_of_time_are_said_in_chinese() -> None:
+    """Beside Chinese words stood "6 d 18 h"."""
+    set_language("zh_CN")
+    try:
+        said = [formats.span(ms) for ms in (4, 192_000, 11_520_000, 583_200_000)]
+    finally:
+        set_language("en")
+    assert said == ["4 ms", "3 分 12 秒", "3 小时 12 分", "6 天 18 小时"]
+    assert formats.span(583_200_000) == "6 d 18 h"
+
+
+def test_a_span_of_one_number_is_that_number() -> None:
+    """"79 – 79" stood for one entry."""
+    assert [formats.number_span(79, 79), formats.number_span(79, 1080)] == ["79", "79–1,080"]

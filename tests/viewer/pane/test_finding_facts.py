@@ -96,7 +96,7 @@ def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dress
     explained = "would be explained by bit 2 of byte 79 of the body"
     one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
     assets.set_language("zh_CN")
-    assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
+    assert evidence_facts(one) == [("bodyOffset", "5")]
 
 
 def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None:
@@ -110,10 +110,19 @@ def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None
 
 def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
     facts = evidence_facts(finding("CL03", None, None, bodyOffset=5, found=[1, 2], expected="x" * 1000))
-    assert [name for name, _ in facts] == ["Expected", "Found", "Also seen"]
+    assert [name for name, _ in facts] == ["Expected", "Found", "Body offset"]
     assert len(facts[0][1]) < 500
     assert facts[1][1] == "1, 2"
-    assert "body offset 5" in facts[2][1]
+    assert facts[2][1] == "5"
+
+
+def test_other_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> None:
+    """It was one dump, "witnesses … cq13 queue …", and a CRC stood there as a decimal number."""
+    witnesses = ["the queue knows more", "the index too"]
+    one = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
+    assert evidence_facts(one) == [
+        ("Witnesses", "the queue knows more\nthe index too"), ("CQ13", "queue A/0"), ("Body crc", "0x000000FF"),
+    ]  # fmt: skip
 
 
 def test_a_finding_is_copied_as_markdown(dressed) -> None:
@@ -130,5 +139,5 @@ def test_what_was_lost_is_a_line_a_queue_with_the_sum_and_nothing_is_cut() -> No
     facts = dict(evidence_facts(one))
     first, *lines = facts["Lost"].split("\n")
     assert first == "820 messages · 40 queues"
-    assert (lines[0], lines[-1], len(lines)) == ("Audit/0 10–10 (1 message)", "Audit/39 10–49 (40 messages)", 40)
+    assert (lines[0], lines[-1], len(lines)) == ("Audit/0 10 (1 message)", "Audit/39 10–49 (40 messages)", 40)
     assert "happened" not in str(facts)

@@ -82,7 +82,7 @@ def test_each_topic_has_its_sum_the_largest_first_and_the_last_row_is_all() -> N
         ("Audit", 0, 1, 3), ("", None, 3, 1203),
     ]  # fmt: skip
     kind = lost_kind(rows)
-    assert [kind.as_text(row, "|") for row in rows[:2]] == ["Orders|2 queues|1,200||4,096", "|0|200|10 – 209|4,096"]
+    assert [kind.as_text(row, "|") for row in rows[:2]] == ["Orders|2 queues|1,200||4,096", "|0|200|10–209|4,096"]
     assert kind.as_text(rows[-1], "|") == "|All, 3 queues|1,203||4,096"
 
 
