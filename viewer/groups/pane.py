@@ -9,12 +9,23 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from viewer.look.assets import tr
 from viewer.pane import Pane
-from viewer.pane.group_rows import GroupRow, GroupsRead, groups_kind, order, read_groups, sentence
+from viewer.pane.group_rows import (
+    GroupRow,
+    GroupsRead,
+    GroupSum,
+    groups_kind,
+    order,
+    read_groups,
+    sentence,
+    sum_sentence,
+    sums,
+    sums_kind,
+)
 from viewer.pane.log_survey import LogSurvey
 from viewer.pane.table_commands import command_copier, table_commands
 from viewer.runtime import places
 from viewer.runtime.places import Place
-from viewer.widgets.basics import Hairline, Label, PaneHead, column, stacked
+from viewer.widgets.basics import Hairline, Label, PaneHead, WordTabs, column, stacked
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import Pin
 from viewer.widgets.record_state import State
@@ -37,11 +48,16 @@ class GroupsPane(Pane):
         self._wanted = ""
         self._said = ""
         self._rows: list[GroupRow] = []
+        self._found: GroupsRead | None = None
         self.strip = LineStrip("groups.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
         self._survey.lined.connect(lambda _line: self._pin())
-        self.head = PaneHead(tr("Consumer groups"), tr("config/consumerOffset.json against the queues"))
+        tabs = (("queues", tr("Queues")), ("topics", tr("Topics")), ("groups", tr("Groups")))
+        self.tabs = WordTabs("groups.tabs", tabs)
+        self.tabs.setToolTip(tr("A row each queue, or the sums of each topic or group"))
+        self.tabs.chosen.connect(lambda _key: self._show_rows())
+        self.head = PaneHead(tr("Consumer groups"), tr("config/consumerOffset.json against the queues"), self.tabs)
         self.table = RecordView("groups.table", groups_kind())
         self.table.setAccessibleName(tr("Consumer groups"))
         self.table.placeRequested.connect(self.placeRequested)
@@ -60,7 +76,7 @@ class GroupsPane(Pane):
         self._survey.set_session(session)
         self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
-        self._rows, self._said = [], ""
+        self._rows, self._said, self._found = [], "", None
         self._sentence.setText("")
         if session is not None:
             self._survey.look()
@@ -86,8 +102,8 @@ class GroupsPane(Pane):
 
     def _fill(self, found: GroupsRead) -> None:
         chosen = self.table.current_row()
+        self._found = found
         rows = self._rows = order(found.rows)
-        self.table.set_rows(list(rows))
         told = [row.progress for row in rows]
         self._said = tr(
             "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
@@ -102,7 +118,21 @@ class GroupsPane(Pane):
         empty = State("empty", tr("No group has an offset in this store. Looked at: consumerOffset.json and its .bak"))
         self.table.set_state(None if rows else empty)
         self._pin()
-        self._choose(chosen)
+        self._show_rows()
+        if self.tabs.key == "queues":
+            self._choose(chosen if isinstance(chosen, GroupRow) else None)
+
+    def _show_rows(self) -> None:
+        """The queues, or the sums of topics or groups."""
+        by_topic = self.tabs.key == "topics"
+        summed = self.tabs.key != "queues"
+        self.table.set_rows([])  # rows of one kind are nothing to the columns of the other
+        self.table.set_kind(sums_kind(by_topic=by_topic) if summed else groups_kind())
+        rows: list[GroupRow] | list[GroupSum] = self._rows
+        if summed:
+            rows = sums(self._found, by_topic=by_topic) if self._found is not None else []
+        self.table.set_rows(list(rows))
+        self.table.go_to_row(0)
 
     def _choose(self, before: GroupRow | None) -> None:
         wanted = self._wanted or (before.progress.group if before is not None else "")
@@ -123,9 +153,13 @@ class GroupsPane(Pane):
         ]
         self.strip.set_pins(pins)
 
-    def _chosen(self, row: GroupRow | None) -> None:
-        whole = sentence(row) if row is not None else ""
-        shown = sentence(row, MOST_LETTERS) if row is not None else ""
+    def _chosen(self, row: GroupRow | GroupSum | None) -> None:
+        if isinstance(row, GroupSum):
+            whole = shown = sum_sentence(row)
+            row = row.worst
+        else:
+            whole = sentence(row) if row is not None else ""
+            shown = sentence(row, MOST_LETTERS) if row is not None else ""
         self._sentence.setText(shown)
         self._sentence.setToolTip(whole if whole != shown else "")
         self._sentence.setAccessibleDescription(whole)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from engine.codec.pop import normal_topic
+from engine.codec.words import RETRY_PREFIX
+from engine.rules.system_names import is_system_group
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, number, shorten_middle, span
 from viewer.runtime import places
@@ -24,6 +27,7 @@ from viewer.widgets.columns import (
 )
 
 if TYPE_CHECKING:
+    from engine.inspection.group_waits import GroupWaits
     from engine.inspection.groups import GroupProgress
     from engine.inspection.retention import Retention
     from engine.inspection.snapshot import StoreSnapshot
@@ -42,15 +46,27 @@ _JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUn
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """Messages that a group still has to handle, whatever its offset says: ``retry`` of them wait in retry topics,
+    ``popped`` were handed out and not acknowledged.
+    """
+
+    retry: int = 0
+    popped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GroupRow:
     """One group in one queue. ``unread`` is the physical offset of its next message; ``goes_at`` (ms) when retention
-    deletes the file that holds it, None where it never does as things stand; ``now`` the time of the look.
+    deletes the file that holds it, None where it never does as things stand; ``now`` the time of the look. ``waits`` is
+    None where retry topics or checkpoints could not be read.
     """
 
     progress: GroupProgress
     unread: int | None
     goes_at: int | None
     now: int
+    waits: Waits | None = Waits()
 
     @property
     def age(self) -> int | None:
@@ -75,19 +91,41 @@ class GroupsRead:
     delete_when: str
     configured: bool
     running: bool
+    waits: GroupWaits | None = None
+    """None where retry topics or checkpoints could not be read."""
 
 
 def read_groups(store: StoreSnapshot) -> GroupsRead:
     """Every group held against queues and retention; reads the disk."""
+    from engine.errors import CannotRead
+    from engine.inspection.group_waits import find_group_waits
     from engine.inspection.groups import group_progress
     from engine.inspection.retention import retention
 
     found = retention(store)
+    try:
+        waits = find_group_waits(store)
+    except CannotRead:
+        waits = None
     rows = []
     for one in group_progress(store):
         unread = unread_place(store, one)
-        rows.append(GroupRow(one, unread, goes_at(found, unread), found.at))
-    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running)
+        waiting = waits_of(waits, one) if waits is not None else None
+        rows.append(GroupRow(one, unread, goes_at(found, unread), found.at, waiting))
+    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running, waits)
+
+
+def waits_of(waits: GroupWaits, one: GroupProgress) -> Waits:
+    """What waits of the messages of one group and queue. A retry topic has one place for all queues of its topic."""
+    popped = waits.popped[one.group, one.topic, one.queue_id]
+    if one.topic.startswith(RETRY_PREFIX):
+        return Waits(0, popped)
+    popped += sum(
+        count
+        for (group, topic, _queue), count in waits.popped.items()
+        if group == one.group and topic.startswith(RETRY_PREFIX) and normal_topic(topic, group) == one.topic
+    )
+    return Waits(waits.retry[one.group, one.topic] + waits.retry[one.group, ""], popped)
 
 
 def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
@@ -133,7 +171,7 @@ def sentence(row: GroupRow, most: int | None = None) -> str:
                 group=one.group, queue=queue, offset=one.offset, end=one.max_offset, n=one.offset - one.max_offset,
             )  # fmt: skip
         case "caughtUp":
-            return tr("{group} has read all of {queue}.", group=one.group, queue=queue)
+            return " ".join((tr("{group} has read all of {queue}.", group=one.group, queue=queue), *_waits_words(row)))
     said = tr("{group} reads {queue} from {offset:,} on, {n:,} messages behind.", group=one.group, queue=queue,
               offset=one.offset, n=one.behind)  # fmt: skip
     if one.state == "belowMin":
@@ -144,7 +182,18 @@ def sentence(row: GroupRow, most: int | None = None) -> str:
         said += " " + tr("Retention deletes the file of that message at {time}.", time=full_moment(row.goes_at))
     elif row.unread is not None:
         said += " " + tr("That message lies in the newest file, which retention never deletes.")
-    return said
+    return " ".join((said, *_waits_words(row)))
+
+
+def _waits_words(row: GroupRow) -> Iterator[str]:
+    """What else the group has to handle."""
+    if row.waits is None:
+        yield tr("Whether messages of it wait elsewhere cannot be told: its retry topics cannot be read.")
+        return
+    if row.waits.retry:
+        yield tr("{n:,} messages of this topic wait for it in its retry topics.", n=row.waits.retry)
+    if row.waits.popped:
+        yield tr("{n:,} messages were popped and not acknowledged: they come again.", n=row.waits.popped)
 
 
 def _queue_place(row: GroupRow) -> Place | None:
@@ -155,6 +204,10 @@ def _queue_place(row: GroupRow) -> Place | None:
 
 
 def _state(row: GroupRow) -> Chip:
+    if row.progress.state == "caughtUp" and row.waits != Waits():
+        if row.waits is None:
+            return Chip("chat", tr("read to the end"))
+        return Chip("note", tr("{n:,} wait", n=row.waits.retry + row.waits.popped))
     chip = STATES.get(row.progress.state, Chip("chat", row.progress.state))
     return Chip(chip.kind, tr(chip.word))
 
@@ -213,12 +266,103 @@ def groups_kind() -> RecordKind:
 
 
 def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    """What needs somebody first: beyond the end, overtaken, soon overtaken, then the furthest behind."""
+    """What needs somebody first: beyond the end, overtaken, soon overtaken, then the furthest behind. Groups that a
+    broker keeps for itself stand last: nobody can do anything about them.
+    """
     grave = {"beyondMax": 0, "belowMin": 1, "behind": 2, "gone": 3, "caughtUp": 4}
 
-    def rank(row: GroupRow) -> tuple[int, int, int, str]:
+    def rank(row: GroupRow) -> tuple[bool, int, bool, int, int, str]:
         one = row.progress
         left = row.left if row.left is not None else 1 << 62
-        return (grave.get(one.state, 5), left, -one.behind, f"{one.group}\0{one.topic}\0{one.queue_id:09d}")
+        name = f"{one.group}\0{one.topic}\0{one.queue_id:09d}"
+        return (is_system_group(one.group), grave.get(one.state, 5), row.waits == Waits(), left, -one.behind, name)
 
     return sorted(rows, key=rank)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSum:
+    """All queues of a group and topic together, or of a group (no topic). ``worst`` is the row that needs somebody
+    first.
+    """
+
+    group: str
+    topic: str
+    queues: int
+    behind: int
+    retry: int
+    popped: int
+    worst: GroupRow
+
+    def record(self) -> dict[str, object]:
+        """The row as JSON."""
+        return {
+            "type": "groupSum", "group": self.group, "topic": self.topic or None, "queues": self.queues,
+            "behind": self.behind, "retry": self.retry, "unacknowledged": self.popped,
+            "oldestUnreadTimestamp": _oldest(self.worst),
+        }  # fmt: skip
+
+
+def _oldest(row: GroupRow) -> int | None:
+    return row.progress.oldest_unread_timestamp
+
+
+def sums(found: GroupsRead, *, by_topic: bool) -> list[GroupSum]:
+    """The sum of each group, or of each group and topic: what needs somebody first.
+
+    A retry topic counts with the topic whose messages come again there, where its name says which that is.
+    """
+    parts: dict[tuple[str, str], list[GroupRow]] = {}
+    for row in order(found.rows):
+        topic = _original(row.progress.topic, row.progress.group)
+        parts.setdefault((row.progress.group, topic if by_topic else ""), []).append(row)
+    waits = found.waits
+    sums = []
+    for (group, topic), rows in parts.items():
+        own = [row for row in rows if not row.progress.topic.startswith(RETRY_PREFIX)]
+        retry = sum(
+            count for (of, name), count in (waits.retry if waits else {}).items()
+            if of == group and (not topic or topic == (name or RETRY_PREFIX + group))
+        )  # fmt: skip
+        popped = sum(
+            count for (of, name, _queue), count in (waits.popped if waits else {}).items()
+            if of == group and topic in {"", _original(name, group)}
+        )  # fmt: skip
+        behind = sum(row.progress.behind for row in own)
+        sums.append(GroupSum(group, topic, len(own), behind, retry, popped, rows[0]))
+    return sums
+
+
+def _original(topic: str, group: str) -> str:
+    """The topic whose messages stand in ``topic``: another one where that is a retry topic that says so."""
+    return normal_topic(topic, group) or topic
+
+
+def sums_kind(*, by_topic: bool) -> RecordKind:
+    """The table of sums, a row each group, or each group and topic."""
+    topic = (topic_column(width=220, jump=lambda row: places.queue(row.topic)),) if by_topic else ()
+    return RecordKind(
+        "groupSum",
+        (
+            gutter(12),
+            text_column("group", words("Group"), 220, elide="middle"),
+            *topic,
+            number_column("queues", words("Queues"), 80),
+            number_column("behind", words("Behind"), 100),
+            number_column("retry", words("In retry topics"), 130),
+            number_column("popped", words("Not acknowledged"), 130),
+            Column("age", words("Unread for"), 110, lambda row: "" if row.worst.age is None else span(row.worst.age),
+                   lambda row: row.worst.age, right=True, mono=True, filterable=False),
+            chip_column("state", words("Worst queue"), 150, lambda row: _state(row.worst)),
+        ),
+        verdict=lambda row: _state(row.worst).word,
+        record=GroupSum.record,
+        command=lambda _row: ["storescope", "groups", "STORE"],
+    )  # fmt: skip
+
+
+def sum_sentence(row: GroupSum) -> str:
+    """A sum in whole sentences, and what its worst queue says."""
+    said = tr("{group}: {behind:,} messages behind, {retry:,} in retry topics, {popped:,} not acknowledged.",
+              group=row.group, behind=row.behind, retry=row.retry, popped=row.popped)  # fmt: skip
+    return f"{said} {sentence(row.worst)}"

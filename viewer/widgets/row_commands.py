@@ -173,7 +173,8 @@ MESSAGES = frozenset((
 ))  # fmt: skip
 """Kinds of rows that speak of messages: their menus have all parts."""
 PLACES = frozenset((
-    "indexFile", "position", "groupProgress", "mark", "space", "recoveryPlan", "file", "frequency", "rebuilt", "lost",
+    "indexFile", "position", "groupProgress", "groupSum", "mark", "space", "recoveryPlan", "file", "frequency",
+    "rebuilt", "lost",
     "statsTopic", "statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "dispatched",
 ))  # fmt: skip
 """Kinds that speak of parts of a store: nothing to follow."""

@@ -9,6 +9,7 @@ from made_stores import MadeStore
 from panes import on_store, settled
 
 from viewer.groups.pane import GroupsPane
+from viewer.pane.group_rows import sentence
 from viewer.runtime.places import Place
 
 
@@ -48,3 +49,32 @@ def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
         assert pane.table.note.state.text.startswith("No group has an offset in this store.")
 
     on_store(qapp, GroupsPane, made.write(tmp_path / "s"), drive)
+
+
+def test_a_group_whose_messages_wait_for_another_try_has_not_caught_up(qapp, golden) -> None:
+    """"✓ caught up" stood beside a topic of which five messages waited in %RETRY%, the broker's own group stood first,
+    and nothing summed a group up.
+    """
+
+    async def drive(pane, session) -> None:
+        pane.refresh()
+        await settled(session.jobs)
+        rows = list(pane.table.source.rows)
+        assert rows[0].progress.group == "billing"
+        assert rows[-1].progress.group.startswith("CID_RMQ_SYS_")
+        orders = next(row for row in rows if row.progress.topic == "OrderEvents")
+        assert orders.progress.state == "caughtUp"
+        waiting = orders.waits.retry + orders.waits.popped
+        assert pane.table.kind.verdict(orders) == f"{waiting} wait"
+        assert "4 messages of this topic wait for it in its retry topics" in sentence(orders)
+        pane.tabs.choose("groups")
+        first = pane.table.source.rows[0]
+        assert (first.group, first.queues, first.behind, first.retry) == ("billing", 2, 0, 4)
+        pane.tabs.choose("topics")
+        topics = [row.topic for row in pane.table.source.rows if row.group == "billing"]
+        assert topics == ["OrderEvents", "%RETRY%billing"]
+        assert "4 in retry topics" in pane._sentence.text()
+        pane.tabs.choose("queues")
+        assert list(pane.table.source.rows) == rows
+
+    on_store(qapp, GroupsPane, golden("broker-pop-5.5.1"), drive)

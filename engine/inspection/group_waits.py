@@ -1,0 +1,123 @@
+"""Messages that a group still has to handle though its offset stands at the end of the queue: those that wait in its
+retry topics, and those that were popped and that nobody acknowledged (pop page 2.5; spec 13.3, 13.4).
+
+A popped message is known by its checkpoint in the revive topic. Until a checkpoint is due it stands in the timer topic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from engine.codec import pop, properties
+from engine.codec.message import Unit
+from engine.codec.words import TIMER_TOPIC
+from engine.inspection.queue_reader import QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import offsets
+
+MOST_RECORDS = 20_000
+"""Newest records of each revive queue, and of the timer topic, that are looked at: checkpoints live for minutes."""
+
+QueueKey = tuple[str, str, int]
+"""Group, topic and queue id."""
+PopKey = tuple[str, str, int, int, int]
+"""Topic, group, queue id, first queue offset and time (ms) of a pop: what its acknowledgements name too."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWaits:
+    """``retry``: messages by (group, topic); the topic is "" where a retry topic of a group serves all its topics.
+    ``popped``: messages that were handed out by a pop and not acknowledged, by group, topic and queue.
+    """
+
+    retry: Counter[tuple[str, str]] = field(default_factory=Counter)
+    popped: Counter[QueueKey] = field(default_factory=Counter)
+
+
+def find_group_waits(store: StoreSnapshot) -> GroupWaits:
+    """Return what waits of each group.
+
+    Raises:
+        CannotRead: offsets or records cannot be read: then nothing is known.
+    """
+    read = {(row.group, row.topic): row.offsets for row in offsets(store) if row.mode != "broadcast"}
+    groups = {group for group, _ in read}
+    waits = GroupWaits()
+    for topic, queues in store.topics().items():
+        if topic.startswith(pop.RETRY):
+            group, original = _split_retry_topic(topic, groups)
+            progress = read.get((group, topic), {})
+            waiting = sum(max(queue.max_offset - max(progress.get(number, 0), queue.first_in_log), 0)
+                          for number, queue in queues.items())  # fmt: skip
+            if waiting:
+                waits.retry[group, original] += waiting
+        elif topic.startswith(pop.REVIVE_PREFIX):
+            _count_popped(store, queues, read.get((pop.REVIVE_GROUP, topic), {}), waits.popped)
+    return waits
+
+
+def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:
+    """The group of a retry topic, and the topic whose messages come again there ("" for those of all)."""
+    name = topic.removeprefix(pop.RETRY)
+    if name in groups:
+        return name, ""
+    for group in sorted(groups, key=len, reverse=True):
+        if name.startswith((f"{group}+", f"{group}_")):
+            return group, name[len(group) + 1 :]
+    return name, ""
+
+
+def _count_popped(
+    store: StoreSnapshot, queues: dict[int, QueueReader], handled: dict[int, int], popped: Counter[QueueKey]
+) -> None:
+    """Add the messages of open checkpoints: all that have come but for those that are handled or acknowledged."""
+    points: dict[PopKey, pop.CheckPoint] = {}
+    acknowledged: dict[PopKey, set[int]] = {}
+    closed: set[PopKey] = set()
+    timers = store.topics().get(TIMER_TOPIC, {})
+    for queue in timers.values():
+        for unit, offset in _newest_records(store, queue):
+            if unit.properties.get(properties.REAL_TOPIC, "").startswith(pop.REVIVE_PREFIX):
+                _take(unit, offset, points, acknowledged)
+    for number, queue in queues.items():
+        for unit, offset in _newest_records(store, queue):
+            key = _take(unit, offset, points, acknowledged)
+            if key and unit.tags == pop.CHECK_POINT_TAG and offset <= handled.get(number, -1):
+                closed.add(key)
+    for key, point in points.items():
+        if key not in closed:
+            waiting = sum(offset not in acknowledged.get(key, ()) for offset in point.offsets)
+            if waiting:
+                popped[point.group, point.topic, point.queue_id] += waiting
+
+
+def _take(
+    unit: Unit, offset: int, points: dict[PopKey, pop.CheckPoint], acknowledged: dict[PopKey, set[int]]
+) -> PopKey | None:
+    """Note one record; return the pop that it speaks of, None for what is neither checkpoint nor acknowledgement."""
+    if unit.tags == pop.CHECK_POINT_TAG:
+        point = pop.read_check_point(unit.body, offset)
+        if point is not None:
+            points[_key(point)] = point
+            return _key(point)
+    elif unit.tags in {pop.ACK_TAG, pop.BATCH_ACK_TAG}:
+        ack = pop.read_ack(unit.body, unit.tags, "")
+        if ack is not None:
+            acknowledged.setdefault(_key(ack), set()).update(ack.all_offsets)
+            return _key(ack)
+    return None
+
+
+def _key(record: pop.CheckPoint | pop.Ack) -> PopKey:
+    return record.topic, record.group, record.queue_id, record.start_offset, record.pop_time
+
+
+def _newest_records(store: StoreSnapshot, queue: QueueReader) -> Iterator[tuple[Unit, int]]:
+    """The newest records of a queue with their queue offsets; what is damaged is passed over."""
+    end = queue.max_offset
+    for entry in queue.entries(max(queue.first_in_log, end - MOST_RECORDS), end):
+        found = store.log.unit_at(entry.physical_offset, crc=False)
+        if isinstance(found, Unit):
+            yield found, entry.queue_offset
