@@ -246,10 +246,10 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
         job = await played(walker, tmp_path, "verify", lines.verify([], ended=False), hangs=True)
         await walker.until(lambda: "58 of 108 tasks" in pane.list.jobs.index(0).data(11), "it is known how it stands")
         await walker.act("app.quit")
-        box = walker.find(Question, "pipeline.end")
+        box = walker.find(Question, "window.end")
         assert "58 of 108 tasks" in walker.texts(box)
         await walker.act("app.quit")
-        assert len(walker.window.findChildren(Question, "pipeline.end")) == 1
+        assert len(walker.window.findChildren(Question, "window.end")) == 1
         box.cancel.click()
         await walker.rest()
         assert job.running
@@ -257,7 +257,7 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
         assert walker.window.workspace.pipeline is not None
         walker.find(QPushButton, "pipeline.cancel.button").click()
         await walker.until(lambda: not job.running, "it stops")
-        assert not walker.window.workspace.pipeline.ask_end()
+        assert not walker.window.workspace.what_would_end()
 
     run(walk())
 

@@ -64,6 +64,10 @@ class CreateDialog(QDialog):
                 gap=2,
             )
         )  # fmt: skip
+        self._replaced = Elided("", 12, "text2", middle=True)
+        self._replaced.setObjectName("lab.create.replaced")
+        self._replaced.hide()
+        box.addWidget(self._replaced)
         box.addWidget(self._place)
         box.addWidget(self._choices)
         box.addWidget(self._preset_words)
@@ -109,6 +113,11 @@ class CreateDialog(QDialog):
         self._choices = row(*parts, None, self._fault, gap=6)
         self._preset_words = Label("", 12, "text3", wrap=True)
         self._choose_like(NEWEST)
+
+    def say_replaced(self, store: str) -> None:
+        """Say that the window will show the new store instead of ``store``."""
+        self._replaced.setText(tr("This window shows the new store then, instead of {store}.", store=store))
+        self._replaced.show()
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ class LabPane(Pane):
         self._dragged = True
 
     def _empty_page(self) -> QWidget:
-        make = Button(tr("Make a lab store…"), "primary")
+        make = self._make = Button(tr("Make a lab store…"), "primary")
         make.setObjectName("lab.make")
         make.clicked.connect(self.createAsked)
         self._write = Button(tr("Open this store for writing…"))
@@ -145,8 +145,9 @@ class LabPane(Pane):
         said = Label(tr("The store in this window is open for reading only. In the lab you put messages into a store "
                         "of your own, watch them being committed, flushed and dispatched, and pull its plug."),
                      13, "text2", wrap=True)  # fmt: skip
+        self._empty_title = Label(tr("No store is open for writing"), 18, "text", 600)
         card = Card(
-            row(Glyph("lab", "accent", 28), Label(tr("No store is open for writing"), 18, "text", 600), None, gap=12),
+            row(Glyph("lab", "accent", 28), self._empty_title, None, gap=12),
             said, self._why, row(make, compare, None, gap=8),
             Hairline(),
             Label(tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled."),
@@ -320,6 +321,11 @@ class LabPane(Pane):
         """Why nothing is open for writing."""
         self._why.setText(said)
         self._why.setVisible(bool(said))
+
+    def set_making(self, said: str) -> None:
+        """A lab store is being made or opened, in these words; empty: no more. Another one is not offered meanwhile."""
+        self._empty_title.setText(said or tr("No store is open for writing"))
+        self._make.setEnabled(not said)
 
     def _leave_two(self) -> None:
         if self.two is not None:

@@ -51,7 +51,8 @@ class Question(QDialog):
         self.box.setContentsMargins(px(20), px(16), px(20), px(14))
         self.box.setSpacing(px(10))
         self.box.addWidget(Label(title, 18, "text", 600))
-        self.box.addWidget(Elided(place, 12, "text2", code=True, middle=True))
+        if place:
+            self.box.addWidget(Elided(place, 12, "text2", code=True, middle=True))
 
     def finish(self) -> None:
         """The buttons, below what the body says."""

@@ -78,6 +78,10 @@ class StoreWindow(QMainWindow):
         """
 
     @abstractmethod
+    def ask_open(self, path: Path) -> None:
+        """Open the store at ``path``; where the lab's store would be closed by that while it serves, ask first."""
+
+    @abstractmethod
     async def open_sample(self, sample: Sample) -> None:
         """Open a sample store, unpacked to the user's cache where it is not there yet."""
 

@@ -57,6 +57,7 @@ class RequestWatch(QObject):
         self.feed: Feed | None = None
         self._since = 0
         self._asked = False
+        self._saved = False
         self._turn = 0
         self._rates: list[tuple[float, int]] = []
         self._timer = QTimer(self)
@@ -150,6 +151,7 @@ class RequestWatch(QObject):
             self._since = following
             self._measure()
             if data:
+                self._saved = False
                 self.came.emit(*self.log.take(unpacked(io.BytesIO(data))))
             else:
                 self.came.emit([], [])
@@ -166,6 +168,12 @@ class RequestWatch(QObject):
         self.standing.rate = (self.log.total - before) / span if span > 0.5 else 0.0
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
+
+    @property
+    def unsaved(self) -> int:
+        """Requests that were recorded here and are kept in no file."""
+        recorded = self.standing.kind in {"live", "paused", "ended"} and not self._saved
+        return len(self.log.kept_rows()) if recorded and self.log.kept else 0
 
     def show(self, text: str) -> None:
         """Let through what the filter ``text`` asks for. Raises :class:`engine.errors.BadFilter`."""
@@ -186,7 +194,12 @@ class RequestWatch(QObject):
         """Write rows as lines of JSON, or all that is kept as a recording where the name ends with ``.requests``."""
         if path.suffix == ".requests":
             items = self.log.items()
-            self.run(lambda: work.write_recording(path, items), told, told)  # type: ignore[arg-type]
+
+            def written(count: int | Exception) -> None:
+                self._saved = not isinstance(count, Exception)
+                told(count)
+
+            self.run(lambda: work.write_recording(path, items), written, written)  # type: ignore[arg-type]
         else:
             held = list(rows)
             self.run(lambda: work.write_lines(path, held), told, told)  # type: ignore[arg-type]

@@ -36,10 +36,15 @@ class Parts:
     changes: StoreChanges
 
 
-def close_store(window: FramedWindow) -> None:
-    """Back to the welcome page."""
-    window.close_store()
-    window.show_welcome()
+def close_store(parts: Parts) -> None:
+    """Back to the welcome page; where the lab's store is closed by that while it serves, it is asked first."""
+    window = parts.window
+
+    def agreed() -> None:
+        window.close_store()
+        window.show_welcome()
+
+    parts.lab.ask_leave(agreed)
 
 
 def drop_config(window: FramedWindow) -> None:
@@ -110,7 +115,7 @@ def ask_file(window: FramedWindow) -> None:
 def _run_dialog(window: FramedWindow, dialog: QFileDialog) -> None:
     dialog.setObjectName("open.dialog")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.fileSelected.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    dialog.fileSelected.connect(lambda path: window.ask_open(Path(path)))
     dialog.open()
 
 
@@ -266,7 +271,7 @@ def wire(parts: Parts) -> None:
     """What is pressed in the window's frame does what the commands do."""
     window, act = parts.window, parts.window.actions_by_id
     window.strip.recent = lambda: window.settings.recent
-    window.strip.storeAsked.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    window.strip.storeAsked.connect(lambda path: window.ask_open(Path(path)))
     window.top.back.clicked.connect(act["go.back"].trigger)
     window.top.forward.clicked.connect(act["go.forward"].trigger)
     window.top.refresh.clicked.connect(act["view.refresh"].trigger)

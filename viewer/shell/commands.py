@@ -81,7 +81,7 @@ COMMANDS = (
             keys=("Ctrl+Shift+O",), needs=False),
     Command("store.dropConfig", words("Read the store without its broker.conf"), "File",
             lambda p: do.drop_config(p.window), noted=False),
-    Command("store.close", words("Close the store"), "File", lambda p: do.close_store(p.window), icon="close",
+    Command("store.close", words("Close the store"), "File", do.close_store, icon="close",
             keys=("Ctrl+Shift+W",)),
     Command("session.save", words("Save the session…"), "File", lambda p: p.workspace.ask_save(), keys=("Ctrl+S",)),
     Command("report.save", words("Save a report…"), "File", lambda p: p.workspace.ask_report(), keys=("Ctrl+Shift+E",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.runtime.lab_session import LabFeed, LabSession
+from viewer.shell.end_question import ask_end
 from viewer.shell.windows import open_beside
 
 if TYPE_CHECKING:
@@ -150,6 +152,8 @@ class LabRoom(QObject):
             from viewer.lab.create import CreateDialog
 
             dialog = CreateDialog(self._window, folder, name, self._window.jobs.read)
+            if self._window.session is not None:
+                dialog.say_replaced(self._window.session.shown_path)
             dialog.made.connect(self.begin)
             dialog.open()
 
@@ -173,18 +177,33 @@ class LabRoom(QObject):
 
     def begin(self, folder: Path, config: MessageStoreConfig, like: Release) -> None:
         """Make a lab store in ``folder`` and show it."""
-        self._window.jobs.start(self.start(folder, config, like))
+        self.ask_leave(lambda: self._window.jobs.start(self.start(folder, config, like)))
+
+    def ask_leave(self, agreed: Callable[[], object]) -> None:
+        """Call ``agreed``, which closes the lab's store; where that serves clients or is loaded, ask first."""
+        running = running_in_words(self.session)
+        if not ask_end(self._window, running, agreed, tr("Close the lab's store?"), tr("Stop and close it")):
+            agreed()
 
     async def start(self, folder: Path, config: MessageStoreConfig | None, like: Release) -> bool:
         """Make the lab store ``folder``, or open the one that is there, and show it in the lab."""
         window = self._window
         window.close_store()
-        window.say(tr("Making {path}", path=str(folder)))
+        said = tr("Making {path}", path=str(folder)) if config is not None else tr("Opening {path}", path=str(folder))
+        window.say(said)
+        job = window.jobs.announce(said, lambda: window.say(tr("This is not stopped halfway.")))
+        pane = self._pane
+        if pane is not None:
+            pane.set_making(said)
         try:
             await self.session.open(folder, config, like)
         except (StoreError, OSError, EOFError) as error:
             window.show_error(folder, engine_words(str(error)))
             return False
+        finally:
+            window.jobs.retire(job)
+            if pane is not None:
+                pane.set_making("")
         window.settings.lab_folder = folder.parent
         assert self.session.store is not None
         return await self._open_window(self.session.store)
@@ -343,6 +362,18 @@ class LabRoom(QObject):
 
     def _died(self, words: str) -> None:
         self._window.say(tr("The lab's engine has ended: {why}", why=words))
+
+
+def running_in_words(lab: LabSession) -> list[str]:
+    """A sentence for each thing that ends with a lab store: clients that it serves, and its load."""
+    said = []
+    if lab.serving is not None:
+        clients = tr("{n:,} connections", n=lab.serving.connections)
+        address = lab.serving.broker
+        said.append(tr("The lab serves its store at {address}: {clients}.", address=address, clients=clients))
+    if lab.load is not None:
+        said.append(tr("The lab's load runs."))
+    return said
 
 
 def free_name(folder: Path) -> str:

@@ -215,6 +215,10 @@ class MainWindow(FramedWindow):
         self.opened.emit()
         return True
 
+    def ask_open(self, path: Path) -> None:
+        """Open the store at ``path``; where the lab's store would be closed by that while it serves, ask first."""
+        self.lab.ask_leave(lambda: self.jobs.start(self.open(path)))
+
     def _recolour(self) -> None:
         for part in super().findChildren(QWidget):
             part.update()
@@ -601,7 +605,7 @@ class _DropFilter(QObject):
             event.acceptProposedAction()
             self._hot(event.type() == QEvent.Type.DragEnter)
             if event.type() == QEvent.Type.Drop:
-                self._window.jobs.start(self._window.open(Path(urls[0].toLocalFile())))
+                self._window.ask_open(Path(urls[0].toLocalFile()))
             return True
         if event.type() == QEvent.Type.DragLeave:
             self._hot(False)

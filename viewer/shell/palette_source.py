@@ -98,7 +98,7 @@ def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
 
 
 def _open(window: FramedWindow, path: str) -> None:
-    window.jobs.start(window.open(Path(path)))
+    window.ask_open(Path(path))
 
 
 def _filters(window: FramedWindow, query: str) -> Iterator[Entry]:

@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject
 
-from viewer.lab.write_questions import Question
 from viewer.look.assets import tr
 from viewer.pipeline.jobs import PipelineRuns
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.state import JobState
 from viewer.pipeline.words import standing
 from viewer.shell.windows import open_beside
-from viewer.widgets.basics import Label
 
 if TYPE_CHECKING:
     from viewer.pane import Pane
     from viewer.pane.store_window import StoreWindow
     from viewer.runtime.jobs import Job
-
-QUESTION = "pipeline.end"
 
 
 class PipelineRoom(QObject):
@@ -79,31 +75,15 @@ class PipelineRoom(QObject):
             self._window.enable()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """A window that closes stops its jobs and waits until their processes are gone; a person is asked first."""
-        if event.type() == QEvent.Type.Close and self.runs.running:
-            if event.spontaneous():
-                event.ignore()
-                self.ask_end()
-                return True
+        """A window that closes stops its jobs and waits until their processes are gone.
+
+        A person who closes it is asked first, by :class:`~viewer.shell.end_question.EndQuestion`.
+        """
+        if event.type() == QEvent.Type.Close and self.runs.running and not event.spontaneous():
             self._window.jobs.finish(self.runs.end())
         return False
 
-    def ask_end(self) -> bool:
-        """Where jobs run, ask whether they are to be stopped for the window to close; whether that was asked."""
-        running = [job for job in self.runs.jobs if job.running]
-        if not running:
-            return False
-        if self._window.findChild(Question, QUESTION) is not None:
-            return True
-        box = Question(
-            self._window, QUESTION, tr("Stop what runs and close?"), " · ".join(job.wish.job for job in running),
-            tr("Stop and close"),
-        )  # fmt: skip
-        for job in running:
-            box.box.addWidget(Label(f"{job.wish.job}: {standing(job)}", 13, "text", wrap=True))
-        said = tr("A job that is stopped leaves nothing behind.")
-        box.box.addWidget(Label(said, 13, "text2", wrap=True))
-        box.finish()
-        box.agreed.connect(self._window.close)
-        box.open()
-        return True
+    def running_in_words(self) -> list[str]:
+        """A sentence for each job that runs."""
+        jobs = [f"{job.wish.job}: {standing(job)}" for job in self.runs.jobs if job.running]
+        return [*jobs, tr("A job that is stopped leaves nothing behind.")] if jobs else []

@@ -396,7 +396,7 @@ SHARES = 8
 def welcome_page(window: FramedWindow) -> QWidget:
     """The page without a store."""
     page = WelcomePage(window.settings.recent, samples())
-    page.storeChosen.connect(lambda path: window.jobs.start(window.open(Path(path))))
+    page.storeChosen.connect(lambda path: window.ask_open(Path(path)))
     page.sampleChosen.connect(lambda sample: window.jobs.start(window.open_sample(sample)))
     page.openAsked.connect(window.actions_by_id["store.open"].trigger)
     page.labAsked.connect(window.actions_by_id["lab.create"].trigger)

@@ -24,7 +24,9 @@ from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession, in_store
+from viewer.shell.end_question import EndQuestion
 from viewer.shell.jump_highlight import Jumps
+from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import Taken, kind_of, take
 from viewer.shell.top_bar import crumbs_of
 from viewer.shell.undo import Edits
@@ -69,6 +71,7 @@ class Workspace:
         """The frames of what this window serves; None where that is nothing."""
         self.lab_session: Callable[[], LabSession | None] = lambda: None
         """The desk of this window."""
+        self.ending = EndQuestion(window, self.what_would_end)
         window.opened.connect(self._opened)
 
     def _said_anew(self, pane: Pane, words: str) -> None:
@@ -275,9 +278,21 @@ class Workspace:
         window.session.jobs.read(lambda: session_file.write(target, said), done, self._failed)
 
     def close(self) -> None:
-        """Close the window; where jobs of the pipeline run, it is asked first."""
-        if self.pipeline is None or not self.pipeline.ask_end():
+        """Close the window; where something runs, or was recorded and not written, it is asked first."""
+        if not self.ending.ask(self._window.close):
             self._window.close()
+
+    def what_would_end(self) -> list[str]:
+        """A sentence for each thing that ends with the window: jobs, the lab's clients and load, what was recorded."""
+        jobs = self.pipeline.running_in_words() if self.pipeline is not None else []
+        lab = self.lab_session()
+        return [*jobs, *(running_in_words(lab) if lab is not None else []), *self._recorded_in_words()]
+
+    def _recorded_in_words(self) -> list[str]:
+        watch = self.requests
+        if watch is None or not watch.unsaved:
+            return []
+        return [tr("{n:,} requests were recorded and are in no file yet: export them first.", n=watch.unsaved)]
 
     def keep_all(self) -> None:
         """The window closes: keep its layout, and what stands in it for the next start."""

@@ -11,14 +11,13 @@ import pipeline_lines as lines
 import pytest
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow
 
-from viewer.lab.write_questions import Question
 from viewer.pipeline.request import Wish
 from viewer.pipeline.state import JobState
 from viewer.runtime.jobs import Jobs
 from viewer.shell import pipeline_jobs as module
-from viewer.shell.pipeline_jobs import QUESTION, PipelineRoom
+from viewer.shell.pipeline_jobs import PipelineRoom
 
 
 class Runs(QObject):
@@ -141,62 +140,27 @@ def test_to_a_window_that_is_closed_nothing_is_said(room: PipelineRoom, runs: Ru
 # ---- the end of the window -------------------------------------------------------------------------------------------
 
 
-def questions(made: Window) -> list[Question]:
-    return made.findChildren(Question, QUESTION)
-
-
-def test_where_nothing_runs_nobody_is_asked(room: PipelineRoom, runs: Runs, made: Window) -> None:
-    assert not room.ask_end()
-    runs.over(runs.start("verify"))
-    assert not room.ask_end()
-    assert questions(made) == []
-
-
-def test_one_question_names_every_job_and_how_it_stands(room: PipelineRoom, runs: Runs, made: Window) -> None:
+def test_each_job_that_runs_is_a_sentence_of_the_question(room: PipelineRoom, runs: Runs, made: Window) -> None:
+    assert room.running_in_words() == []
     runs.start("verify").take_all(lines.verify([], ended=False), 101.0)
     runs.start("stats")
     runs.over(runs.start("export"))
-    assert room.ask_end()
-    assert room.ask_end(), "it stands there already"
-    (box,) = questions(made)
-    said = [label.text() for label in box.findChildren(QLabel)]
+    said = room.running_in_words()
     assert any(line.startswith("verify: 58 of 108 tasks") for line in said)
     assert "stats: Spark is starting" in said
     assert not any(line.startswith("export") for line in said)
-    box.reject()
-    assert not made.closed
 
 
-def test_who_agrees_closes_the_window_and_its_jobs_are_ended_behind_it(
-    room: PipelineRoom, runs: Runs, made: Window, run: Any
-) -> None:
+def test_jobs_are_ended_behind_a_window_that_closes(room: PipelineRoom, runs: Runs, made: Window, run: Any) -> None:
     runs.start("verify")
 
     async def close() -> None:
-        assert room.ask_end()
-        questions(made)[0].agree.click()
+        made.close()
         assert made.closed
         await made.jobs.drain()
 
     run(close())
     assert runs.ends == 1
-
-
-class Spontaneous(QCloseEvent):
-    """The cross of the window's frame."""
-
-    def spontaneous(self) -> bool:
-        return True
-
-
-def test_the_cross_of_the_window_asks_first_and_the_window_stays(room: PipelineRoom, runs: Runs, made: Window) -> None:
-    runs.start("verify")
-    event = Spontaneous()
-    assert room.eventFilter(made, event), "nobody else hears of it"
-    assert not event.isAccepted()
-    assert len(questions(made)) == 1
-    runs.over(runs.jobs[0])
-    assert not room.eventFilter(made, Spontaneous())
 
 
 # ---- what a view asks for --------------------------------------------------------------------------------------------

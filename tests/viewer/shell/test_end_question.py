@@ -1,0 +1,87 @@
+"""What runs, or was recorded and stands in no file, is asked about before it ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from viewer.lab.write_questions import Question
+from viewer.shell.end_question import QUESTION, EndQuestion
+from viewer.shell.lab_stores import running_in_words
+
+
+class Spontaneous(QCloseEvent):
+    """The cross of the window's frame."""
+
+    def spontaneous(self) -> bool:
+        return True
+
+
+def test_one_question_names_all_that_would_end(qtbot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    running: list[str] = []
+    closed: list[bool] = []
+    ending = EndQuestion(window, lambda: running)
+    assert not ending.ask(lambda: closed.append(True)), "nothing runs: nobody is asked"
+    running += ["The lab's load runs.", "verify: 58 of 108 tasks"]
+    assert ending.ask(lambda: closed.append(True))
+    assert ending.ask(lambda: closed.append(True)), "it stands there already"
+    (box,) = window.findChildren(Question, QUESTION)
+    assert set(running) <= {label.text() for label in box.findChildren(QLabel)}
+    box.agree.click()
+    assert closed == [True]
+
+
+def test_the_cross_of_the_window_asks_first(qtbot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    ending = EndQuestion(window, lambda: ["The lab's load runs."])
+    event = Spontaneous()
+    assert ending.eventFilter(window, event), "nobody else hears of it"
+    assert not event.isAccepted()
+    assert not ending.eventFilter(window, QCloseEvent()), "code that closes a window has asked"
+
+
+def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window) -> None:
+    """Ctrl+Q ended a lab with two clients and 17 MiB of recorded requests without a word."""
+
+    async def quit_it() -> None:
+        window.show_view("requests")
+        watch = window.workspace.requests
+        watch.standing.kind = "ended"
+        watch.log = SimpleNamespace(kept=17 << 20, kept_rows=lambda: [None] * 1214)
+        window.lab.session.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
+        window.actions_by_id["app.quit"].trigger()
+        assert not window.closed
+        (box,) = window.findChildren(Question, QUESTION)
+        said = " ".join(label.text() for label in box.findChildren(QLabel))
+        assert "127.0.0.1:10911: 2 connections" in said
+        assert "1,214 requests were recorded and are in no file yet" in said
+        box.reject()
+        window.lab.session.serving = None
+        watch._saved = True
+        assert window.workspace.what_would_end() == []
+
+    run(quit_it())
+
+
+def test_another_store_in_place_of_a_lab_that_serves_is_asked_about(run, window) -> None:
+    """To make a lab store closed the one that served clients."""
+
+    async def ask() -> None:
+        lab = window.lab.session
+        assert running_in_words(lab) == []
+        left: list[bool] = []
+        window.lab.ask_leave(lambda: left.append(True))
+        assert left == [True]
+        lab.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
+        window.lab.ask_leave(lambda: left.append(True))
+        assert left == [True]
+        window.findChild(Question, QUESTION).agree.click()
+        assert left == [True, True]
+        lab.serving = None
+
+    run(ask())
