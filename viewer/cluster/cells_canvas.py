@@ -359,7 +359,8 @@ class CellsCanvas(ThingCanvas):
                 elided(p, row.client.client_id, self.plan.groups_wide - 186),
             )
             p.setFont(figures_font())
-            owned = tr("left") if row.left else DOTS if row.owned is None else f"{len(row.owned):,}"
+            gone = tr("killed") if row.client.client_id in self.model.killed else tr("left")
+            owned = gone if row.left else DOTS if row.owned is None else f"{len(row.owned):,}"
             p.drawText(QRectF(x, y, self.plan.groups_wide - 84, ROW), RIGHT, owned)
             words, role = count(row.behind) if not row.left else "", "warn" if late else "text2"
         else:

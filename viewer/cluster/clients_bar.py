@@ -145,8 +145,15 @@ class ClientsBar(Paper):
         if failed:
             last = failed[-1]
             return f"{tr(KINDS[last.spec.kind])} {last.spec.group}: {engine_words(last.words)}"
-        if self.chosen is None and self.model.chosen.kind in {"client", "producer"}:
-            return tr("this client is not one of yours")
+        chosen = self.chosen
+        if chosen is None and self.model.chosen.kind in {"client", "producer"}:
+            ended = self.own.ended(self.model.chosen.name) if self.own is not None else None
+            if ended is None:
+                return tr("this client is not one of yours")
+            return tr("you killed this client") if ended.standing == "killed" else tr("you stopped this client")
+        if chosen is not None and (chosen.paused or chosen.delay):
+            slowed = tr("slowed: each message takes {n:g} ms longer", n=chosen.delay * 1000) if chosen.delay else ""
+            return " · ".join(part for part in (tr("paused") if chosen.paused else "", slowed) if part)
         running = self.own.running if self.own is not None else 0
         return tr("{n:,} clients, your own", n=running) if running else ""
 

@@ -194,7 +194,7 @@ class LinesCanvas(ThingCanvas):
         plan, picture, model = self.plan, self.model.picture, self.model
         p.setFont(words_font())
         p.setPen(C("text2"))
-        senders = tr("{n:,} producers", n=len(picture.producers))
+        senders = tr("{n:,} producers", n=picture.senders)
         came = [row.came for row in picture.brokers if row.came is not None]
         if came:
             senders += f" · {rate(sum(came))}"
@@ -368,7 +368,7 @@ class LinesCanvas(ThingCanvas):
         p.setFont(words_font(13, 600))
         p.setPen(C("text3" if row.left else "text"))
         p.drawText(QRectF(EDGE + 46, y + 8, CARD - 54, 20), LEFT, elided(p, name, CARD - 56))
-        self._note(p, EDGE, y, row.left, software(row.client.language, row.client.version), "")
+        self._note(p, EDGE, y, row, software(row.client.language, row.client.version), "")
 
     def _client(self, p: QPainter, row: ClientRow, y: float) -> None:
         x = self.plan.right_edge
@@ -391,7 +391,7 @@ class LinesCanvas(ThingCanvas):
             p.setPen(C("warn" if late else "note"))
             p.drawText(QRectF(x, y + 8, CARD - 10, 20), RIGHT, word)
         owned = UNTOLD if row.owned is None else tr("{n:,} queues", n=len(row.owned))
-        self._note(p, x, y, row.left, owned, rate(row.went))
+        self._note(p, x, y, row, owned, rate(row.went))
 
     def _card(self, p: QPainter, x: float, y: float, thing: Chosen, left: bool) -> None:
         on = same(self.model.chosen, thing)
@@ -401,13 +401,20 @@ class LinesCanvas(ThingCanvas):
         inset = 1 if on else 0.5
         p.drawRoundedRect(QRectF(x, y, CARD, CARD_HIGH).adjusted(inset, inset, -inset, -inset), 6, 6)
 
-    def _note(self, p: QPainter, x: float, y: float, left: bool, note: str, figure: str) -> None:
+    def _note(self, p: QPainter, x: float, y: float, row: ClientRow | ProducerRow, note: str, figure: str) -> None:
         p.setFont(words_font())
         p.setPen(C("text2"))
-        said = f"– {tr('left')}" if left else note
-        p.drawText(QRectF(x + 11, y + 34, CARD - 100, 18), LEFT, elided(p, said, CARD - 100))
+        said, shift = note, 0
+        if row.left and row.client.client_id in self.model.killed:
+            mark(p, "error", QPointF(x + 16, y + 43), 4)
+            p.setPen(C("error"))
+            said, shift = tr("killed"), 14
+        elif row.left:
+            said = f"– {tr('left')}"
+        p.drawText(QRectF(x + 11 + shift, y + 34, CARD - 100, 18), LEFT, elided(p, said, CARD - 100 - shift))
+        p.setPen(C("text2"))
         p.setFont(figures_font())
-        p.drawText(QRectF(x + 10, y + 34, CARD - 20, 18), RIGHT, "" if left else figure)
+        p.drawText(QRectF(x + 10, y + 34, CARD - 20, 18), RIGHT, "" if row.left else figure)
 
     def _group(self, p: QPainter, row: GroupRow, y: float) -> None:
         x = self.plan.right_edge

@@ -58,7 +58,11 @@ def ways(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> l
 def _requests(model: ClusterModel, chosen: Chosen) -> tuple[str, object]:
     """The requests of a thing, where the lab that serves the cluster records them."""
     if not model.of_lab:
-        return tr("Its requests: only of a cluster that the lab of this window serves."), None
+        said = tr(
+            "Its requests are seen live only where the lab of this window serves the cluster. Of any other "
+            "broker of this program: `storescope serve STORE --record FILE`, then open the file."
+        )
+        return said, None
     return tr("In Requests"), Place("requests", name=places.REQUESTS_LIVE, part=term_of(model, chosen))
 
 
@@ -82,7 +86,8 @@ def _in_store(session: StoreSession | None, model: ClusterModel, chosen: Chosen)
     if place is None:
         return [(why_not(session, chosen), None)]
     if chosen.kind in {"group", "client"}:
-        return [(tr("Group {name} in this store", name=chosen.group or chosen.name), place)]
+        group, store = chosen.group or chosen.name, session.name if session is not None else ""
+        return [(tr("Group {name} in the open store, {store}", name=group, store=store), place)]
     term = f'topic = "{topic_of(chosen)}"'
     if chosen.queue is not None:
         term += f" and queueId = {chosen.queue.queue_id}"

@@ -66,6 +66,11 @@ class OwnClients(QObject):
         """The one that brokers know by this id, where it is one of ours and runs."""
         return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
 
+    def ended(self, client_id: str) -> OwnRow | None:
+        """The one that brokers knew by this id, where it was one of ours and has ended."""
+        rows = (row for row in self.rows.values() if client_id and row.client_id == client_id and not row.runs)
+        return next(rows, None)
+
     def row(self, number: int) -> OwnRow:
         """How one stands. Raises ``KeyError``."""
         return self.rows[number]

@@ -73,6 +73,8 @@ if TYPE_CHECKING:
 
 PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
          ("two", words("Two owners")))  # fmt: skip
+USUAL_NAME_SERVER = "127.0.0.1:9876"
+"""What stands in the field where no cluster was looked at yet: where a name server of this machine listens."""
 SLIM = 1520
 """Px of the view below which the side column is folded: the lines have no room beside it."""
 
@@ -387,8 +389,8 @@ class ClusterPane(Pane):
     def _fill_recent(self) -> None:
         known = self._settings.clusters if self._settings is not None else []
         self.known.setVisible(bool(known))
-        if not self.address.text() and known:
-            self.address.setText(known[0])
+        if not self.address.text():
+            self.address.setText(known[0] if known else USUAL_NAME_SERVER)
         while (item := self.recent.box.takeAt(0)) is not None:
             part = item.widget()
             if part is not None:

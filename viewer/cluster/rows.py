@@ -172,8 +172,13 @@ class Picture:
 
     @property
     def clients(self) -> int:
-        """Consumers, each counted once a group."""
-        return sum(len(group.clients) for group in self.groups)
+        """Consumers that are there, each counted once a group."""
+        return sum(not client.left for group in self.groups for client in group.clients)
+
+    @property
+    def senders(self) -> int:
+        """Producers that are there."""
+        return sum(not producer.left for producer in self.producers)
 
     @property
     def large(self) -> bool:

@@ -92,7 +92,7 @@ def standing_words(model: ClusterModel) -> str:
         if model.standing == "connecting":
             return tr("Asking {address} …", address=model.address)
         return tr("No cluster is looked at.")
-    senders = len(picture.producers)
+    senders = picture.senders
     words = [
         model.address,
         tr("{topics:,} topics, {queues:,} queues on {brokers:,} brokers", topics=len(picture.topics),
@@ -224,7 +224,7 @@ def _whole(model: ClusterModel) -> Iterator[Told]:
     yield Told(tr("Brokers"), number(len(picture.brokers)))
     yield Told(tr("Topics"), number(len(picture.topics)), tr("{n:,} queues", n=picture.queues))
     yield Told(tr("Groups"), number(len(picture.groups)), tr("{n:,} consumers", n=picture.clients))
-    yield Told(tr("Producers"), number(len(picture.producers)))
+    yield Told(tr("Producers"), number(picture.senders))
     yield Told(tr("Read"), clock(model.state.at), tr("took {n:,} ms, {m:,} requests", n=round(model.took),
                                                      m=model.in_last))  # fmt: skip
     for one in model.state.refusals:

@@ -83,6 +83,21 @@ def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
     assert bar.topic.text() == "StockReserved"
 
 
+def test_a_client_that_was_killed_or_slowed_is_called_so(bar):
+    """A client of ours that was killed became "not one of yours", and Slow gave no sign that it was on."""
+    bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
+    bar.own._take(Told(1, "running", made.C1.client_id))
+    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.refresh()
+    bar.slow.click()
+    bar.refresh()
+    assert bar.slow.isChecked()
+    assert bar.words.text() == "slowed: each message takes 25 ms longer"
+    bar.own._take(Told(1, "killed", made.C1.client_id))
+    bar.refresh()
+    assert bar.words.text() == "you killed this client"
+
+
 def test_the_chosen_one_is_slowed_paused_stopped_and_killed(bar):
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
     bar.own._take(Told(1, "running", made.C1.client_id))

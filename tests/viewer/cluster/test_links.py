@@ -13,7 +13,7 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 
 MODEL = made.looked_at(made.small(0), made.small(5))
-STORE = SimpleNamespace(survey=SimpleNamespace(topics=[SimpleNamespace(name="OrderPaid")]))
+STORE = SimpleNamespace(name="store-a", survey=SimpleNamespace(topics=[SimpleNamespace(name="OrderPaid")]))
 QUEUE = Chosen("queue", group="billing", queue=made.B[1])
 
 
@@ -38,8 +38,10 @@ def test_what_the_store_has_not_leads_nowhere_and_says_why():
 def test_ways_on_are_words_with_places():
     found = ways(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
     assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
-    assert found[2] == ("Its requests: only of a cluster that the lab of this window serves.", None)
-    assert ways(STORE, MODEL, Chosen("group", "billing"))[0][0] == "Group billing in this store"  # type: ignore[arg-type]
+    assert found[2][0].startswith("Its requests are seen live only where the lab of this window serves the cluster.")
+    assert found[2][1] is None
+    readers = ways(STORE, MODEL, Chosen("group", "billing"))  # type: ignore[arg-type]
+    assert readers[0][0] == "Group billing in the open store, store-a", "which may be another than the cluster's"
     assert ways(STORE, MODEL, Chosen()) == []  # type: ignore[arg-type]
     assert ways(None, MODEL, QUEUE)[0][1] is None
 
