@@ -142,7 +142,7 @@ class ClientInstance:
             try:
                 await step()
             except FAILURES as error:
-                _log.warning("%s: %s", getattr(step, "__name__", step), error)
+                _log.warning("%s: %s", getattr(step, "__name__", step), cause_of(error))
             except Exception:  # noqa: BLE001  a mistake of ours ends no heartbeat
                 _log.exception("%s", getattr(step, "__name__", step))
 
@@ -157,7 +157,7 @@ class ClientInstance:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, FAILURES):
-                _log.warning("%s", error)
+                _log.warning("%s", cause_of(error))
             else:
                 _log.error("a client's task failed", exc_info=error)
 
@@ -189,12 +189,16 @@ class ClientInstance:
             raise NotRunning("this client has ended")
 
     async def ask(self, address: str, request: Command, patience: float = PATIENCE) -> Command:
-        """The answer of a server, whatever its code. Raises ``OSError``, ``TimeoutError``."""
+        """The answer of a server, whatever its code; ``patience`` counts from when the request is written. Raises
+        ``OSError``, ``TimeoutError``.
+        """
         self._stamp(request)
         known = self._connections.get(address)
         if known is None or known.closed.is_set():
             async with asyncio.timeout(patience):
                 known = await self.connection(address)
+        if known.must_wait_to_write:
+            await known.room_to_write(max(patience, PATIENCE))
         return await known.ask(request, patience)
 
     async def call(
@@ -262,7 +266,8 @@ class ClientInstance:
             if self._parts and not self._known_brokers() <= known:
                 self.soon(self.heartbeat())
             return found
-        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {last}") from last
+        words = "no try" if last is None else cause_of(last)
+        raise NoRoute(f"no name server answers ({'; '.join(self.name_servers)}): {words}") from last
 
     async def _refresh_all(self) -> None:
         topics = {topic for part in self._parts for topic in part.topics()}

@@ -100,6 +100,9 @@ class ProducerConfig:
 
     like: Release = NEWEST
     send_timeout: float = 3.0
+    """Of all tries of one send; it counts from when the first of them is written."""
+    max_in_flight: int = 1_000
+    """Sends whose answers are waited for at once. Further ones wait in line, and their time does not count yet."""
     retries: int = 2
     async_retries: int = 2
     retry_when_not_ok: bool = False
@@ -115,6 +118,8 @@ class ProducerConfig:
     def __post_init__(self) -> None:
         if self.like not in releases.NAMES:
             raise WrongMessage(f"like is {self.like!r}; known are {', '.join(releases.NAMES)}")
+        if self.max_in_flight < 1:
+            raise WrongMessage(f"max_in_flight is {self.max_in_flight}; expected 1 or more")
 
 
 class Producer(ClientPart):
@@ -138,6 +143,7 @@ class Producer(ClientPart):
         self.choice = QueueChoice(self.config.like, avoid_slow=self.config.avoid_slow)
         self._listener = listener
         self._hooks = tuple(hooks)
+        self._in_flight = asyncio.Semaphore(self.config.max_in_flight)
         self._topics: dict[str, tuple[MessageQueue, ...]] = {DEFAULT_TOPIC: ()}
 
     async def start(self) -> None:
@@ -214,8 +220,9 @@ class Producer(ClientPart):
         patience: float | None = None,
     ) -> SendResult:
         """Send a message, or a batch of them, and wait for the broker's answer; another broker is tried where one
-        fails, within ``patience`` seconds in all. ``queue``, ``key`` (all messages of a key go to one queue) and
-        ``select`` choose the queue; then nothing is tried again, for order's sake.
+        fails, within ``patience`` seconds in all (:attr:`ProducerConfig.send_timeout`). ``queue``, ``key`` (all
+        messages of a key go to one queue) and ``select`` choose the queue; then nothing is tried again, for order's
+        sake.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, :class:`BrokerRefused`, or :class:`NotSent` after the last try.
         """
@@ -232,7 +239,8 @@ class Producer(ClientPart):
         patience: float | None = None,
     ) -> asyncio.Task[SendResult]:
         """Send without waiting; ``done`` is told the result, or why there is none. As in Java, only lost connections
-        and times without an answer are tried again, no refusals.
+        and times without an answer are tried again, no refusals. Of many that are begun at once
+        :attr:`ProducerConfig.max_in_flight` are on their way, and the others wait in line.
         """
         task = asyncio.ensure_future(
             self._send(message, queue, key, select, patience, self.config.async_retries, asks_again_on_codes=False)
@@ -267,6 +275,8 @@ class Producer(ClientPart):
         for hook in self._hooks:
             hook.before(first, chosen)
         connection = await self.instance.connection(self.instance.address(chosen.broker))
+        if connection.must_wait_to_write:
+            await connection.room_to_write()
         self.instance.write(connection, self._request(message, encoded, chosen))
         self._told(first, chosen, None, None)
         if self.events.wanted:
@@ -311,6 +321,24 @@ class Producer(ClientPart):
         asks_again_on_codes: bool,
     ) -> SendResult:
         first = await self._begin(message)
+        async with self._in_flight:
+            if not self._running:
+                raise NotRunning(f"The producer {self.group} is not running")
+            return await self._send_now(
+                message, first, (queue, key, select), patience, retries, asks_again_on_codes=asks_again_on_codes
+            )
+
+    async def _send_now(
+        self,
+        message: Message | Sequence[Message],
+        first: Message,
+        choice: tuple[MessageQueue | None, str | None, QueueSelector | None],
+        patience: float | None,
+        retries: int,
+        *,
+        asks_again_on_codes: bool,
+    ) -> SendResult:
+        queue, key, select = choice
         begun, left_ms = _now(), (patience or self.config.send_timeout) * 1000
         chosen = None
         if queue is not None or key is not None or select is not None:
@@ -366,7 +394,8 @@ class Producer(ClientPart):
         if isinstance(failure, BrokerRefused) and (chosen is not None or not self._is_retried(failure)):
             raise failure
         words = f"Send [{len(brokers)}] times, still failed, cost [{_now() - begun:.0f}]ms, Topic: {first.topic}"
-        raise NotSent(f"{words}, BrokersSent: {brokers}: {failure or 'no try'}", brokers) from failure
+        cause = "no try" if failure is None else cause_of(failure, f"no answer within {left_ms:,.0f} ms")
+        raise NotSent(f"{words}, BrokersSent: {brokers}: {cause}", brokers) from failure
 
     def _is_retried(self, error: BrokerRefused) -> bool:
         return error.code in RETRIED[releases.of(self.config.like).major]

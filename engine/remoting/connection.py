@@ -179,6 +179,9 @@ class Connection(asyncio.Protocol):
         """Bytes that were written and not read, at the last look for idle connections."""
         self.is_congested = False
         """The other side has not read its answers: it gets no more of them until it does."""
+        self._writers: asyncio.Lock | None = None
+        """Who waits in line to write; None while nobody had to."""
+        self._relief: asyncio.Future[None] | None = None
         self.peer = ""
         """``ip:port`` of the other side."""
         self.closed = asyncio.Event()
@@ -370,6 +373,35 @@ class Connection(asyncio.Protocol):
         finally:
             self._waiting.pop(opaque, None)
 
+    @property
+    def must_wait_to_write(self) -> bool:
+        """Whether :meth:`room_to_write` waits."""
+        return self.is_congested or (self._writers is not None and self._writers.locked())
+
+    async def room_to_write(self, patience: float = PATIENCE) -> None:
+        """Wait in line until the other side has read what was written; what the caller writes next is the next of the
+        line. Raises ``ConnectionError`` where the connection ends, or where the other side reads nothing for
+        ``patience`` seconds: then it is ended for everybody.
+        """
+        if self._writers is None:
+            self._writers = asyncio.Lock()
+        async with self._writers:
+            if not self.is_congested or self.closed.is_set():
+                return
+            self._relief = asyncio.get_running_loop().create_future()
+            try:
+                async with asyncio.timeout(patience):
+                    await self._relief
+            except TimeoutError:
+                self.abort()
+                raise ConnectionError(f"{self.peer} has taken nothing for {patience:g} s") from None
+            finally:
+                self._relief = None
+
+    def _relieve(self) -> None:
+        if self._relief is not None and not self._relief.done():
+            self._relief.set_result(None)
+
     def _look_late_at(self, due: float) -> None:
         """One timer for all that waits: mostly answers come, and nothing is late."""
         if self._late is not None:
@@ -395,6 +427,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """asyncio: it reads again."""
         self.is_congested = False
+        self._relieve()
         asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
@@ -441,6 +474,7 @@ class Connection(asyncio.Protocol):
                 waiting.set_exception(ConnectionError(f"the connection to {self.peer} has ended"))
         self._waiting.clear()
         self.closed.set()
+        self._relieve()
         for told in self.on_close:
             told(self)
 

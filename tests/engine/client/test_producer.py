@@ -111,6 +111,61 @@ def test_many_are_sent_at_once_one_way_and_with_a_call_back(tmp_path: Path) -> N
     sending(tmp_path, what)
 
 
+def test_more_sends_than_may_be_in_flight_wait_in_line_and_their_time_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty thousand sends were begun at once. All were written before an answer was read and their time counted from
+    the call, so that every send failed, and a third of them was stored all the same.
+    """
+    busy, most = 0, 0
+
+    async def what(producer: Producer, beside: Served) -> None:
+        from engine.broker import processors
+
+        await producer.send(Message("Orders", b"first"))
+        real, loop = processors.ANSWERS[310], asyncio.get_running_loop()
+        free_at = 0.0
+
+        def one_by_one(broker, request, header, connection):
+            nonlocal free_at, busy, most
+            free_at = max(free_at, loop.time()) + 0.05
+            busy, most = busy + 1, max(most, busy + 1)
+
+            def answer() -> None:
+                nonlocal busy
+                busy -= 1
+                answered = real(broker, request, header, connection)
+                if answered is not None:
+                    connection.send(answered)
+
+            loop.call_at(free_at, answer)
+
+        monkeypatch.setitem(processors.ANSWERS, 310, one_by_one)
+        sends = [producer.send_soon(Message("Orders", b"%d" % number)) for number in range(40)]
+        sends += [asyncio.ensure_future(producer.send(Message("Orders", b"%d" % number))) for number in range(40, 80)]
+        assert all(result.is_ok for result in await asyncio.gather(*sends))
+        assert most <= 4
+        assert sum(len(beside.units("Orders", queue_id)) for queue_id in range(4)) == 81
+
+    sending(tmp_path, what, ProducerConfig(max_in_flight=4))
+    with pytest.raises(WrongMessage, match="max_in_flight is 0"):
+        ProducerConfig(max_in_flight=0)
+
+
+def test_a_send_that_nobody_answers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message of a send without an answer ended with a colon and nothing behind it."""
+
+    async def what(producer: Producer, _: Served) -> None:
+        from engine.broker import processors
+
+        await producer.send(Message("Orders", b"first"))
+        monkeypatch.setitem(processors.ANSWERS, 310, lambda *_: None)
+        with pytest.raises(NotSent, match=r"BrokersSent: .*: no answer within 50 ms"):
+            await producer.send(Message("Orders", b"x"), patience=0.05)
+
+    sending(tmp_path, what)
+
+
 def test_delays_and_timers_are_told_to_the_broker(tmp_path: Path) -> None:
     async def what(producer: Producer, beside: Served) -> None:
         await producer.send(Message("Orders", b"later", delay_level=3))

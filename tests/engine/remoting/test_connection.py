@@ -42,6 +42,61 @@ def test_answers_come_to_those_who_asked_in_any_order():
     assert [(one.fields["n"], len(one.body)) for one in answers] == [(str(n), n) for n in reversed(range(20))]
 
 
+def test_both_sides_have_much_to_say_and_neither_waits_for_the_other_to_read():
+    """A client wrote sixty large requests at once and read no answer while it wrote. The server read no request while
+    its answers were not read, and both stood still until time was over.
+    """
+
+    async def talk(link, _server):
+        answers = await asyncio.gather(*(link.ask(Command(7, {}, bytes(1 << 20)), 50) for _ in range(60)))
+        assert {len(one.body) for one in answers} == {1 << 20}
+
+    asked(echo, talk)
+
+
+def test_who_waits_to_write_goes_on_in_line_when_the_other_side_reads():
+    got = []
+
+    def handler(request, _connection):
+        got.append(request.opaque)
+
+    async def talk(link, server):
+        await asyncio.sleep(0)
+        (side,) = server.connections
+        side._transport.pause_reading()
+
+        async def write(number):
+            await link.room_to_write()
+            link.send(Command(7, {}, bytes(1 << 20), opaque=number, flag=ONE_WAY))
+
+        writing = [asyncio.ensure_future(write(number)) for number in range(40)]
+        while not link.must_wait_to_write:
+            await asyncio.sleep(0)
+        assert link._transport.get_write_buffer_size() < 4 << 20
+        side._transport.resume_reading()
+        await asyncio.gather(*writing)
+        while len(got) < 40:
+            await asyncio.sleep(0.001)
+        assert got == list(range(40))
+
+    asked(handler, talk)
+
+
+def test_who_waits_to_write_ends_a_connection_that_takes_nothing():
+    async def talk(link, server):
+        await asyncio.sleep(0)
+        (side,) = server.connections
+        side._transport.pause_reading()
+        link.send(Command(7, {}, bytes(14 << 20)))
+        assert link.must_wait_to_write
+        told = await asyncio.gather(*(link.room_to_write(0.05) for _ in range(3)), return_exceptions=True)
+        assert isinstance(told[0], ConnectionError)
+        assert "has taken nothing for 0.05 s" in str(told[0])
+        await link.closed.wait()
+
+    asked(echo, talk)
+
+
 def test_a_refusal_has_its_code_and_words_and_a_fault_the_text_of_the_error():
     def handler(request, _connection):
         if request.code == 1:
