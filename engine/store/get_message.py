@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 LARGEST_PULL = 128 << 20
 SMALLEST_PULL = 100
-_MOST_AT_ONCE = 64
 _CQ_UNIT_SIZE = 20
-_PLACES = tuple(struct.Struct(">" + "qi8x" * n) for n in range(_MOST_AT_ONCE + 1))
+_PLACE = struct.Struct(">qi8x")
+_PREPARED = 65
+_PLACES = tuple(struct.Struct(">" + "qi8x" * n) for n in range(_PREPARED))
+"""For the usual pulls; a longer one unpacks entry by entry."""
 
 
 class GetMessageStatus(StrEnum):
@@ -233,13 +235,16 @@ def _run_of_messages(
 
     Common: no filter, everything in memory, below the limits and in one file of the log.
     """
-    count = min(high - offset, max_count, limits.memory_count, _MOST_AT_ONCE)
+    count = min(high - offset, max_count, limits.memory_count)
     data = queue.lend_bytes(offset * _CQ_UNIT_SIZE, count * _CQ_UNIT_SIZE)
     count = len(data) // _CQ_UNIT_SIZE
     if not count:
         return None
-    places = _PLACES[count].unpack_from(data)
-    offsets, sizes = places[0::2], places[1::2]
+    if count < _PREPARED:
+        places = _PLACES[count].unpack_from(data)
+        offsets, sizes = places[0::2], places[1::2]
+    else:
+        offsets, sizes = tuple(zip(*_PLACE.iter_unpack(data[: count * _CQ_UNIT_SIZE]), strict=True))
     total = sum(sizes)
     if total > limits.memory_bytes or total > max_bytes or min(sizes) <= 0:
         return None

@@ -85,6 +85,15 @@ def test_messages_on_disk_come_eight_at_a_time():
     assert get_message(queue, log, 0, limits=WIDE).count == 32
 
 
+def test_a_pull_takes_as_many_as_the_configuration_allows():
+    """With maxTransferCountOnMessageInMemory=1024 a pull of 100 messages got 64: the short way had a table for 64."""
+    queue, log = made([100] * 200)
+    limits = Limits.of(MessageStoreConfig(max_transfer_count_on_message_in_memory=1024))
+    for count in (63, 64, 65, 100, 200):
+        result = get_message(queue, log, 0, count, limits=limits)
+        assert (result.count, result.next_begin_offset) == (count, count)
+
+
 def test_entries_before_a_hole_in_the_files_are_not_found():
     queue, log = made([100] * 30, per_file=10)
     queue.read_bytes = queue.lend_bytes = lambda offset, size: b""
@@ -126,16 +135,18 @@ def test_a_batch_counts_its_messages():
 
 
 @given(
-    st.lists(st.integers(1, 40_000), min_size=1, max_size=80),
+    st.lists(st.integers(1, 40_000), min_size=1, max_size=150),
     st.integers(0, 80),
-    st.integers(0, 70),
+    st.integers(0, 140),
     st.sampled_from([0, 5000, 200_000, 1 << 40]),
     st.sampled_from([1000, 65_536, 1 << 30]),
+    st.sampled_from([(32, 30, 262_144), (100, 200, 1 << 30), (1024, 200, 1 << 30)]),
 )
-def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, file_size):
-    queue, log = made(sizes, per_file=30)
+def test_the_short_way_answers_as_the_long_one(sizes, offset, count, memory, file_size, bounds):
+    memory_count, per_file, memory_bytes = bounds
+    queue, log = made(sizes, per_file=per_file)
     log.file_size = max(file_size, *sizes)
-    limits = Limits(memory=memory)
+    limits = Limits(memory=memory, memory_count=memory_count, memory_bytes=memory_bytes)
     short = get_message(queue, log, offset, count, None, limits)
     long = get_message(queue, log, offset, count, Everything(), limits)
     assert told(short) == told(long)
