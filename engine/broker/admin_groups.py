@@ -79,15 +79,15 @@ def progress(broker: Broker, request: Command, header: Header, _connection: Conn
 
 
 def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:
-    """How far a group is in a queue, as tables tell it: the queue, and offsets with the time of the last message read
-    (ms).
+    """How far a group is in a queue: the queue, and offsets with the time of the last message read (ms). Since 5.x
+    ``pullOffset`` is where its last pull ended, or what it has committed where that is further.
     """
     end = max(broker.store.max_offset_in_queue(topic, queue_id), 0)
     read = max(broker.store.tables.consumer_offset(group, topic, queue_id), 0)
     last = store_time_at(broker, topic, queue_id, read - 1) if read > 0 else 0
     row = {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": max(last, 0)}
     if broker.store.rules.major >= 5:
-        row["pullOffset"] = read
+        row["pullOffset"] = max(read, broker.pulled.get((group, topic, queue_id), 0))
     return queue_key(broker, topic, queue_id), row
 
 

@@ -55,7 +55,8 @@ def pull_message(broker: Broker, request: Command, header: Header, connection: C
     def get(at: int) -> Command:
         reset = broker.resets.take(group, topic, queue_id)
         if reset is not None:
-            return _moved(broker, request, (topic, queue_id), reset)
+            broker.pulled[group, topic, queue_id] = reset
+            return _moved(broker, request, (group, topic, queue_id), reset)
         return _answer(broker, request, get_messages(broker, header, at, wanted), at, (group, topic, queue_id))
 
     answer = get(offset)
@@ -234,12 +235,13 @@ def _suggested(broker: Broker, group: str, *, slowly: bool) -> int:
     return int(row.get("brokerId", 0))
 
 
-def _moved(broker: Broker, request: Command, queue: tuple[str, int], offset: int) -> Command:
+def _moved(broker: Broker, request: Command, where: tuple[str, str, int], offset: int) -> Command:
     """An administrator has set the group's offset: it goes on there."""
+    queue = where[1:]
     fields = {
         "suggestWhichBrokerId": "0", "nextBeginOffset": str(offset),
         "minOffset": str(broker.store.min_offset_in_queue(*queue)),
-        "maxOffset": str(broker.store.max_offset_in_queue(*queue)),
+        "maxOffset": str(broker.store.max_offset_in_queue(*queue)), **_flags(broker, where),
     }  # fmt: skip
     return answer_to(request, Answer.PULL_OFFSET_MOVED, fields=fields, remark=_Status.OFFSET_RESET.value)
 

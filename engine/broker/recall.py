@@ -14,7 +14,7 @@ from engine.broker.stats import TIMERS
 from engine.broker.topics import RETRY, WRITE
 from engine.codec import properties
 from engine.codec.encode import Message, encode_properties
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import NOT_SET, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.put.message import PutMessageResult
@@ -42,11 +42,20 @@ def handle_of(broker: Broker, found: dict[str, str], result: PutMessageResult) -
 
 
 def recall(broker: Broker, request: Command, header: Header, connection: Connection) -> Command:
-    """370: take a timer message back. Raises :class:`Refused` in RocketMQ's order."""
+    """370: take a timer message back. Each answer names the region: clients begin their trace of a recall with it."""
+    region = {"MSG_REGION": broker.config.region_id}
+    try:
+        key = _recalled(broker, header, connection)
+    except Refused as error:
+        raise Refused(error.code, str(error), {**region, **error.fields}) from error
+    return answer_to(request, fields={**region, "msgId": key}, remark=NOT_SET)
+
+
+def _recalled(broker: Broker, header: Header, connection: Connection) -> str:
+    """The unique key of the message that is taken back. Raises :class:`Refused` in RocketMQ's order."""
     config, topic = broker.config, "null" if header["topic"] is None else str(header["topic"])
     if not config.recall_message:
-        fields = {"MSG_REGION": config.region_id}
-        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden", fields)
+        raise Refused(Answer.NO_PERMISSION, "recall failed, operation is forbidden")
     if broker.now() < config.accept_sends_from or not config.permission & WRITE:
         raise Refused(Answer.SERVICE_NOT_AVAILABLE, "recall failed, broker service not available")
     if broker.topics.get(topic) is None:
@@ -63,7 +72,7 @@ def recall(broker: Broker, request: Command, header: Header, connection: Connect
     if result.append is None:
         raise Refused(Answer.SYSTEM_ERROR, "execute recall failed")
     broker.dispatched()
-    return answer_to(request, fields={"msgId": key})
+    return key
 
 
 def _read(handle: str) -> tuple[str, str, str, str]:

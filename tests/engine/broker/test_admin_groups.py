@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from brokers import asking, run
@@ -48,6 +49,43 @@ def test_a_deleted_group_keeps_its_offsets_unless_they_are_to_go(tmp_path: Path)
                 await client.ask(15, **offset, commitOffset=1)
                 assert (await client.ask(207, groupName="readers", cleanOffset=clean)).code == 0
                 assert (await client.ask(14, **offset, setZeroIfNotFound=False)).code == code
+
+    run(told)
+
+
+def test_progress_says_how_far_messages_were_pulled(tmp_path: Path) -> None:
+    """A group that had pulled to 50 and committed 7 was told with a pullOffset of 7, so that nothing seemed to be on
+    its way. RocketMQ 5.3.3 and 5.5.0 remember where each pull ended.
+    """
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for number in range(60):
+                await client.send("Orders", b"%d" % number)
+            client.server.broker.store.wait_dispatched()
+
+            async def offsets() -> tuple[int, int]:
+                text = bytes((await client.ask(208, consumerGroup="readers", topic="Orders")).body).decode()
+                row = json.loads(re.findall(r"\{[^{}]*brokerOffset[^{}]*\}", text)[0])
+                return row["consumerOffset"], row["pullOffset"]
+
+            async def commit(offset: int) -> None:
+                await client.ask(15, consumerGroup="readers", topic="Orders", queueId=0, commitOffset=offset)
+
+            assert await offsets() == (0, 0)
+            await client.pull("Orders", 40, maxMsgNums=10)
+            assert await offsets() == (0, 50)
+            await commit(7)
+            assert await offsets() == (7, 50)
+            await commit(57)
+            assert await offsets() == (57, 57)
+            await client.pull("Orders", 500)
+            assert await offsets() == (57, 60)
+            await client.ask(222, topic="Orders", group="readers", timestamp=-2, isForce=True, offset=30, queueId=0)
+            assert await offsets() == (30, 60)
+            moved = await client.pull("Orders", 40)
+            assert (moved.fields["nextBeginOffset"], moved.fields["groupSysFlag"]) == ("30", "0")
+            assert await offsets() == (30, 30)
 
     run(told)
 
