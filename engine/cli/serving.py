@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import number
 from engine.cli.output import Output
 from engine.namesrv.server import LOOPBACK
+from engine.remoting.connection import LAST_PORT
 from engine.remoting.tls import Tls, read_tls
 
 if TYPE_CHECKING:
     from engine.message_store import MessageStore
 
-LAST_PORT = 65_535
 MOST_DESCRIPTORS = 20_000
 LOOK = 0.25
 """Seconds between two looks at what a store cannot do."""
@@ -29,7 +29,8 @@ def add_address(parser: argparse.ArgumentParser, usual: int) -> None:
     told = f"the address that it listens on ({LOOPBACK})"
     parser.add_argument("--listen", "--host", dest="host", metavar="ADDRESS", default=LOOPBACK, help=told)
     parser.add_argument("--port", type=port, help=f"0 takes a free one ({usual}, or what the configuration says)")
-    parser.add_argument("--tls", metavar="tls.properties", help="RocketMQ's TLS settings: certificate, key, who must")
+    tls = "RocketMQ's TLS settings: certificate, key, who must; without it TLS is not spoken"
+    parser.add_argument("--tls", metavar="tls.properties", help=tls)
 
 
 def tls_of(args: argparse.Namespace, out: Output) -> Tls | None:

@@ -193,7 +193,7 @@ class LabServing:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         async with contextlib.AsyncExitStack() as opened:
             bound = opened.enter_context(bind(LOOPBACK, self._port))
-            ha = opened.enter_context(bind(LOOPBACK, self._ha_of(bound)))
+            ha = opened.enter_context(bind(LOOPBACK, self._ha_of(bound), "the HA port"))
             vip, no_vip = self._vip_of(bound, opened)
             names = ListeningNameServer(
                 None, LOOPBACK, self._names_port, tap=FrameTap("namesrv", self._seen)

@@ -358,7 +358,7 @@ class ListeningNameServer:
 
     async def __aenter__(self) -> Self:
         """Accept. Raises :class:`CannotRead` where the port is taken."""
-        bound = bind(self._host, self._port)
+        bound = bind(self._host, self._port, "the name server's port")
         self.address = f"{self._host}:{port_of(bound)}"
         await self._server.listen(bound)
         self._scan = asyncio.create_task(self._look_for_silent())

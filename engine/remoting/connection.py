@@ -32,6 +32,7 @@ IDLE = 120.0
 MOST_CONNECTIONS = 10_000
 BACKLOG = 1024
 """Connections that wait to be accepted (``serverSocketBacklog``): one more waits a second before its end asks again."""
+LAST_PORT = 65_535
 AFTER_FAILURE = 0.1
 """Seconds of rest where a connection could not be accepted: descriptors may have run out."""
 GATHERED = 32 << 10
@@ -508,11 +509,14 @@ def _nothing_served(request: Command, _connection: Connection) -> Command:
     return not_supported(request)
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, use: str = "") -> socket.socket:
     """A socket at an address that nobody else has, 0 for a free port; it does not accept yet. Raises
-    :class:`CannotRead` where the address is taken, or none of this machine.
+    :class:`CannotRead` where the address is taken, or none of this machine; ``use`` says there what it is for.
     """
     bound = None
+    place = f"{host}:{port}, {use}" if use else f"{host}:{port}"
+    if not 0 <= port <= LAST_PORT:  # the system would take another one
+        raise CannotRead(f"cannot listen on {place}: ports end at {LAST_PORT}")
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind)
@@ -521,7 +525,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         if bound is not None:
             bound.close()
-        raise CannotRead(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        raise CannotRead(f"cannot listen on {place}: {error.strerror or error}") from error
     return bound
 
 

@@ -61,6 +61,7 @@ from engine.replication.source import HaServer
 if TYPE_CHECKING:
     from engine.broker.metrics import MetricsServer
 
+HA_PORT = "the HA port (the broker's own and one, unless haListenPort is set)"
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
@@ -176,14 +177,15 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             looking = [*takes, *([rpc.take] if rpc is not None else [])]
             tap = FrameTap("broker", *looking) if looking else None
             own = None if named else await opened.enter_async_context(_name_server(args, tls, out, said, takes))
-            bound = opened.enter_context(bind(args.host, config.listen_port if args.port is None else args.port))
+            port = config.listen_port if args.port is None else args.port
+            bound = opened.enter_context(bind(args.host, port, "the broker's port"))
             store = await asyncio.to_thread(
                 MessageStore, target.path, target.config, disk=kept.store_disk, release=target.release,
                 store_host=f"{config.broker_ip}:{port_of(bound)}", empty_log=args.empty_log,
             )  # fmt: skip
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
-            ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config)))
+            ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config), HA_PORT))
             source = await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(
                 ListeningBroker(

@@ -44,7 +44,7 @@ def test_a_port_that_is_taken_is_one_line():
         status, _, errors = agree.command("namesrv", "--port", str(port))
     assert signal.getsignal(signal.SIGINT) is before
     assert status == 3
-    assert f"cannot listen on 127.0.0.1:{port}: " in errors
+    assert f"cannot listen on 127.0.0.1:{port}, the name server's port: " in errors
     assert errors.count("\n") == 1
 
 

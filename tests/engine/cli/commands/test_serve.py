@@ -112,6 +112,26 @@ def test_beyond_this_machine_it_asks_for_accounts(tmp_path: Path) -> None:
     assert "cannot listen on 192.0.2.1" in words
 
 
+def test_a_port_that_is_taken_says_what_it_is_for(tmp_path: Path) -> None:
+    """With a broker's port whose neighbour was taken the command named a number that nobody had given, and nothing
+    said that it is the HA port. Behind port 65,535 the system chose another one, unsaid.
+    """
+    for _ in range(20):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            ha = taken.getsockname()[1]
+            code, words = told("serve", str(tmp_path / "store"), "--port", str(ha - 1), *FREE[2:])
+        if f":{ha}" in words:
+            break
+    assert code == 3
+    assert f"127.0.0.1:{ha}, the HA port (the broker's own and one, unless haListenPort is set)" in words
+    code, words = told("serve", str(tmp_path / "store"), "--port", "65535", *FREE[2:])
+    assert code == 3
+    assert "cannot listen on 127.0.0.1:65536, the HA port" in words
+    assert words.rstrip().endswith("ports end at 65535")
+
+
 def test_accounts_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text(ACCOUNTS)
     with served(tmp_path / "store", "--acl", str(tmp_path / "plain_acl.yml")) as (_, said):
