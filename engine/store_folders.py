@@ -199,14 +199,21 @@ def lock_files(root: Path, config: MessageStoreConfig) -> list[Path]:
     part of the store that is a link is written where the link leads: its lock is taken where there is one.
     """
     folders = settle_folders(root, config)
-    beside = [Path(os.path.realpath(one.path)).parent / "lock" for one in folders.followed]
+    beside = [lock_beside(Path(one.path)) for one in folders.followed]
     if folders.followed and config.store_path_root_dir.strip():
         beside += _existing(Path(config.store_path_root_dir.strip()) / "lock")
     for part in _links(root):
-        beside += _existing(Path(os.path.realpath(part)).parent / "lock")
+        beside += _existing(lock_beside(part))
     own = os.path.realpath(root / "lock")
     others = dict.fromkeys(os.path.realpath(path) for path in beside)
     return [root / "lock", *(Path(path) for path in sorted(others) if path != own)]
+
+
+def lock_beside(folder: Path) -> Path:
+    """The lock file of a folder that is written outside of its store: where it would stand if the folder were part of
+    one.
+    """
+    return Path(os.path.realpath(folder)).parent / "lock"
 
 
 def _existing(lock: Path) -> list[Path]:

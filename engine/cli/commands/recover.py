@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from engine.mapped.keeping import Kept, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
 from engine.store.recovery.plan import Loss, RecoveryPlan, folded, told, undispatched_words, what
+from engine.store_folders import lock_beside
 
 MOST_FILES = 20
 
@@ -256,7 +258,9 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         kept_undo.check(kept, root)
         if not consented(args, _planned_undo(kept, root), "Put it back?", empty_log=None):
             return 2
-        with StoreLock(root / "lock"):
+        with ExitStack() as locks:
+            for path in (root / "lock", *_locks_elsewhere(kept)):
+                locks.enter_context(StoreLock(path))
             kept_undo.check(kept, root)
             kept_undo.undo(kept, root)
         kept_undo.finish(kept, root)
@@ -265,6 +269,12 @@ def undo(args: argparse.Namespace, out: Output) -> int:
         done = "was put back before" if kept.undone else "is as it was"
         out.line(f"{root} {done}: {files:,} files, {size_text(size)}. What is kept stays in {kept.folder}")
     return 0
+
+
+def _locks_elsewhere(kept: Kept) -> list[Path]:
+    """The locks of the folders outside of the store that an undo writes: what lies there is named absolutely."""
+    names = (*kept.files, *kept.made)
+    return sorted({lock_beside(Path(name).parent) for name in names if Path(name).is_absolute()})
 
 
 def _store_of_kept(given: str, kept: Kept) -> Path:

@@ -22,10 +22,13 @@ from undone_stores import kept_in, like, made, same, undone
 from engine import rebuilding
 from engine.cli import keeping
 from engine.cli.main import main
+from engine.codec.encode import Message
+from engine.config import read_config
 from engine.mapped import kept_undo
 from engine.mapped.disk import RealDisk
 from engine.mapped.keeping import JOURNAL, Keeper, KeepingDisk, KeepingFile
 from engine.mapped.store_lock import StoreLock
+from engine.message_store import MessageStore
 
 CRASHED = [name for name in golden_stores.names() if "crash" in name or "gone" in name]
 PUT = ["--topic", "Orders", "--body", "one more"]
@@ -294,3 +297,30 @@ def test_it_says_in_numbers_what_comes_back_and_asks(applied, capsys, monkeypatc
     monkeypatch.setattr(keeping.sys.stderr, "isatty", lambda: True, raising=False)
     assert main(["recover", str(store), "--undo", str(folder)]) == 2
     assert same(store, before) == []
+
+
+def test_an_undo_locks_every_folder_that_it_writes(tmp_path: Path, capsys) -> None:
+    """The log lies outside of the store: whoever holds the lock beside it keeps an undo from writing there."""
+    log = tmp_path / "disk2" / "log"
+    (tmp_path / "broker.conf").write_text(f"storePathCommitLog={log}\nmappedFileSizeCommitLog=4096\n")
+    config = read_config(tmp_path / "broker.conf")
+    store = MessageStore(tmp_path / "store", config, paths_from_config=True)
+    for number in range(20):
+        assert store.put_message(Message("Orders", b"tea" * number)).ok
+    store.wait_dispatched()
+    end = store.flush()
+    store.abandon()
+    with max(log.iterdir()).open("r+b") as file:
+        file.seek(end % 4096 - 60)
+        file.write(b"\x13" * 20)
+    words = ["--config", str(tmp_path / "broker.conf"), "--paths-from-config"]
+    before = golden_stores.fingerprint(log)
+    assert main(["recover", str(tmp_path / "store"), "--apply", "--yes", *words]) == 0
+    assert golden_stores.changes(before, golden_stores.fingerprint(log))
+    kept = next(path for path in tmp_path.iterdir() if path.name.startswith("store.kept"))
+    undo = ["recover", str(tmp_path / "store"), "--undo", str(kept), "--yes"]
+    with StoreLock(tmp_path / "disk2" / "lock"):
+        assert main(undo) == 3
+    assert "disk2" in capsys.readouterr().err
+    assert main(undo) == 0
+    assert golden_stores.changes(before, golden_stores.fingerprint(log)) == []
