@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from walker import Run, Walker
 
 from viewer.findings.pane import FindingsPane
+from viewer.pane.target_folder import TargetBox
 from viewer.shell.windows import windows
 from viewer.widgets.basics import Button
 
@@ -44,8 +45,12 @@ def test_row_49_a_recovery_plan_is_saved_and_tried_on_a_copy(run: Run, walker: W
         await walker.rest()
 
         walker.action("recovery.try").trigger()
-        await walker.until(lambda: window.findChild(QFileDialog, "recovery.dialog"), "a place is asked")
-        pick(walker, copy)
+        await walker.until(lambda: window.findChild(TargetBox, "recovery.target"), "a place is asked")
+        box = walker.find(TargetBox, "recovery.target")
+        await walker.until(box.field.text, "a folder is proposed")
+        assert box.field.text().endswith("-copy")
+        box.field.setText(str(copy))
+        box.take()
         pane = window.pane("findings")
         assert isinstance(pane, FindingsPane)
         await walker.until(lambda: pane.recovery.outcome.trial is not None, "the copy is recovered")

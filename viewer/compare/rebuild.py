@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout
 
 from engine.errors import StoreError
 from viewer.compare.rebuild_work import Amounts, Answer, Compared, amounts, rebuild, refusal
@@ -22,6 +22,7 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.look.theme import px
 from viewer.pane.exporting import ask_export
+from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
@@ -260,13 +261,8 @@ class RebuildBox(QDialog):
         self.export.setEnabled(not running and self.answer is not None)
 
     def _ask(self) -> None:
-        dialog = QFileDialog(self, tr("Directory for what is built, absent or empty"), str(Path.home()))
-        dialog.setObjectName("rebuild.dialog")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.field.setText)
-        dialog.open()
+        ask_target_folder(self, "rebuild.dialog", tr("Folder for what is built"), tr("Choose"), "rebuilt",
+                   self._session.path, self._session.jobs.read, lambda path: self.field.setText(str(path)))  # fmt: skip
 
     def _copy(self) -> None:
         if self.answer is not None:

@@ -37,6 +37,7 @@ from viewer.pane.plan_words import (
     without_own_lock,
 )
 from viewer.pane.table_commands import command_copier
+from viewer.pane.target_folder import ask_target_folder
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.lab_session import lab_of
 from viewer.runtime.recovery_plan import RecoveryJob, recovery_of
@@ -382,11 +383,10 @@ class RecoveryCommands(QObject):
         if self._plan is not None and not self._plan.will_start:
             self.told.emit(tr("A broker would not start here: there is nothing to try."))
             return
-        dialog = self._dialog(tr("Directory for the copy, absent or empty"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-        dialog.fileSelected.connect(lambda name: self.try_in(Path(name)))
-        dialog.open()
+        session = self._session
+        if session is not None:
+            ask_target_folder(self._panel, "recovery.target", tr("Folder for the copy"), tr("Try on a copy"), "copy",
+                       session.path, session.jobs.read, self.try_in)  # fmt: skip
 
     def _later(self, work: Callable[[], None]) -> bool:
         """Whether ``work`` has to wait for a plan; it is asked for then."""

@@ -24,6 +24,7 @@ from viewer.look.formats import clock
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.table_commands import table_commands
+from viewer.pane.target_folder import ask_target_folder
 from viewer.pane.view_tabs import REQUESTS, ClusterTabs
 from viewer.requests.columns import (
     EXCHANGES,
@@ -391,12 +392,10 @@ class RequestsPane(Pane):
         if not any(one.exchange.request.data for one in self._log.rows):
             self.statusMessage.emit(tr("Nothing here can be sent again: a recording with whole frames is needed."))
             return
-        dialog = QFileDialog(self, tr("A new, empty folder for the store"), str(Path.home()))
-        dialog.setObjectName("requests.replay.dialog")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.replay(Path(path)))
-        dialog.open()
+        if self.watch is not None:
+            store = self.session.path if self.session is not None else None
+            ask_target_folder(self, "requests.replay.dialog", tr("Folder for the new store"), tr("Replay"), "replayed",
+                              store, self.watch.run, self.replay)  # fmt: skip
 
     def replay(self, folder: Path) -> None:
         """Send everything that is kept again, into a new store; says what was answered otherwise."""

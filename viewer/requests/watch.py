@@ -21,10 +21,10 @@ from viewer.requests import work
 from viewer.requests.fields import request_filter
 from viewer.requests.request_log import RequestLog, Shown
 from viewer.requests.words import Standing
+from viewer.widgets.stepwise import Runner
 
 EVERY_MS = 250
 Done = Callable[[int, int, bytes], None]
-Run = Callable[[Callable[[], object], Callable[[object], None], Callable[[Exception], None]], None]
 
 
 class Feed(Protocol):
@@ -47,7 +47,7 @@ class RequestWatch(QObject):
     changed = Signal()
     came = Signal(object, object)
 
-    def __init__(self, run: Run, parent: QObject | None = None) -> None:
+    def __init__(self, run: Runner, parent: QObject | None = None) -> None:
         """``run(work, done, failed)`` does something off the loop."""
         super().__init__(parent)
         self.run = run
@@ -199,12 +199,12 @@ class RequestWatch(QObject):
                 self._saved = not isinstance(count, Exception)
                 told(count)
 
-            self.run(lambda: work.write_recording(path, items), written, written)  # type: ignore[arg-type]
+            self.run(lambda: work.write_recording(path, items), written, written)
         else:
             held = list(rows)
-            self.run(lambda: work.write_lines(path, held), told, told)  # type: ignore[arg-type]
+            self.run(lambda: work.write_lines(path, held), told, told)
 
     def replay(self, folder: Path, told: Callable[[Replayed | Exception], None]) -> None:
         """Send what is kept again, into a new store."""
         exchanges: list[Exchange] = [row.exchange for row in self.log.kept_rows()]
-        self.run(lambda: work.replay_into(folder, exchanges), told, told)  # type: ignore[arg-type]
+        self.run(lambda: work.replay_into(folder, exchanges), told, told)

@@ -1,0 +1,69 @@
+"""A folder for something new: proposed beside the store, absent or empty, never inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from viewer.pane.target_folder import TargetBox, propose_target, target_fault
+from viewer.widgets.stepwise import run_here
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    folder = tmp_path / "broker-a"
+    (folder / "commitlog").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def box(qtbot, dressed, store):
+    taken: list[Path] = []
+    made = TargetBox(None, "Folder for the copy", "Try on a copy", store, run_here, taken.append)
+    made.taken = taken
+    qtbot.addWidget(made)
+    return made
+
+
+def test_a_free_name_beside_the_store_is_proposed(store: Path) -> None:
+    assert propose_target(store, "copy") == store.parent / "broker-a-copy"
+    (store.parent / "broker-a-copy").mkdir()
+    assert propose_target(store, "copy") == store.parent / "broker-a-copy-2"
+    assert propose_target(store / "commitlog", "copy").parent == store.parent
+
+
+def test_what_cannot_be_written_to_is_said_in_words(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    assert target_fault(tmp_path / "absent" / "too", store) == ""
+    assert target_fault(tmp_path / "empty", store) == ""
+    assert "is not empty" in target_fault(tmp_path / "full", store)
+    assert "is a file" in target_fault(tmp_path / "file", store)
+    assert "No folder can be made" in target_fault(tmp_path / "file" / "below", store)
+    assert "Nothing is written into the store" in target_fault(store / "copy", store)
+
+
+def test_an_absent_folder_is_taken_and_a_full_one_is_not(box, store: Path) -> None:
+    """The dialog asked for a directory, "absent or empty", and refused every name that was absent."""
+    box.propose("copy")
+    assert box.field.text() == str(store.parent / "broker-a-copy")
+    box.field.setText(str(store))
+    box.take()
+    assert "Nothing is written into the store" in box.fault.text()
+    assert box.taken == []
+    box.field.setText("  ")
+    box.take()
+    assert box.fault.text() == "A folder is needed."
+    box.field.setText(str(store.parent / "new"))
+    box.take()
+    assert box.taken == [store.parent / "new"]
+    assert not (store.parent / "new").exists(), "whoever writes makes it"
+
+
+def test_what_somebody_typed_is_not_overwritten(box) -> None:
+    box.field.setText("/mine")
+    box.propose("copy")
+    assert box.field.text() == "/mine"
