@@ -119,11 +119,13 @@ def _without_the_log(found: list[Finding]) -> Iterator[Finding]:
 
 
 def _told(store: StoreSnapshot, found: Iterable[Finding]) -> Iterator[Finding]:
-    """Those that were not concluded from what could not be read; the files that could not be are named elsewhere."""
+    """Those that were not concluded from what could not be read or is not decoded; the files that could not be read are
+    named elsewhere.
+    """
     files = {one.file for one in store.unread}
     folders = [str(folder) for folder in store.log_folders]
     parts = (part_of(file, str(store.path), folders) for file in files)
-    unread: frozenset[Part] = frozenset().union(*parts)
+    unread: frozenset[Part] = frozenset().union(*parts, foreign.parts_undecoded(store))
     return (one for one in found if one.file not in files and catalogue.may_speak(one.id, unread))
 
 
@@ -152,8 +154,8 @@ def _all(
     yield from _going_on(check_tables.findings(store))
     if store.config is not None:
         yield from _going_on(config.findings(store, store.config))
-    for note in foreign.notes(store):
-        yield catalogue.DK02.found(note, str(store.path), None, {"found": note})
+    for note, grave in foreign.judged_notes(store):
+        yield catalogue.DK02.found(note, str(store.path), None, {"found": note}, "note" if grave else None)
     topics = TopicTable()
     log = LogCheck(store, clock, others)
     queues = QueueCheck(store, topics)

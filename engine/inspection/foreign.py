@@ -6,13 +6,24 @@ Which release wrote a store last, by what only one of them leaves behind: a gues
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
+from engine.errors import CannotRead
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NEWEST, Release
-from engine.rules.undecoded import Subject, UndecodedPart, answering, find_undecoded
+from engine.rules.findings import Part
+from engine.rules.undecoded import (
+    SUBJECT_WORDS,
+    TABLE_SUBJECTS,
+    Subject,
+    UndecodedPart,
+    answering,
+    find_undecoded,
+)
 from engine.store import written_release
 from engine.store.written_release import Written
 
@@ -80,9 +91,48 @@ def unknown_to_plans(store: StoreSnapshot) -> bool:
     return rocksdb_queues(store) or has_dledger_log(store)
 
 
+_PARTS: dict[Subject, Part] = {
+    "log": "log",
+    "queues": "queue",
+    "topics": "config",
+    "groups": "config",
+    "offsets": "config",
+    "index": "index",
+    "timer": "timer",
+}
+"""Subjects → the part of a store that rules conclude from."""
+
+
+def parts_undecoded(store: StoreSnapshot) -> frozenset[Part]:
+    """Parts of which not everything is decoded: no rule that needs one of them may speak."""
+    return frozenset(part for subject, part in _PARTS.items() if store.undecoded_part(subject) is not None)
+
+
 def notes(store: StoreSnapshot) -> list[str]:
-    """What is said of each undecoded part that may hold something, in sentences."""
-    return [note for part in store.undecoded if (note := _note(store, part)) is not None]
+    """What is said of each undecoded part that may hold something, in sentences; last the tables that may be old."""
+    return [note for note, _ in judged_notes(store)]
+
+
+def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
+    """:func:`notes`, and of each whether something is not looked at because of it."""
+    answering_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
+    parts = [(note, part.folder in answering_parts) for part in store.undecoded
+             if (note := _note(store, part)) is not None]  # fmt: skip
+    return parts + [(note, True) for note in _old_tables(store)]
+
+
+def _old_tables(store: StoreSnapshot) -> Iterator[str]:
+    """Tables as files beside a RocksDB that the broker keeps them in."""
+    if store.paths is None:
+        return
+    for name, subject in TABLE_SUBJECTS.items():
+        part = store.undecoded_part(subject)
+        with contextlib.suppress(CannotRead):
+            if part is not None and store.reading.exists(store.paths.config / name):
+                yield (
+                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be an old one, and "
+                    "nothing is concluded from it"
+                )
 
 
 def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:

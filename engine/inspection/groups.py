@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.codec.config_tables import ConsumerOffset, client_offsets, consumer_offsets
 from engine.codec.json_dialect import parse
-from engine.errors import CannotRead, StoreError
+from engine.errors import CannotRead, StoreError, Undecoded
 from engine.inspection.get_message import store_time
 from engine.inspection.tables import read_table
 
@@ -52,6 +52,30 @@ def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) 
         for queue_id, offset in sorted(row.offsets.items()):
             with contextlib.suppress(CannotRead):
                 yield _progress(store, row.group, row.topic, queue_id, offset, _mode(row))
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownProgress:
+    """One group in a queue that is not decoded: how far that goes cannot be told; ``why`` says so."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+    mode: Mode
+    why: str
+
+
+def unknown_progress(store: StoreSnapshot) -> Iterator[UnknownProgress]:
+    """Offsets of the store's tables in queues that are not decoded."""
+    for row in _rows(store):
+        for queue_id, offset in sorted(row.offsets.items()):
+            try:
+                store.queue(row.topic, queue_id)
+            except Undecoded as error:
+                yield UnknownProgress(row.group, row.topic, queue_id, offset, _mode(row), error.what)
+            except CannotRead:
+                continue
 
 
 def queue_progress(store: StoreSnapshot, topic: str, queue_id: int) -> Iterator[GroupProgress]:

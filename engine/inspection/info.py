@@ -19,11 +19,13 @@ from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, MAGICS
 from engine.errors import CannotRead, StoreError
 from engine.inspection import foreign
+from engine.rules.undecoded import SUBJECT_WORDS
 
 if TYPE_CHECKING:
     from engine.inspection.opening import LockState
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
+    from engine.rules.undecoded import Subject, UndecodedPart
 
 FLAVOURS = {
     **{one.word.lower(): one.label for one in unit_flavours.FLAVOURS},
@@ -47,7 +49,8 @@ class QueueInfo:
 class StoreInfo:
     """Everything that ``info`` tells; sizes in bytes, times in ms, offsets of the log in bytes.
 
-    What hangs on bytes that could not be read is None; ``unread`` says that there are any.
+    What hangs on bytes that could not be read is None; ``unread`` says that there are any. ``undecoded`` are parts that
+    are recognised and not decoded; ``unknown`` says of what they hold why it cannot be told.
     """
 
     path: str
@@ -67,6 +70,8 @@ class StoreInfo:
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()
+    undecoded: tuple[UndecodedPart, ...] = ()
+    unknown: dict[Subject, str] = field(default_factory=dict)
 
 
 def store_info(store: StoreSnapshot) -> StoreInfo:
@@ -102,7 +107,8 @@ def store_info(store: StoreSnapshot) -> StoreInfo:
         + foreign.notes(store),
         sizes=store.geometry.how,
     )
-    return replace(about, unread=store.unread)
+    unknown = {subject: part.reason(subject) for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject))}
+    return replace(about, unread=store.unread, undecoded=store.undecoded, unknown=unknown)
 
 
 def _known(owner: object, name: str) -> Any:

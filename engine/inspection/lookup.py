@@ -77,12 +77,13 @@ def by_key(store: StoreSnapshot, key: str, topic: str | None = None) -> Iterator
 
 
 def known_topics(store: StoreSnapshot) -> Iterator[str]:
-    """Every topic that a unit may stand under: those with a queue folder, and those of the topics table."""
-    seen = set(store.topics())
+    """Every topic that a unit may stand under: those with a queue folder, and those of the topics table, as far as
+    either is decoded. Whoever concludes that a key is not there looks through the log as well.
+    """
+    seen = set(store.listed_topics())
     yield from seen
-    for name in table_topics(store):
-        if name not in seen:
-            yield name
+    if store.undecoded_part("topics") is None:
+        yield from (name for name in table_topics(store) if name not in seen)
 
 
 def chained_offsets(reader: IndexReader, hashes: dict[int, str]) -> Iterator[int]:

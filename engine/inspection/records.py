@@ -258,14 +258,16 @@ def store(info: StoreInfo) -> Json:
         "path": info.path,
         "kind": info.kind,
         "flavour": info.flavour,
-        "minOffset": info.min_offset,
-        "maxOffset": info.max_offset,
+        "minOffset": None if "log" in info.unknown else info.min_offset,
+        "maxOffset": None if "log" in info.unknown else info.max_offset,
         "files": {
             "commitlog": [{"name": name, "size": size} for name, size in info.log_files],
-            "consumequeue": info.consume_queue_files,
+            "consumequeue": None if "queues" in info.unknown else info.consume_queue_files,
             "index": info.index_files,
         },
-        "topics": [
+        "topics": None
+        if "queues" in info.unknown
+        else [
             {
                 "topic": topic,
                 "queues": [
@@ -281,6 +283,17 @@ def store(info: StoreInfo) -> Json:
         "bytes": info.bytes,
         "sizes": info.sizes,
         "notes": info.notes,
+        "undecoded": [
+            {
+                "folder": part.folder,
+                "format": part.format,
+                "holds": sorted(part.subjects),
+                "bytes": part.size,
+                "holdsData": part.holds_data,
+            }
+            for part in info.undecoded
+        ],
+        "unknown": dict(info.unknown),
     }
 
 

@@ -320,6 +320,10 @@ class StoreSnapshot:
         """
         return {} if self.note_undecoded("queues") is not None else self._file_queues()
 
+    def listed_topics(self) -> frozenset[str]:
+        """Names of the topics that have a folder of queues, where these are the queues that count."""
+        return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
+
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
         """The same, whether they count or not. Threads that ask at once share one listing."""
         found = self._topics

@@ -118,6 +118,8 @@ class UndecodedPart:
     size: int
     words: str
     beside_files: bool = False
+    compacted: tuple[str, ...] = ()
+    """Queues with compacted messages, as ``topic/queue``."""
 
     def reason(self, subject: Subject) -> str:
         """Why nothing can be told about ``subject``."""
@@ -131,6 +133,8 @@ class UndecodedPart:
     @property
     def refusal(self) -> str:
         """Why nothing is written into a store with this part."""
+        if self.compacted:
+            return f"{self.folder}/ holds compacted messages, which are not decoded: nothing is written into this store"
         what = " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
         return f"{self.folder}/ is a {self.format} of {what}, which is not decoded: nothing is written into this store"
 
@@ -312,19 +316,21 @@ def _log_of_dledger(listing: FolderListing) -> UndecodedPart | None:
 
 def _compaction(listing: FolderListing, entries: list[Entry]) -> UndecodedPart | None:
     """Messages of topics with ``cleanup.policy=COMPACTION``: a log and queues of their own, by topic and queue."""
-    queues = size = 0
+    compacted, size = [], 0
     for topic in entries:
         if not topic.is_folder:
             continue
         for queue, _, is_folder in listing.entries(f"{_COMPACTION}/{topic.name}"):
             held = list(listing.entries(f"{_COMPACTION}/{topic.name}/{queue}")) if is_folder else []
             held_bytes = sum(length for _, length, below_is_folder in held if not below_is_folder)
-            queues += bool(held_bytes)
+            compacted += [f"{topic.name}/{queue}"] if held_bytes else []
             size += held_bytes
     if not size:
         return None
     words = (
-        f"{_COMPACTION} holds compacted messages of {queues} queues in {size:,} bytes. "
+        f"{_COMPACTION} holds compacted messages of {len(compacted)} queues in {size:,} bytes. "
         "The compaction log is not decoded: messages that live on in it are not listed."
     )
-    return UndecodedPart(_COMPACTION, "compaction log", frozenset(), holds_data=True, size=size, words=words)
+    return UndecodedPart(
+        _COMPACTION, "compaction log", frozenset(), holds_data=True, size=size, words=words, compacted=tuple(compacted)
+    )

@@ -34,7 +34,17 @@ Verdict = Literal[
     "unknown",
 ]
 By = Literal["offset", "queue", "key", "uniqueKey", "group"]
-PlaceState = Literal["listed", "absent", "behind", "noQueue", "deletedTopic", "otherTag", "notNeeded", "notOpened"]
+PlaceState = Literal[
+    "listed",
+    "absent",
+    "behind",
+    "noQueue",
+    "deletedTopic",
+    "otherTag",
+    "notNeeded",
+    "notOpened",
+    "undecoded",
+]
 Role = Literal[
     "plain", "delayed", "timer", "recall", "half", "committed", "givenUp", "retryWaiting", "retry", "dead", "other"
 ]
@@ -78,7 +88,8 @@ class Route:
 class QueuePlace:
     """Where a unit stands with its queue: ``state`` is ``listed``, ``absent``, ``behind`` (dispatch has not come so
     far), ``noQueue`` (the topic has no folder), ``deletedTopic`` (nor is it declared: dispatch gives it none),
-    ``otherTag`` (the entry's tag code is not the unit's), ``notNeeded`` (no consumer is to read it) or ``notOpened``.
+    ``otherTag`` (the entry's tag code is not the unit's), ``notNeeded`` (no consumer is to read it), ``notOpened`` or
+    ``undecoded`` (its queue is in a RocksDB).
     ``why`` is what its entry says.
     """
 
@@ -291,6 +302,8 @@ def _readable(facts: Facts) -> Verdict:
             return "notInQueue"
         case "otherTag":
             return "hiddenByTag"
+        case "undecoded":
+            return "unknown"
     if facts.filter_matches is False:
         return "hiddenByTag"
     if facts.in_index is False:
@@ -347,6 +360,7 @@ _QUEUE_VERDICTS: dict[str, Verdict] = {
     "behind": "notYetDispatched",
     "otherTag": "hiddenByTag",
     "notOpened": "unknown",
+    "undecoded": "unknown",
 }
 
 
@@ -362,6 +376,8 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """What to do about it: one sentence."""
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
         return DELETED_STEP
+    if facts.place.state == "undecoded":
+        return UNDECODED_STEP
     if verdict == "rolledBack" and role(unit) == "recall":
         return "The producer called it back before it was due: it is not to be delivered."
     if verdict == "half" and role(unit) == "givenUp":
@@ -372,6 +388,12 @@ def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
 DELETED_STEP = (
     "Its topic was deleted, and no dispatch gives it a queue again; what is wanted can be read from the log "
     "until retention takes it, and sent again."
+)
+COMPACTED_STEP = (
+    "The log has deleted it; its topic is compacted, and a broker's compaction log may hold it: consume it from there."
+)
+UNDECODED_STEP = (
+    "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
 )
 RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
 BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."

@@ -174,10 +174,10 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "topic": str,
         "queueId": int,
         "offset": int,
-        "maxOffset": int,
-        "behind": int,
+        "maxOffset": OPTIONAL_NUMBER,
+        "behind": OPTIONAL_NUMBER,
         "oldestUnreadTimestamp": OPTIONAL_NUMBER,
-        "state": {"behind", "caughtUp", "beyondMax", "belowMin", "gone"},
+        "state": {"behind", "caughtUp", "beyondMax", "belowMin", "gone", "unknown"},
         "mode": {"cluster", "broadcast"},
     },
     "space": {

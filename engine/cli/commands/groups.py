@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output
-from engine.inspection.groups import group_progress
+from engine.inspection.groups import UnknownProgress, group_progress, unknown_progress
 
 _COLUMNS = (
     Column("Group", "group"),
@@ -55,6 +55,29 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
                 "mode": item.mode,
             }
             out.record(record, _COLUMNS)
-    if not shown:
+        for unknown in unknown_progress(store) if getattr(args, "offsets", None) is None else ():
+            if group is not None and unknown.group != group:
+                continue
+            shown += 1
+            out.record(_unknown(unknown), _COLUMNS)
+        undecoded = bool(store.reading.undecoded)
+    if not shown and not undecoded:
         out.nothing("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
-    return 1 if group is not None and not shown else 0
+    return 1 if group is not None and not shown and not undecoded else 0
+
+
+def _unknown(item: UnknownProgress) -> dict[str, Any]:
+    """The record of an offset in a queue that is not decoded: what needs the queue is null, with the reason."""
+    return {
+        "type": "groupProgress",
+        "group": item.group,
+        "topic": item.topic,
+        "queueId": item.queue_id,
+        "offset": item.offset,
+        "maxOffset": None,
+        "behind": None,
+        "oldestUnreadTimestamp": None,
+        "state": "unknown",
+        "mode": item.mode,
+        "why": item.why,
+    }

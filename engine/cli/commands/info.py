@@ -48,15 +48,14 @@ def _for_people(info: StoreInfo, out: Output) -> None:
     lock = {
         "held": "held: a broker has it open", "free": "free", "absent": "no lock file", "unknown": "not known",
     }[info.lock]  # fmt: skip
-    end = "an end that is not known" if info.max_offset is None else f"{info.max_offset:,}"
     messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
     out.fields(
         (
             ("Store", plain(info.path)),
             ("State", f"{_state(info)}; lock {lock}"),
             ("Flavour", " ".join(info.flavour)),
-            ("Commit log", f"{info.min_offset:,} to {end} in {len(info.log_files)} files"),
-            ("Topics", f"{len(info.topics)}, {messages}"),
+            ("Commit log", _log(info)),
+            ("Topics", info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", how) for name, how in info.sizes.items()),
         )
@@ -88,6 +87,16 @@ def _for_people(info: StoreInfo, out: Output) -> None:
         out.line()
     for name, header in info.index:
         out.record(records.index_header(name, header) | {"entries": header.entries}, _INDEX)
+
+
+def _log(info: StoreInfo) -> str:
+    """Where the log begins and ends."""
+    if "log" in info.unknown:
+        return info.unknown["log"]
+    if not info.log_files:
+        return "no commit log"
+    end = "an end that is not known" if info.max_offset is None else f"{info.max_offset:,}"
+    return f"{info.min_offset:,} to {end} in {len(info.log_files)} files"
 
 
 def _state(info: StoreInfo) -> str:

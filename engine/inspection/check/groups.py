@@ -67,7 +67,7 @@ class _Groups:
         """CF06: what these groups would read next was deleted with the oldest files of the log."""
         lost: dict[str, dict[str, dict[str, int]]] = {}
         for row in self._rows:
-            if is_system_group(row.group) or is_system_topic(row.topic):
+            if is_system_group(row.group) or is_system_topic(row.topic) or self._is_compacted(row.topic):
                 continue
             for queue_id, offset in sorted(row.offsets.items()):
                 queue = self._store.topics().get(row.topic, {}).get(queue_id)
@@ -80,6 +80,13 @@ class _Groups:
             text = f"Group {group} lost messages unread, {_sum(queues):,} in all: the log has deleted them ({places})"
             evidence = {"group": group, "lost": _sum(queues), "queues": dict(list(queues.items())[:MOST])}
             yield catalogue_tables.CF06.found(text, self._offsets, None, evidence, self._light)
+
+    def _is_compacted(self, topic: str) -> bool:
+        """Messages of the topic live on in the compaction log when the commit log has deleted them."""
+        config = (self._topics or {}).get(topic)
+        if config is not None and config.attributes.get("cleanup.policy") == "COMPACTION":
+            return True
+        return any(queue.startswith(f"{topic}/") for part in self._store.undecoded for queue in part.compacted)
 
     def _first_in_log(self, queue: QueueReader) -> int:
         with contextlib.suppress(CannotRead):

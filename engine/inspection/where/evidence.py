@@ -6,13 +6,14 @@ messages (unique key, key); one result a message. The verdicts are of :mod:`engi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from engine.codec import properties as props
 from engine.codec.message import Unit, parse_offset_message_id
-from engine.errors import CorruptUnit
+from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.lookup import by_key, parse_number
@@ -57,16 +58,48 @@ def where(
     progress, its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        yield _as_far_as_read(store, result)
+        yield _as_far_as_read(store, _as_far_as_compacted(store, result, topic))
+
+
+def _as_far_as_compacted(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:
+    """``unknown`` in place of ``expired`` where the message may live on in the compaction log of its topic."""
+    part = next((part for part in store.undecoded if part.compacted), None)
+    if result.verdict != "expired" or part is None:
+        return result
+    topic = result.topic or next((one.topic for one in result.evidence if one.topic is not None), topic)
+    queues = [
+        queue
+        for queue in part.compacted
+        if topic in {None, queue.rpartition("/")[0]}
+        and (result.queue_id is None or queue == f"{topic}/{result.queue_id}")
+    ]
+    if not queues:
+        return result
+    folder = store.path / part.folder
+    named = ", ".join(queues[:MOST_UNREAD])
+    holds = f"may live on in {part.folder}/{named}, which is not decoded"
+    store.reading.note_undecoded(folder, holds)
+    return replace(
+        result,
+        verdict="unknown",
+        evidence=[*result.evidence, Evidence("compaction", str(folder), None, holds)],
+        next_step=rules.COMPACTED_STEP,
+    )
 
 
 def _as_far_as_read(store: StoreSnapshot, result: WhereResult) -> WhereResult:
-    """The verdict, or ``unknown`` where it was concluded over a file that could not be read: it may hold the answer."""
-    if not store.unread or result.verdict in SEEN:
+    """The verdict, or ``unknown`` where it was concluded over a file that could not be read, or over a part that is not
+    decoded: it may hold the answer.
+    """
+    unread_parts = (*store.unread, *store.reading.undecoded)
+    if not unread_parts or result.verdict in SEEN:
         return result
-    unread = [Evidence("not read", one.file, None, one.error) for one in store.unread[:MOST_UNREAD]]
+    told = {(one.file, one.holds) for one in result.evidence}
+    unread = [Evidence("not read", one.file, None, one.error) for one in unread_parts[:MOST_UNREAD]
+              if (one.file, one.error) not in told]  # fmt: skip
     routes = [one if one.verdict in SEEN else replace(one, verdict="unknown") for one in result.routes]
-    step = rules.NEXT_STEPS["unknown"]
+    kept = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
+    step = result.next_step if kept else rules.NEXT_STEPS["unknown"]
     return replace(
         result, verdict="unknown", evidence=[*result.evidence, *unread], next_step=step, routes=tuple(routes)
     )
@@ -85,7 +118,7 @@ class KnownPlaces:
         topic: str | None = None,
         group: str | None = None,
     ) -> None:
-        self._store = store
+        self._store, self._topic = store, topic
         self._search = _Search(store, topic, group, None)
         self._search.know(relatives)
 
@@ -98,7 +131,7 @@ class KnownPlaces:
         """
         self._search.tell(offsets, unreadable)
         for result in self._search.run(text):
-            yield _as_far_as_read(self._store, result)
+            yield _as_far_as_read(self._store, _as_far_as_compacted(self._store, result, self._topic))
 
 
 @dataclass(slots=True)
@@ -170,7 +203,9 @@ class _Search:
 
     def _by_queue(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """The unit that the queue's entry leads to, else the one of the log that was given this queue offset."""
-        queue = self._store.queue(topic, queue_id)
+        queue = None
+        with contextlib.suppress(Undecoded):  # the log's units tell; what is said of the queue comes with the evidence
+            queue = self._store.queue(topic, queue_id)
         if queue is not None and queue.min_offset <= offset < queue.max_offset:
             entry = queue.entry(offset)
             resolved = resolve(self._store.log, topic, queue_id, entry, crc=True) if entry is not None else None

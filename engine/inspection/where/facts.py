@@ -21,7 +21,7 @@ from engine.codec import properties as props
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
-from engine.errors import CorruptUnit, StoreError
+from engine.errors import CorruptUnit, StoreError, Undecoded
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
@@ -95,7 +95,10 @@ class FactFinder:
     def _queue_evidence(self, unit: Unit) -> tuple[list[Evidence], rules.PlaceState]:
         if self._store.paths is None:
             return [Evidence("queue", None, None, "queues are no part of what was opened")], "notOpened"
-        queue = self._store.queue(unit.topic, unit.queue_id)
+        try:
+            queue = self._store.queue(unit.topic, unit.queue_id)
+        except Undecoded as error:
+            return [Evidence("queue", error.file, None, error.what)], "undecoded"
         if queue is None:
             holds = f"{unit.topic}/{unit.queue_id} has no folder"
             if self._is_deleted(unit):
@@ -193,6 +196,8 @@ class FactFinder:
     def _progress(self) -> dict[tuple[str, int], list[tuple[str, int, str | None]]]:
         """(topic, queue) → groups with the offset that they read next and the table that says so."""
         found: dict[tuple[str, int], list[tuple[str, int, str | None]]] = {}
+        if self._store.undecoded_part("offsets") is not None:  # the evidence names it
+            return found
         for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
             table = read_table(self._store, name)
             for row in consumer_offsets(table.value).rows if table else ():
@@ -212,7 +217,13 @@ class FactFinder:
             return ()
         found = self.groups_in(unit.topic, unit.queue_id, unit.queue_offset)
         evidence.extend(one for one, _ in found)
-        if self._group is not None and not found:
+        undecoded = self._store.undecoded_part("offsets")
+        if undecoded is not None:
+            if self._group is not None:
+                self._store.note_undecoded("offsets")
+            file = str(self._store.path / undecoded.folder)
+            evidence.append(Evidence("group", file, None, undecoded.reason("offsets")))
+        elif self._group is not None and not found:
             where = f"{unit.topic}/{unit.queue_id}"
             evidence.append(Evidence("group", None, None, f"{self._group} has no offset in {where}"))
         return tuple(reach for _, reach in found)
@@ -281,6 +292,9 @@ def _reach(store: StoreSnapshot, unit: Unit, key: str) -> tuple[bool | None, Evi
 def _not_to_be_asked(store: StoreSnapshot) -> str:
     if store.paths is None:
         return "the index is no part of what was opened"
+    undecoded = store.undecoded_part("index")
+    if undecoded is not None and not store.index_files():
+        return undecoded.reason("index")
     config = store.config
     if config is not None and "messageIndexEnable" in config.given and not config.message_index_enable:
         return "the broker builds no index: messageIndexEnable is false"
@@ -328,7 +342,7 @@ def _led(reader: IndexReader, key_hash: int, offset: int) -> str | None:
 class Evidence:
     """One thing that was found: ``file`` and ``offset`` (bytes) where it can be seen, ``holds`` what it says.
 
-    ``timestamp``: when the unit was stored that it speaks of, in ms.
+    ``timestamp``: when the unit was stored that it speaks of, in ms; ``topic``: the one that an index entry is of.
     """
 
     what: str
@@ -336,3 +350,4 @@ class Evidence:
     offset: int | None
     holds: str
     timestamp: int | None = None
+    topic: str | None = None

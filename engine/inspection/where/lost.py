@@ -16,7 +16,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit, host_text, parse_unique_key
 from engine.codec.unit_scan import Damage
-from engine.errors import CorruptUnit
+from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
 from engine.inspection.entry_verdict import resolve
@@ -152,7 +152,11 @@ class LostFinder:
 
     def queue_place(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """No unit of the log has this queue offset."""
-        queue = self._store.queue(topic, queue_id)
+        try:
+            queue = self._store.queue(topic, queue_id)
+        except Undecoded as error:
+            evidence = [Evidence("queue", error.file, None, error.what)]
+            return _gone("unknown", evidence, topic, queue_id, offset)
         readers = [one for one in self._facts.groups_in(topic, queue_id, offset) if one[1].offset > offset]
         if queue is None:
             evidence = [
@@ -290,7 +294,7 @@ class LostFinder:
                         if verdict is not None:
                             where = "in front of the log" if offset < log.min_offset else "where no unit can be read"
                             holds = f"an entry for {topic}#{key} points {where}"
-                            yield verdict, Evidence("index", reader.path, offset, holds)
+                            yield verdict, Evidence("index", reader.path, offset, holds, topic=topic)
             except CorruptUnit:
                 continue
 
