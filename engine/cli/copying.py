@@ -7,6 +7,7 @@ ext queues, which topics were deleted, and the tables under ``config``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -18,16 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.columns import BAD, BLANK, UnitColumns
+from engine.codec.config_tables import BACKUP
 from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, StoreError
+from engine.errors import CannotRead, StoreError, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
 from engine.query import Filter
+from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
 from engine.scratch import staged
 from engine.store.put.raw_units import with_property_crc
@@ -97,7 +100,7 @@ class _Copy:
                     store.tables.create_topic(name, len(queues), attributes={"queue.type": "BatchCQ"})
             self._append_all(store)
             self._dispatch(store)
-            deleted = deleted_topics(self._source, self._first_of)
+            deleted = self._deleted_topics()
             store.delete_topics(deleted)
             end = store.positions().wrote
             store.close()
@@ -107,6 +110,14 @@ class _Copy:
         if store.paths.abort.exists():
             raise StoreError(f"the copy could not be closed: {store.flags.why}", file=str(self._staging))
         return Copied(self._units, self._size, end, self._left, self._left_size, tuple(deleted))
+
+    def _deleted_topics(self) -> list[str]:
+        """Topics that were deleted from the source; none where its queues or topics are not decoded, which the ledger
+        says then: units of every topic get queues.
+        """
+        with contextlib.suppress(Undecoded):
+            return deleted_topics(self._source, self._first_of)
+        return []
 
     # -- the log
 
@@ -245,8 +256,20 @@ def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) 
     )  # fmt: skip
 
 
+def _undecoded_in(source: StoreSnapshot, folder: Path) -> set[str]:
+    """Names in ``folder`` of tables that are not decoded: the RocksDB, and a file beside it that may be an old one."""
+    parts = [source.path / part.folder for part in source.undecoded]
+    left_out = {part.name for part in parts if part.parent == folder}
+    for name, subject in TABLE_SUBJECTS.items():
+        if folder == source.path / "config" and source.note_undecoded(subject) is not None:
+            left_out |= {name, name + BACKUP}
+    return left_out
+
+
 def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
-    """Make the copy's ``config`` folder what the source's is."""
+    """Make the copy's ``config`` folder what the source's is, without tables that are not decoded: beside the copy's
+    file queues a broker would not read them.
+    """
     assert source.paths is not None
     there, here = source.paths.config, staging / "config"
     shutil.rmtree(here, ignore_errors=True)
@@ -254,4 +277,4 @@ def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
         for entry in source.reading.entries(there, listed=True):
             if entry.is_file():
                 os.close(source.reading.open(entry.path))
-        shutil.copytree(there, here, symlinks=True)
+        shutil.copytree(there, here, symlinks=True, ignore=lambda folder, _: _undecoded_in(source, Path(folder)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
 from engine.errors import UsageError
+from engine.inspection.undecoded_modes import refuse_undecoded_modes
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.keeping import Keeper, KeepingDisk, read
@@ -78,6 +79,7 @@ def keeping(
     :class:`engine.mapped.keeping.CannotKeep` before anything is changed.
     """
     refuse_undecoded(root)
+    refuse_undecoded_modes(getattr(args, "config", None))
     if args.no_backup or not wanted:
         yield Keeping(root, None, config)
         return

@@ -19,6 +19,7 @@ from engine.inspection.derived_config import derived_config, quiet
 from engine.inspection.foreign import release_of
 from engine.inspection.recovery import plan
 from engine.inspection.snapshot import open_store
+from engine.inspection.undecoded_modes import refuse_undecoded_modes
 from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
@@ -84,11 +85,13 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
     it is written, see :func:`target_release`.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
-    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`StoreError` where a broker would not
-    start, :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
+    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`UsageError` where the configuration
+    asks for such a part, :class:`StoreError` where a broker would not start,
+    :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given or NEWEST
     refuse_undecoded(place)
+    refuse_undecoded_modes(config.file if config is not None else None)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         settle_folders(place, config).refuse_outside()
         return WriteTarget(place, quiet(config or MessageStoreConfig()), release, exists=False, recovery=None)

@@ -44,7 +44,8 @@ def _settings(store: StoreSnapshot) -> Iterator[Setting]:
     if files:
         yield "mappedFileSizeCommitLog", "mapped_file_size_commit_log", likely_length(files) or COMMIT_LOG_FILE_SIZE
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
-    yield from _queue_settings(readers, light=bool(light_offsets(store)))
+    light = store.undecoded_part("offsets") is None and bool(light_offsets(store))
+    yield from _queue_settings(readers, light=light)
     geometry = store.geometry
     if geometry.index is not None:
         yield "maxHashSlotNum", "max_hash_slot_num", geometry.index.slots

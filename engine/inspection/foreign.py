@@ -130,7 +130,7 @@ def _old_tables(store: StoreSnapshot) -> Iterator[str]:
         with contextlib.suppress(CannotRead):
             if part is not None and store.reading.exists(store.paths.config / name):
                 yield (
-                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be an old one, and "
+                    f"config/{name} stands beside {part.folder}, a RocksDB of the same table: it may be old, and "
                     "nothing is concluded from it"
                 )
 

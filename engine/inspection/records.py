@@ -253,6 +253,7 @@ def checkpoint(page: Checkpoint) -> Json:
 
 def store(info: StoreInfo) -> Json:
     """The account of a whole store."""
+    unknown_queues = bool({"log", "queues"} & info.unknown.keys())
     return {
         "type": "store",
         "path": info.path,
@@ -262,11 +263,11 @@ def store(info: StoreInfo) -> Json:
         "maxOffset": None if "log" in info.unknown else info.max_offset,
         "files": {
             "commitlog": [{"name": name, "size": size} for name, size in info.log_files],
-            "consumequeue": None if "queues" in info.unknown else info.consume_queue_files,
+            "consumequeue": None if unknown_queues else info.consume_queue_files,
             "index": info.index_files,
         },
         "topics": None
-        if "queues" in info.unknown
+        if unknown_queues
         else [
             {
                 "topic": topic,

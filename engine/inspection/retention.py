@@ -69,6 +69,8 @@ class Retention:
     running: bool
     files: tuple[FileExpiry, ...]
     readers: tuple[Reader, ...]
+    readers_unknown: str | None = None
+    """Why it cannot be told who has not read everything; None where it can."""
 
     @property
     def next_time(self) -> int | None:
@@ -116,6 +118,7 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
             for file, changed, expiry in zip(files, modified, expiries, strict=True)
         ),
         readers=readers,
+        readers_unknown=_readers_unknown(store),
     )  # fmt: skip
 
 
@@ -135,6 +138,14 @@ def _share(store: StoreSnapshot, stores: int) -> float:
     used += sum(queue.sequence.total_size for queues in store.topics().values() for queue in queues.values())
     used += sum(reader.size for reader in store.index_files())
     return used / (total / stores) if total > 0 else 0.0
+
+
+def _readers_unknown(store: StoreSnapshot) -> str | None:
+    for subject in ("queues", "offsets"):
+        error = store.note_undecoded(subject)
+        if error is not None:
+            return error.what
+    return None
 
 
 def _readers(store: StoreSnapshot) -> Iterator[Reader]:

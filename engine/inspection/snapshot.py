@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from engine.inspection.key_trace import Traced
     from engine.inspection.positions import Positions
 
+_FOR_QUEUES: tuple[Subject, ...] = ("log", "queues")
+"""What must be decoded before anything can be told of a queue."""
 SETTLED = 8 << 30
 """Bytes of the log that are walked at most to find where a recovery would end."""
 LARGEST_SMALL_FILE = 64 << 20
@@ -257,7 +259,7 @@ class StoreSnapshot:
         """Offset and size (bytes) of the newest entry of all queues; the start of the last log file where they are not
         decoded. Raises :class:`CannotRead`.
         """
-        if self.undecoded_part("queues") is not None:
+        if any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES):
             return (self.log.files[-1].start_offset, 0) if self.log.files else (0, 0)
         self.whole_topics()
         return max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
@@ -316,13 +318,15 @@ class StoreSnapshot:
 
     def topics(self) -> dict[str, dict[int, QueueReader]]:
         """Topic → queue id → queue, for every queue that has a folder; topics by name, queues by number. None of them
-        where the queues that count are not decoded; the ledger says so then.
+        where the queues that count are not decoded, or the log which says where they end; the ledger says so then.
         """
-        return {} if self.note_undecoded("queues") is not None else self._file_queues()
+        undecoded = any(self.note_undecoded(subject) is not None for subject in _FOR_QUEUES)
+        return {} if undecoded else self._file_queues()
 
     def listed_topics(self) -> frozenset[str]:
         """Names of the topics that have a folder of queues, where these are the queues that count."""
-        return frozenset() if self.undecoded_part("queues") is not None else frozenset(self._file_queues())
+        undecoded = any(self.undecoded_part(subject) is not None for subject in _FOR_QUEUES)
+        return frozenset() if undecoded else frozenset(self._file_queues())
 
     def _file_queues(self) -> dict[str, dict[int, QueueReader]]:
         """The same, whether they count or not. Threads that ask at once share one listing."""
@@ -355,7 +359,7 @@ class StoreSnapshot:
         """Raise :class:`CannotRead` where a folder of queues could not be listed or is not decoded: no queue is known
         to be absent.
         """
-        self.require("queues")
+        self.require(*_FOR_QUEUES)
         self._file_queues()
         if self._unlisted is not None:
             raise self._unlisted

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,8 +87,21 @@ def read_tables(store: StoreSnapshot) -> Iterator[Table]:
     """
     for name in TABLES:
         table = _look_at_table(store, name)
+        part = store.undecoded_part(TABLE_SUBJECTS[name]) if name in TABLE_SUBJECTS else None
+        if table is not None and part is not None:
+            table = replace(table, why=f"{name} may be an old one: {part.folder} beside it is a RocksDB of this table")
         if table is not None:
             yield table
+
+
+def undecoded_tables(store: StoreSnapshot) -> Iterator[tuple[str, str]]:
+    """Tables that the broker keeps in a RocksDB, and why nothing can be told of them. A file of the same name beside
+    that may be an old one.
+    """
+    for name, subject in TABLE_SUBJECTS.items():
+        error = store.note_undecoded(subject)
+        if error is not None and name != "lmqConsumerOffset.json":
+            yield name, error.what
 
 
 def look_at_tables(store: StoreSnapshot) -> Iterator[Table]:

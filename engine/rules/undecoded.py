@@ -7,7 +7,7 @@ answers or writes asks the parts that it gives. Names, lengths and first bytes c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -59,6 +59,7 @@ TABLE_SUBJECTS: dict[str, Subject] = {
 }
 """Tables that a broker may keep in a RocksDB instead of a JSON file."""
 
+_DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
 _QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
 _NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue"})
 _COMPACTION = "compaction/compactionLog"
@@ -137,6 +138,39 @@ class UndecodedPart:
             return f"{self.folder}/ holds compacted messages, which are not decoded: nothing is written into this store"
         what = " and ".join(PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in self.subjects) or "data"
         return f"{self.folder}/ is a {self.format} of {what}, which is not decoded: nothing is written into this store"
+
+
+class Mode(NamedTuple):
+    """A setting of a broker that keeps something where it is not decoded: the value that means so, and what it is."""
+
+    key: str
+    value: str
+    what: str
+
+
+MODES = (
+    Mode("storeType", "defaultRocksDB", "consume queues in a RocksDB"),
+    Mode("rocksdbCQDoubleWriteEnable", "true", "consume queues in a RocksDB beside the files"),
+    Mode("indexRocksDBEnable", "true", "an index in a RocksDB"),
+    Mode("indexFileWriteEnable", "false", "no index files"),
+    Mode("timerRocksDBEnable", "true", "timers in a RocksDB"),
+    Mode("transRocksDBEnable", "true", "open transactions in a RocksDB"),
+    Mode("popConsumerKVServiceEnable", "true", "popped messages in a RocksDB"),
+    Mode("configManagerVersion", "v2", "topics, groups and offsets in a RocksDB"),
+    Mode("enableDLegerCommitLog", "true", "messages in a DLedger log"),
+)
+"""Settings with which a broker keeps a part of its store in a form that is not decoded or written here."""
+
+
+def modes_in(settings: Mapping[str, str]) -> list[Mode]:
+    """Those of :data:`MODES` that a broker's configuration turns on."""
+    return [mode for mode in MODES if settings.get(mode.key, "").strip().lower() == mode.value.lower()]
+
+
+def refuses_double_write(settings: Mapping[str, str]) -> bool:
+    """Whether a broker of 5.5 does not start: queues written twice, and light queues not in the RocksDB alone."""
+    is_on = {key: settings.get(key, "").strip().lower() == "true" for key in (_DOUBLE_WRITE, _LIGHT_IN_ROCKSDB)}
+    return is_on[_DOUBLE_WRITE] and not is_on[_LIGHT_IN_ROCKSDB]
 
 
 def find_undecoded(listing: FolderListing) -> list[UndecodedPart]:

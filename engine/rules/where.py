@@ -52,6 +52,9 @@ Role = Literal[
 NOT_LISTED = frozenset(("absent", "noQueue", "deletedTopic"))
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+ROCKSDB_HALF_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"
+ROCKSDB_OP_TOPIC = "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC"
+"""Where 5.4 and later put them with ``transRocksDBEnable``; which halves are open stands in ``rocksdbstore``."""
 GIVEN_UP_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 RETRY_PREFIX = "%RETRY%"
@@ -133,7 +136,7 @@ class Facts:
 def role(unit: Unit) -> Role:
     """What part a unit plays in its message's life, by its stored topic and properties."""
     topic, text = unit.topic, unit.properties
-    if topic == HALF_TOPIC:
+    if topic in (HALF_TOPIC, ROCKSDB_HALF_TOPIC):
         return "half"
     if topic == GIVEN_UP_TOPIC:
         return "givenUp"
@@ -149,7 +152,7 @@ def role(unit: Unit) -> Role:
         return "committed"
     if unit.sys_flag & TRANSACTION_MASK:
         return "half"
-    if topic == OP_TOPIC:
+    if topic in (OP_TOPIC, ROCKSDB_OP_TOPIC):
         return "other"
     return "plain"
 

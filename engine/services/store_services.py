@@ -319,6 +319,8 @@ def wire(
 def _refuse_foreign_kinds(config: MessageStoreConfig) -> None:
     if config.store_type != "default":
         raise StoreError(f"storeType: expected default, found {config.store_type}: RocksDB queues are not written here")
+    if config.rocksdb_cq_double_write_enable:
+        raise StoreError("rocksdbCQDoubleWriteEnable: expected false: RocksDB queues are not written here")
     if config.enable_dleger_commit_log:
         raise StoreError("enableDLegerCommitLog: expected false: a DLedger log is not written here")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -49,6 +50,32 @@ READERS = {
 }  # fmt: skip
 TO_A_NEW_PLACE = {"copy", "pipeline"}
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}
+
+
+QUEUE_QUESTIONS = (
+    ["queue", "STORE", "TOPIC", "0"],
+    ["get", "STORE", "TOPIC", "0", "0"],
+    ["offset", "STORE", "TOPIC", "0", "--time", "1795000000000"],
+    ["where", "STORE", "TOPIC/0/3"],
+    ["positions", "STORE"],
+    ["recover", "STORE", "--plan"],
+    ["queryMsgByOffset", "-s", "STORE", "-t", "TOPIC", "-i", "0", "-o", "3"],
+    ["queryCq", "-s", "STORE", "-t", "TOPIC", "-q", "0", "-i", "3", "-c", "2"],
+    ["printMsg", "-s", "STORE", "-t", "TOPIC"],
+    ["printMsgByQueue", "-s", "STORE", "-t", "TOPIC", "-i", "0"],
+    ["topicStatus", "-s", "STORE", "-t", "TOPIC"],
+    ["space", "STORE", "--quick"],
+)
+"""What cannot be answered without the queues."""
+WITHOUT_QUEUES = (["info", "STORE"], ["check", "STORE", "--fail-on", "error"], ["index", "STORE"],
+                  ["units", "STORE", "--limit", "3"])  # fmt: skip
+"""What can be answered, as far as the rest goes."""
+CONCLUSIONS = re.compile(
+    r"NO_MESSAGE_IN_QUEUE|notYetDispatched|notInQueue|not dispatched yet|has no folder|found no folder|no group has|"
+    r"CQ10|CF03|CF08|RP01|no queue knows|would start: +yes|no consume queue holds|build the queues|, lower: |"
+    r"dispatches it|0 messages|nothing to complain"
+)
+"""Sentences that were concluded from queues and tables which nobody had read."""
 
 
 def test_every_command_is_a_writer_or_writes_into_no_store_that_is_there():
@@ -150,3 +177,88 @@ def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden,
     assert code == 0
     assert not any("RocksDB" in note for note in json.loads(out.splitlines()[0])["notes"])
     assert told("put", root, "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("kind", "topic"), [("rocks-5.5.1", "TopicA"), ("rocks-separate-5.5.1", "TopicA"),
+                                             ("rocksdb-orders-5.5.1", "OrderEvents")])  # fmt: skip
+def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
+    """``get`` said NO_MESSAGE_IN_QUEUE, ``where`` that the next start dispatches the message, ``groups`` that no group
+    has an offset. ``consumequeue_rocksdb`` was not known at all: the store had "lost all its consume queues".
+    """
+    root = golden(kind)
+    for question in QUEUE_QUESTIONS:
+        words = [word.replace("STORE", str(root)).replace("TOPIC", topic) for word in question]
+        for more in ((), ("--json",)):
+            code, out, err = told(*words, *more)
+            assert code == 3, (question, out, err)
+            assert "cannot be told: the queues are in a RocksDB" in out + err, question
+            assert not CONCLUSIONS.search(out + err), (question, out, err)
+    for question in WITHOUT_QUEUES:
+        code, out, err = told(*(word.replace("STORE", str(root)) for word in question))
+        assert not CONCLUSIONS.search(out + err), (question, out, err)
+        assert question[0] in ("check",) or code == 0, (question, out, err)
+    (account,) = (json.loads(line) for line in told("info", root, "--json")[1].splitlines())
+    assert account["topics"] is None
+    assert "RocksDB" in account["unknown"]["queues"]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("kind", ["rocksdb-orders-5.5.1", "rocksdb-tables-v2-5.5.1"])
+def test_nothing_is_concluded_from_tables_in_a_rocksdb(kind, golden):
+    root = golden(kind)
+    for question in (["groups", root], ["consumerProgress", "-s", root, "-g", "warehouse"], ["config", root]):
+        code, out, err = told(*question)
+        assert code == 3, (question, out, err)
+        assert "cannot be told: the consumer offsets are in a RocksDB" in out + err
+        assert not CONCLUSIONS.search(out + err), (question, out, err)
+    ids = {json.loads(line).get("id") for line in told("check", root, "--json")[1].splitlines()}
+    assert not ids & {"CF03", "CF06", "CF08", "CQ10", "CQ14"}
+
+
+@pytest.mark.golden
+def test_file_queues_beside_a_rocksdb_are_looked_at(golden):
+    """The plan said "cannot be told" beside a RocksDB, though a broker with storeType=default reads the files."""
+    root = golden("combine-5.5.1")
+    code, out, _ = told("get", root, "TopicA", "0", "0")
+    assert code == 0
+    assert "FOUND" in out
+    code, out, err = told("recover", root, "--plan")
+    assert code == 0, err
+    assert "TopicA" in out
+    assert "File queues stand beside it" in told("info", root)[1]
+
+
+@pytest.mark.golden
+def test_file_queues_that_ended_long_before_the_log_do_not_count(golden, tmp_path):
+    """A store that went over to RocksDB queues keeps its old files: the messages behind them are not lost."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("combine-5.5.1"), root)
+    for path in (root / "consumequeue").glob("*/*/*"):
+        entries = path.read_bytes()
+        path.write_bytes(entries[: 20 * 5].ljust(len(entries), b"\0"))
+    code, _, err = told("get", root, "TopicA", "0", "0")
+    assert code == 3
+    assert "cannot be told: the queues are in a RocksDB" in err
+    conf = tmp_path / "broker.conf"
+    conf.write_text("storeType=default\n")
+    assert told("get", root, "TopicA", "0", "0", "--config", conf)[0] == 0
+    assert "which of both counts" in told("info", root)[1]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("kind", ["dledger", "dledger by another name", "dledger in commitlog"])
+def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
+    root = undecoded(kind)
+    before = fingerprint(root)
+    for question in (*QUEUE_QUESTIONS, ["units", "STORE"], ["message", "STORE", "nothing"], ["where", "STORE", "x"]):
+        words = [word.replace("STORE", str(root)).replace("TOPIC", "TopicA") for word in question]
+        code, out, err = told(*words)
+        assert code == 3, (question, out, err)
+        assert "not decoded" in out + err, (question, out, err)
+        assert not CONCLUSIONS.search(out + err), (question, out, err)
+        assert "neverSeen" not in out, (question, out)
+    code, out, err = told("check", root)
+    assert code == 0, out
+    assert "DLedger" in out
+    assert changes(before, fingerprint(root)) == []

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from viewer.look.assets import tr, words
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import moment, number, size
 from viewer.runtime import places
 from viewer.space.areas import OTHERS, UNITS, files_words, topic_words
@@ -77,7 +78,9 @@ def retention_sentences(found: Retention) -> list[str]:
         said.append(tr("{n:,} of {all:,} files, {size}, go: {when}.", n=len(files), all=len(found.files), size=total,
                        when=when))  # fmt: skip
         reading = sorted({name for file in files for name in file.readers})
-        if reading:
+        if found.readers_unknown is not None:
+            said.append(tr("Who still reads them: {why}", why=engine_words(found.readers_unknown)))
+        elif reading:
             names = ", ".join(reading[:4]) + (" …" if len(reading) > 4 else "")
             said.append(tr("Still read there by {names}: what they have not read by then is lost to them.",
                            names=names))  # fmt: skip
@@ -112,7 +115,9 @@ def blocks_of(
         if goes is not None and goes > found.at:
             parts.append(tr("goes at {time}", time=moment(goes)[:16]))
         parts.append(held_words(file))
-        if file.readers:
+        if found.readers_unknown is not None:
+            parts.append(tr("who still reads it: {why}", why=engine_words(found.readers_unknown)))
+        elif file.readers:
             parts.append(tr("still read by {names}", names=", ".join(file.readers[:6])))
         counted = units.get(file.name)
         if counted is not None:

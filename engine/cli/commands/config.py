@@ -12,7 +12,7 @@ from engine.cli.output import Output, plain
 from engine.codec import timer
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import read_tables
+from engine.inspection.tables import read_tables, undecoded_tables
 
 
 def register(commands: Any) -> None:
@@ -24,6 +24,11 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     code = found = 0
     with open_given(args, out) as store:
+        for name, reason in undecoded_tables(store):
+            found += 1
+            out.record({"type": "config", "table": name.removesuffix(".json"), "file": None, "used": "undecoded",
+                        "why": reason, "willLoad": None, "value": None})  # fmt: skip
+            out.line(f"{name}: {plain(reason)}")
         for table in read_tables(store):
             found += 1
             complaint = table.main.complaint if table.used != "main" else None

@@ -55,7 +55,7 @@ def _for_people(info: StoreInfo, out: Output) -> None:
             ("State", f"{_state(info)}; lock {lock}"),
             ("Flavour", " ".join(info.flavour)),
             ("Commit log", _log(info)),
-            ("Topics", info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
+            ("Topics", info.unknown.get("log") or info.unknown.get("queues") or f"{len(info.topics)}, {messages}"),
             ("Bytes", ", ".join(f"{kind} {size_text(size)}" for kind, size in info.bytes.items())),
             *((f"Size: {name}", how) for name, how in info.sizes.items()),
         )

@@ -199,6 +199,8 @@ def _retention_for_people(found: Retention, out: Output) -> None:
     )
     if not found.running:
         out.line("-- no broker holds this store: nothing is deleted until one is started")
+    if found.readers_unknown is not None:
+        out.line(f"-- who still reads which file {found.readers_unknown}")
     for file in found.files[:MOST]:
         out.record(
             {
@@ -317,8 +319,11 @@ def retention_record(found: Retention) -> Json:
         "nextTime": found.next_time,
         "nextFiles": [file.name for file in found.next_files],
         "nextBytes": sum(file.size for file in found.next_files),
-        "files": [_file(file) for file in found.files],
-        "readers": [
+        "files": [_file(file, found.readers_unknown) for file in found.files],
+        "readersWhy": found.readers_unknown,
+        "readers": None
+        if found.readers_unknown is not None
+        else [
             {
                 "name": one.name,
                 "kind": one.kind,
@@ -336,7 +341,7 @@ def _share(used: float) -> float | None:
     return used if used >= 0 else None
 
 
-def _file(file: FileExpiry) -> Json:
+def _file(file: FileExpiry, readers_unknown: str | None) -> Json:
     return {
         "name": file.name,
         "startOffset": file.start_offset,
@@ -345,5 +350,5 @@ def _file(file: FileExpiry) -> Json:
         "dueAt": file.expiry.due_at,
         "goesAt": file.expiry.goes_at,
         "heldBy": file.expiry.held_by,
-        "readers": list(file.readers),
+        "readers": list(file.readers) if readers_unknown is None else None,
     }

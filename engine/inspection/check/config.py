@@ -9,6 +9,7 @@ from typing import NamedTuple
 from engine.config import MessageStoreConfig
 from engine.inspection.index_reader import index_geometry
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.undecoded_modes import refused_by_releases
 from engine.rules import catalogue
 from engine.rules.findings import Finding
 from engine.store_folders import ConfiguredPath, settle_folders
@@ -34,6 +35,10 @@ def findings(store: StoreSnapshot, given: MessageStoreConfig) -> Iterator[Findin
         if length.found and length.expected not in length.found:
             yield _wrong_length(length, all(key in given.given for key in length.keys), _fitting(store, length))
     yield from _out_of_bounds(given)
+    refused = refused_by_releases(given.file)
+    if refused is not None:
+        evidence = {"expected": "combineCQUseRocksdbForLmq=true", "found": None, "keys": ["rocksdbCQDoubleWriteEnable"]}
+        yield catalogue.CF05.found(refused, given.file, None, evidence, "warn")
     folders = settle_folders(store.path, given, reading=True)
     yield from (_outside_path(one, store.path) for one in folders.outside)
     yield from (_mapped_path(one) for one in folders.paths if one.is_mapped)

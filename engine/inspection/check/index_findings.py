@@ -14,10 +14,12 @@ from typing import Any
 
 from engine.codec import index as codec
 from engine.codec.message import Unit
+from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.check.index import BadEntry, IndexAccount, IndexCheck
 from engine.inspection.check.log import LogCheck
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.undecoded_modes import undecoded_modes
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, index_rules
 from engine.rules import catalogue_tables as rules
@@ -210,7 +212,7 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     if store.paths is None or index.accounts or store.lock_state == "held":
         return []
     store.whole_index()
-    if store.index_files() or (store.config is not None and not store.config.message_index_enable):
+    if store.index_files() or _builds_no_files(store.config):
         return []
     keys = sum(bool(item.keys) for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
     if not keys:
@@ -220,6 +222,14 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     evidence[HAPPENED] = "the index files are gone, or were never made"
     cause = None if store.topics() else "CQ10"
     return [rules.IX10.found(text, str(store.paths.index), None, evidence, caused_by=cause)]
+
+
+def _builds_no_files(config: MessageStoreConfig | None) -> bool:
+    """The broker builds no index, or since 5.4 one in a RocksDB only."""
+    if config is None:
+        return False
+    modes = {mode.key for mode in undecoded_modes(config.file)}
+    return not config.message_index_enable or "indexFileWriteEnable" in modes
 
 
 def blank_files(store: StoreSnapshot, index: IndexCheck) -> dict[int, Finding]:

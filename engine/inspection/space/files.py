@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from engine.errors import CannotRead
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Reading
+    from engine.rules.undecoded import UndecodedPart
 
 
 SECTOR = 512
@@ -77,7 +78,17 @@ def list_files(store: StoreSnapshot) -> list[StoreFile]:
             inside = _is_folder(store.reading, entry, links)
             for one in _walk(store.reading, entry.path, links=links) if inside else (entry,):
                 _add(store.reading, found, one, one.path[len(str(root)) + 1 :], kind, follow=kind != "other")
-    return list(found.values())
+    return [_of_undecoded_part(file, store.undecoded) for file in found.values()]
+
+
+def _of_undecoded_part(file: StoreFile, parts: Sequence[UndecodedPart]) -> StoreFile:
+    """The file, of a kind of its own where it belongs to a part that is not decoded: the part's folder names it."""
+    for part in parts:
+        below = file.name.removeprefix(f"{part.folder}/")
+        inside = below != file.name and file.kind != LOG
+        if (inside and not (part.beside_files or part.folder == "consumequeue")) or (inside and "/" not in below):
+            return replace(file, kind=f"{part.folder} ({part.format})")
+    return file
 
 
 def bytes_of(files: list[StoreFile]) -> int:

@@ -188,7 +188,8 @@ def log_rows(store: StoreSnapshot, files: list[StoreFile]) -> tuple[list[PartSpa
     low, high = max(store.log.min_offset, 0), max(store.log.max_offset, 0)
     tail = min(max(store.log.end_offset - high, 0), size)
     rows: list[PartSpace] = []
-    sampled, unread = False, store.log.sequence.trouble is not None
+    unread = store.log.sequence.trouble is not None or store.undecoded_part("queues") is not None
+    sampled = False
     for topic, queues in store.topics().items():
         if topic.startswith(LMQ_PREFIX):
             continue  # light queues point at units of other topics

@@ -154,6 +154,10 @@ class FactFinder:
 
     def _settled_halves(self, family: list[Unit], evidence: list[Evidence]) -> frozenset[int]:
         """Half-queue offsets that op messages name, looked up only for a transaction."""
+        if any(unit.topic == rules.ROCKSDB_HALF_TOPIC for unit in family):
+            error = self._store.note_undecoded("transactions")
+            if error is not None:
+                evidence.append(Evidence("op message", error.file, None, error.what))
         halves = [unit.queue_offset for unit in family if unit.topic == rules.HALF_TOPIC]
         if not halves:
             return frozenset()
