@@ -290,7 +290,8 @@ class FindingsPane(Pane):
         if self._error:
             return State("error", self._error, steps=((tr("Check again"), self.check),))
         if session.unread:
-            said = tr("Incomplete: unread files were not checked.")
+            said = (tr("Incomplete: unread files were not checked.") if session.unread.unreadable
+                    else tr("What is not decoded was not checked."))  # fmt: skip
             return State("cut", said, steps=((tr("Check again"), self.check),))
         if not session.findings_complete and not session.findings:
             said = tr(

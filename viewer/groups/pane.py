@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QVBoxLayout
 
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.pane import Pane
 from viewer.pane.group_rows import (
     GroupRow,
@@ -109,6 +110,8 @@ class GroupsPane(Pane):
             "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
             groups=len({one.group for one in told}), queues=len(rows), behind=sum(one.behind for one in told),
         )  # fmt: skip
+        if found.unknown is not None and not rows:
+            self._said = tr("The progress of groups: {why}", why=engine_words(found.unknown))
         rule = tr("retention: files older than {hours:,} h, at {when} h", hours=found.reserved_hours,
                   when=found.delete_when)  # fmt: skip
         whose = tr("as the broker is configured") if found.configured else tr("by RocketMQ's defaults")
@@ -116,6 +119,8 @@ class GroupsPane(Pane):
         self.head.set_note(f"{tr('config/consumerOffset.json against the queues')} · {rule}, {whose}{runs}")
         self.statusMessage.emit(self._said)
         empty = State("empty", tr("No group has an offset in this store. Looked at: consumerOffset.json and its .bak"))
+        if found.unknown is not None:
+            empty = State("unread", self._said)
         self.table.set_state(None if rows else empty)
         self._pin()
         self._show_rows()

@@ -127,9 +127,15 @@ def fold_words(row: FindingRow) -> str:
 
 
 def unread_findings(unread: UnreadLedger) -> list[Finding]:
-    """What could not be read, as the check lists it: no rule's finding, and the gravest of all."""
+    """What could not be read, as the check lists it: no rule's finding, and the gravest of all; then what is not
+    decoded.
+    """
     step = tr("Give this user the right to read it, or look at the disk; then look again.")
-    return [Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step) for one in unread.list]
+    ask = tr("Ask a broker, or the tools of that library.")
+    unreadable = [Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step)
+                  for one in unread.unreadable]  # fmt: skip
+    return unreadable + [Finding("", "note", "disk", one.file, None, engine_words(one.reason), {}, (), ask)
+                         for one in unread.undecoded]  # fmt: skip
 
 
 def _grave(one: Finding) -> int:

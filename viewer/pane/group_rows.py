@@ -93,6 +93,8 @@ class GroupsRead:
     running: bool
     waits: GroupWaits | None = None
     """None where retry topics or checkpoints could not be read."""
+    unknown: str | None = None
+    """Why nothing can be told of groups whose queues or offsets are not decoded."""
 
 
 def read_groups(store: StoreSnapshot) -> GroupsRead:
@@ -112,7 +114,8 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         unread = unread_place(store, one)
         waiting = waits_of(waits, one) if waits is not None else None
         rows.append(GroupRow(one, unread, goes_at(found, unread), found.at, waiting))
-    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running, waits)
+    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running, waits,
+                      found.readers_unknown)  # fmt: skip
 
 
 def waits_of(waits: GroupWaits, one: GroupProgress) -> Waits:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 from viewer.look.theme import px
 from viewer.look.topic_kinds import is_system_topic
 from viewer.pane import Pane
@@ -181,7 +182,7 @@ class QueuesPane(Pane):
         if not survey.topics:
             self._forget()
             self._offer_queues()
-            self.table.set_state(State("empty", tr("The store has no consume queues.")))
+            self.table.set_state(_no_queues(self.session))
         elif self._wanted is not None:
             wanted, self._wanted = self._wanted, None
             self._show_wanted(wanted)
@@ -524,3 +525,12 @@ class VerdictCounter(QObject):
         edge = tr("complete") if counts.complete else tr("first {n:,} entries looked at", n=looked)
         entries = tr("{n:,} entries", n=looked + counts.total - counts.reached)
         return " · ".join((f"{key[0]}/{key[1]}", entries, agree, edge))
+
+
+def _no_queues(session: StoreSession) -> State:
+    """Why no queue is shown: there is none, or they are not decoded, as the survey has found."""
+    for subject in ("log", "queues"):
+        part = session.snapshot.undecoded_part(subject)
+        if part is not None:
+            return State("unread", engine_words(part.reason(subject)))
+    return State("empty", tr("The store has no consume queues."))

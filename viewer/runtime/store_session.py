@@ -235,9 +235,9 @@ class StoreSession(QObject):
         return bool(self.broken) or any(one.severity == "error" for one in self.findings)
 
     def counts(self) -> dict[str, int]:
-        """Findings by severity; what cannot be read counts as an error."""
+        """Findings by severity; what cannot be read counts as an error, what is not decoded as a note."""
         found = dict.fromkeys(SEVERITIES, 0)
-        found["error"] = len(self.unread.list)
+        found["error"], found["note"] = len(self.unread.unreadable), len(self.unread.undecoded)
         for finding in self.findings:
             if finding.severity in found:
                 found[finding.severity] += 1
@@ -292,7 +292,7 @@ class StoreSession(QObject):
     def note_unread(self) -> None:
         """A short look has ended: what it could not read stands in the door's ledger."""
         if not self._closed:
-            self.unread.note(self.snapshot.unread)
+            self.unread.note((*self.snapshot.unread, *self.snapshot.reading.undecoded))
 
     def _from_archive(self, found: Survey) -> Survey:
         """What the copy in the cache is called and where it lies says nothing to anybody."""

@@ -190,7 +190,7 @@ def survey(store: StoreSnapshot) -> Survey:
         flavour=_flavour(store),
         gone=gone,
         missing=missing,
-        whole=not store.unread,
+        whole=not (store.unread or store.reading.undecoded),
     )
 
 

@@ -70,8 +70,23 @@ class UnreadLedger(QObject):
 
     @property
     def count(self) -> str:
-        """``3 unread``: how many files and folders, in two words."""
-        return tr("{n:,} unread", n=len({one.file for one in self._noted.values()})) if self._noted else ""
+        """``3 unread``: how many files and folders, in two words; ``1 not decoded`` where everything could be read."""
+        if not self._noted:
+            return ""
+        files = len({one.file for one in self.unreadable})
+        if files:
+            return tr("{n:,} unread", n=files)
+        return tr("{n:,} not decoded", n=len({one.file for one in self.undecoded}))
+
+    @property
+    def unreadable(self) -> tuple[Unread, ...]:
+        """What could not be read."""
+        return tuple(one for one in self._noted.values() if one.action != "decode")
+
+    @property
+    def undecoded(self) -> tuple[Unread, ...]:
+        """Parts that were asked for and are not decoded."""
+        return tuple(one for one in self._noted.values() if one.action == "decode")
 
     def said(self, one: Unread) -> str:
         """One of them in words, its file by its name below the store."""

@@ -188,7 +188,7 @@ async def take_picture(window: MainWindow, target: Path, opened: bool) -> int:
     for job in window.jobs.list:
         far = f" ({job.part:.1%} done)" if job.part is not None else ""
         sys.stderr.write(f"storescope: the picture did not wait for: {job.title}{far}\n")
-    unread = window.session.unread.list if window.session is not None else ()
+    unread = window.session.unread.unreadable if window.session is not None else ()
     for one in unread:
         sys.stderr.write(f"storescope: {one.words}\n")
     return 3 if unread else 0
