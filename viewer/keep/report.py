@@ -36,7 +36,7 @@ from viewer.pane.finding_facts import (
 )
 from viewer.pane.group_rows import order, read_groups, sentence
 from viewer.pane.incident_words import incident_of, lost_kind, lost_rows
-from viewer.pane.plan_words import plan_rows
+from viewer.pane.plan_words import plan_rows, release_name
 from viewer.pane.position_facts import NAMES
 from viewer.runtime.bookmarks import Bookmark, Kept
 from viewer.runtime.jobs import Control
@@ -113,7 +113,7 @@ def _incident(wanted: Wanted, mask: Masking) -> Section | None:
         return None
     answers = (
         (tr("What happened"), found.happened), (tr("Lost already"), found.lost),
-        (tr("Lost by the next start"), found.start),
+        (found.start_title, found.start),
     )  # fmt: skip
     rows = tuple(
         (name, (answer.mark or "out", mask.words(answer.said)), mask.words(answer.why)) for name, answer in answers
@@ -277,7 +277,8 @@ def _recovery(wanted: Wanted, mask: Masking) -> Section | None:
         )
         for row in plan_rows(wanted.plan, harmed=wanted.harmed)
     )
-    said = tr("What the next start of a broker would do with this store; nothing was changed.")
+    said = tr("What the next start of {release} would do with this store; nothing was changed.",
+              release=release_name(wanted.plan))  # fmt: skip
     table = Table((tr("What"), tr("Value"), tr("Why")), rows)
     return Section("recovery", tr("Recovery"), (Part(sentences=(said,), table=table),))
 

@@ -176,6 +176,7 @@ class IncidentCard(Paper):
             return
         for part, answer in zip(self._answers, (found.happened, found.lost, found.start), strict=True):
             part.show_answer(answer)
+        self._answers[2].set_name(found.start_title)
         for number, label in enumerate(self._steps):
             text, command = found.steps[number] if number < len(found.steps) else ("", "")
             label.show_step(f"{number + 1}  {text}" if text else "", command)
@@ -317,7 +318,14 @@ class _Answer(QWidget):
         box.setContentsMargins(px(14), px(6), px(14), px(10))
         box.setSpacing(px(6))
         self._box = box
-        fill(box, (Label(name, 12, "text2"), head, self._why, None))
+        self._title = Label(name, 12, "text2", wrap=True)
+        fill(box, (self._title, head, self._why, None))
+
+    def set_name(self, name: str) -> None:
+        """Another question: which release it speaks for."""
+        self._name = name
+        self._title.setText(name)
+        self.setAccessibleName(f"{name}: {self._said.text()}")
 
     def add(self, part: QWidget) -> None:
         """Put ``part`` below the answer's reason."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.counted import capital
-from engine.releases import of, parse
+from engine.releases import NAMES, Release, of
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import number_span, stamps_shown
@@ -47,31 +47,55 @@ class Incident:
     steps: tuple[tuple[str, str], ...]
     already: tuple[Told, ...] = ()
     to_come: tuple[Told, ...] = ()
+    release: str = ""
+    """The release of whose start ``start`` speaks, as a sentence names it; "" where no start can be told."""
+    others: str = ""
+    """What starts of other releases would lose, where that is something else."""
 
     @property
     def line(self) -> str:
         """All of it in one line, for a card that is folded; the figures first, for it may be cut at its end."""
-        said = tr("lost already: {n}", n=self.lost.said), tr("by the next start: {n}", n=self.start.said)
-        return " · ".join((capital(said[0]), said[1], self.happened.said))
+        start = tr("by the next start of {release}: {n}", release=self.release, n=self.start.said)
+        if not self.release:
+            start = tr("by the next start: {n}", n=self.start.said)
+        said = (capital(tr("lost already: {n}", n=self.lost.said)), start, self.others, self.happened.said)
+        return " · ".join(part for part in said if part)
+
+    @property
+    def start_title(self) -> str:
+        """The question that ``start`` answers."""
+        if not self.release:
+            return tr("Lost by the next start")
+        return tr("Lost by the next start of {release}", release=self.release)
 
 
 def incident_of(told: Told | None, *, complete: bool) -> Incident | None:
     """The ``incident`` of a check's summary; None where nothing is lost and nothing will be."""
     if told is None:
         return None
-    lost, starts = told["lostAlready"], {like: one for like, one in told["lostByNextStart"].items() if one}
-    if not (lost and lost["messages"]) and not any(one["messages"] for one in starts.values()):
+    lost, starts = told["lostAlready"], {name: start for name in NAMES if (start := told["lostByNextStart"].get(name))}
+    own = _own_release(told, starts)
+    asked = [starts[own]] if own is not None and starts[own]["starts"] else list(starts.values())
+    if not (lost and lost["messages"]) and not any(one["messages"] for one in asked):
         return None
     said, *why = re.split(": |：", stamps_shown(engine_words(told["whatHappened"])), maxsplit=1)
     steps = tuple((engine_words(step["text"]), step["command"] or "") for step in told["firstSteps"])
     return Incident(
         Answer("error", said, capital("".join(why))),
         _lost(lost, complete=complete),
-        _start(starts),
+        _start(starts, own, told.get("releaseEvidence")),
         steps,
         tuple(lost["queues"]) if lost else (),
-        tuple(_worst(starts)["queues"]) if starts else (),
+        tuple(starts[own]["queues"]) if own is not None else (),
+        of(own).title if own is not None else "",
+        _others(starts, own),
     )
+
+
+def _own_release(told: Told, starts: Mapping[Release, Told]) -> Release | None:
+    """The release that seems to have written the store; where its start cannot be told, the first that can."""
+    own = next((name for name in starts if name == told.get("release")), None)
+    return own or max(starts, default=None, key=NAMES.index)
 
 
 def _lost(lost: Told | None, *, complete: bool) -> Answer:
@@ -83,21 +107,33 @@ def _lost(lost: Told | None, *, complete: bool) -> Answer:
     return Answer("error", messages_in_words(lost["messages"]), " ".join((_topics(lost["queues"]), edge)).strip())
 
 
-def _worst(starts: Mapping[str, Told]) -> Told:
-    """The release whose start loses most."""
-    return max(starts.values(), key=lambda one: one["messages"])
-
-
-def _start(starts: Mapping[str, Told]) -> Answer:
-    """The worst of both releases, and what each does."""
-    if not starts:
+def _start(starts: Mapping[Release, Told], own: Release | None, evidence: str | None) -> Answer:
+    """What a start of the store's own release loses, and then what others would."""
+    if own is None:
         return Answer("", tr("cannot be told"))
-    said = [f"{of(parse(like)).title}: {_start_words(one)}" for like, one in starts.items()]
-    most = _worst(starts)
-    topics = _topics(most["queues"])
-    if most["messages"]:
-        return Answer("warn", messages_in_words(most["messages"]), " · ".join(part for part in (*said, topics) if part))
-    return Answer("", tr("nothing more"), " · ".join(said))
+    start = starts[own]
+    why = []
+    if evidence:
+        wrote = tr("{release} seems to have written this store: {why}", release=of(own).title,
+                   why=engine_words(evidence))  # fmt: skip
+        why.append(wrote)
+    why += [part for part in (_others(starts, own), _topics(start["queues"])) if part]
+    mark = "error" if not start["starts"] else "warn" if start["messages"] else ""
+    return Answer(mark, _start_words(start), " · ".join(why))
+
+
+def _others(starts: Mapping[Release, Told], own: Release | None) -> str:
+    """``RocketMQ 4.9.8 would lose 1,376 messages`` for each release whose start does something else."""
+    said = []
+    for name, start in starts.items():
+        if own is None or name == own or _start_words(start) == _start_words(starts[own]):
+            continue
+        release = of(name).title
+        if not start["starts"]:
+            said.append(tr("{release} does not start", release=release))
+        else:
+            said.append(tr("{release} would lose {n}", release=release, n=_start_words(start)))
+    return " · ".join(said)
 
 
 def _start_words(one: Told) -> str:

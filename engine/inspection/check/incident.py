@@ -45,6 +45,8 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
     return {
         "whatHappened": what_happened(grave, crashed=store.abort),
         "lostAlready": _loss(already) if already is not None and log.units else None,
+        "release": starts.releases[0],
+        "releaseEvidence": starts.evidence,
         "lostByNextStart": lost,
         "firstSteps": list(_steps(store, plan, grave, lost[plan.like] if plan is not None else None)),
     }

@@ -25,6 +25,7 @@ from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, SNAPSHOT_FIRST, Finding, at_least
 from engine.store.recovery.blockers import FOLDER
 from engine.store.recovery.plan import Blocker, RecoveryPlan
+from engine.store.written_release import Written
 
 _LINES: tuple[Release, ...] = ("5.3", "4.9")
 """Whose starts are always told, besides the start of the release that wrote the store."""
@@ -47,16 +48,18 @@ class Starts:
         """Units by queue: CQ10 has told as an error that no start has them."""
         self.dledger = foreign.has_dledger_log(store)
         self.checkpoint = self._checkpoint()
-        self.release = self._release()
+        written = self._written()
+        self.release = written.release if written is not None else None
         """The release that seems to have written the store; None where nothing tells."""
+        self.evidence = written.evidence if written is not None else None
+        """What speaks for that release, in a clause."""
         own = self.release or NEWEST
         self.releases = (own, *(name for name in _LINES if name != own))
         """Whose starts are asked about: first that of the release that wrote the store."""
 
-    def _release(self) -> Release | None:
+    def _written(self) -> Written | None:
         with contextlib.suppress(CannotRead):
-            found = foreign.guess(self._store)
-            return found[0] if found is not None else None
+            return foreign.guess(self._store)
         return None
 
     def _checkpoint(self) -> Checkpoint | None:

@@ -20,7 +20,7 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
     one = {"starts": starts, "why": None if starts else "a gap", "indexFilesDeleted": 0, **loss(start)}
     return {
         "whatHappened": "A log file is missing: both neighbours are whole", "lostAlready": loss(lost),
-        "lostByNextStart": {"5.3": one, "4.9": None},
+        "release": "5.3", "releaseEvidence": "it has timerwheel", "lostByNextStart": {"5.3": one, "4.9": None},
         "firstSteps": [{"text": "Start no broker on the store yet; take a snapshot first.", "command": "storescope x"}],
     }  # fmt: skip
 
@@ -39,7 +39,39 @@ def test_what_the_next_start_loses_names_the_release() -> None:
     assert found is not None
     assert (found.lost.said, found.lost.why) == ("nothing", "Not all of the store was looked at.")
     assert (found.start.mark, found.start.said) == ("warn", "41 messages")
-    assert found.start.why.startswith("RocketMQ 5.3.3: 41 messages")
+    assert found.start.why.startswith("RocketMQ 5.3.3 seems to have written this store: it has timerwheel")
+    assert "by the next start of RocketMQ 5.3.3: 41 messages" in found.line
+    assert found.start_title == "Lost by the next start of RocketMQ 5.3.3"
+
+
+def test_the_line_speaks_for_the_release_that_wrote_the_store() -> None:
+    """A store of 5.3.3 had the headline "by the next start: 1,376 messages". That was what 4.9.8 would lose; 5.3.3
+    loses nothing more.
+    """
+    starts = told()["lostByNextStart"]
+    worse = told(start=1376)["lostByNextStart"]["5.3"]
+    found = incident_of(told(lost=6) | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True)
+    assert found is not None
+    assert found.line.startswith(
+        "Lost already: 6 messages · by the next start of RocketMQ 5.3.3: nothing more · "
+        "RocketMQ 4.9.8 would lose 1,376 messages"
+    )
+    assert (found.start.mark, found.start.said) == ("", "nothing more")
+    assert found.to_come == ()
+    assert incident_of(told() | {"lostByNextStart": {"5.3": starts["5.3"], "4.9": worse}}, complete=True) is None
+
+
+def test_a_release_of_5_4_and_later_is_named_as_it_is(dressed: QApplication) -> None:
+    own = told(start=1313)["lostByNextStart"]["5.3"]
+    less = told(start=2)["lostByNextStart"]["5.3"]
+    incident = told() | {"release": "5.5", "lostByNextStart": {"5.5": own, "5.3": less, "4.9": own}}
+    found = incident_of(incident, complete=True)
+    assert found is not None
+    assert "by the next start of RocketMQ 5.5.1: 1,313 messages · RocketMQ 5.3.3 would lose 2 messages" in found.line
+    assets.set_language("zh_CN")
+    found = incident_of(incident, complete=True)
+    assert found is not None
+    assert "RocketMQ 5.5.1 下次启动将丢失：1,313" in found.line
 
 
 def test_a_store_that_loses_nothing_has_no_incident() -> None:

@@ -66,7 +66,7 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
         assert [kind for _, _, kind in findings.recovery.line._broken] == ["missing"]
         assert not findings.incident.isHidden()
         told = findings.incident.accessibleDescription()
-        assert told.startswith("Lost already: 1,200 messages · by the next start: nothing more · The file 0")
+        assert told.startswith("Lost already: 1,200 messages · by the next start of RocketMQ 5.3.3: nothing more · ")
         assert "it does not walk here" in findings.detail._why.text()
         findings.incident._fold.click()
         assert findings.incident.folded
