@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import releases
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
@@ -24,11 +25,13 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
+from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.keeping import TREES, Keeper
 from engine.mapped.kept_undo import exchange
+from engine.releases import Release
 from engine.rules.unit_check import Request
 from engine.scratch import staged
 from engine.services.rebuild import Rebuild
@@ -61,15 +64,23 @@ class Rebuilt:
 
 
 def rebuild_beside(
-    source: StoreSnapshot, target: Path, config: MessageStoreConfig, progress: Progress | None = None
+    source: StoreSnapshot,
+    target: Path,
+    config: MessageStoreConfig,
+    progress: Progress | None = None,
+    release: Release | None = None,
 ) -> Rebuilt:
     """Build the trees in the new directory ``target`` (absent or empty); nothing is left where it is stopped."""
     with staged(target, STAGING) as staging:
-        return build(source, staging, config, RealDisk(), progress)
+        return build(source, staging, config, RealDisk(), progress, release)
 
 
 def rebuild_in_place(
-    source: StoreSnapshot, config: MessageStoreConfig, keeper: Keeper | None, progress: Progress | None = None
+    source: StoreSnapshot,
+    config: MessageStoreConfig,
+    keeper: Keeper | None,
+    progress: Progress | None = None,
+    release: Release | None = None,
 ) -> Rebuilt:
     """Build the trees anew and exchange them for the old ones, which stay with ``keeper``: without one they are built
     inside the store, and the old ones are gone. The caller holds the store's lock.
@@ -80,14 +91,14 @@ def rebuild_in_place(
         if (root / STAGING).exists():
             keeper.before_exchange(STAGING)
             (root / STAGING).rename(staging / STAGING)
-        done = build(source, staging, config, RealDisk(), progress)
+        done = build(source, staging, config, RealDisk(), progress, release)
         put_in_place(staging, root, config, keeper.before_exchange)
         return done
     staging = root / STAGING
     shutil.rmtree(staging, ignore_errors=True)
     try:
         staging.mkdir()
-        done = build(source, staging, config, RealDisk(), progress)
+        done = build(source, staging, config, RealDisk(), progress, release)
         put_in_place(staging, root, config)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -95,12 +106,20 @@ def rebuild_in_place(
 
 
 def build(
-    source: StoreSnapshot, root: Path, config: MessageStoreConfig, disk: Disk, progress: Progress | None = None
+    source: StoreSnapshot,
+    root: Path,
+    config: MessageStoreConfig,
+    disk: Disk,
+    progress: Progress | None = None,
+    release: Release | None = None,
 ) -> Rebuilt:
-    """Queues and index of ``source`` below ``root``; all of it is on the disk afterwards."""
+    """Queues and index of ``source`` below ``root``, as ``release`` builds them (by default the one that seems to have
+    written the store); all of it is on the disk afterwards.
+    """
+    tags = releases.of(release or release_of(source)).writes_tag_entries
     queues = ConsumeQueueStore(StorePaths(root), config, disk, batch_topics(source, disk).__contains__)
     index = IndexService(
-        StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None, tag_entries=False
+        StorePaths(root), config, disk, lambda: time.time_ns() // 1_000_000, lambda _file: None, tag_entries=tags
     )
     done, topics, first = Rebuilt(), TopicTable(), max(source.log.min_offset, 0)
     stop = None if source.abort else source.log.max_offset

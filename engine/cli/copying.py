@@ -27,9 +27,11 @@ from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, StoreError, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.deleted_topics import deleted_topics
+from engine.inspection.foreign import release_of
 from engine.inspection.snapshot import StoreSnapshot
 from engine.message_store import MessageStore
 from engine.query import Filter
+from engine.releases import Release
 from engine.rules.undecoded import TABLE_SUBJECTS
 from engine.rules.unit_check import Request
 from engine.scratch import staged
@@ -61,14 +63,16 @@ def copy_store(
     config: MessageStoreConfig,
     wanted: Filter | None = None,
     progress: Progress | None = None,
+    release: Release | None = None,
 ) -> Copied:
-    """Append every unit of ``source`` (that is ``wanted``) to a new store at ``target``, absent or empty.
+    """Append every unit of ``source`` (that is ``wanted``) to a new store at ``target``, absent or empty. The copy is
+    written as ``release`` does; by default the one that seems to have written the source.
 
     The store grows in a folder beside ``target`` and gets its name when it is whole. Raises as the engine does; nothing
     is left then.
     """
     with staged(target, ".copy") as staging:
-        done = _Copy(source, staging, config, wanted, progress).run()
+        done = _Copy(source, staging, config, wanted, progress, release or release_of(source)).run()
         _take_tables_along(source, staging)
         source.refuse_unread(NOTHING_COPIED)
     return done
@@ -82,9 +86,10 @@ class _Copy:
         config: MessageStoreConfig,
         wanted: Filter | None,
         progress: Progress | None,
+        release: Release,
     ) -> None:
         self._source, self._staging, self._config = source, staging, config
-        self._wanted, self._progress = wanted, progress
+        self._wanted, self._progress, self._release = wanted, progress, release
         self._in_place = wanted is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
         self._units = self._size = self._left = self._left_size = 0
         self._end = 0
@@ -93,7 +98,10 @@ class _Copy:
     def run(self) -> Copied:
         _take_tables_along(self._source, self._staging)
         bit_map = self._bit_map if self._has_ext() else None
-        store = MessageStore(self._staging, self._config, bit_map=bit_map, empty_log=True)  # the tables came first
+        store = MessageStore(
+            self._staging, self._config, release=self._release, bit_map=bit_map,
+            empty_log=True,  # the tables came first
+        )  # fmt: skip
         try:
             for name, queues in self._source.topics().items():
                 if any(queue.kind == "batch" for queue in queues.values()) and not store.tables.is_batch_topic(name):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.pipeline.files import Unread
 
 ABOUT = "_storescope.json"
-FACTS = ("config", "batchTopics")
+FACTS = ("config", "batchTopics", "release")
 """What is told of a store whose name and place are masked."""
 
 
@@ -104,21 +104,24 @@ def incomplete_stores(unread: Iterable[Unread]) -> list[dict[str, Any]]:
 
 def _facts(path: str) -> dict[str, Any]:
     """What rows do not tell of a store that can be looked at from here: the sizes and kinds of its queues, in the words
-    of a broker's file, and the topics whose queues are batch queues, with how many they have.
+    of a broker's file, the release that seems to have written it, and the topics whose queues are batch queues, with
+    how many they have.
     """
     from engine.inspection.derived_config import derived_config
+    from engine.inspection.foreign import release_of
     from engine.inspection.snapshot import open_store
 
     if not Path(path).is_dir():
         return {"config": {}}
     try:
         with open_store(path) as store:
-            config, batches = derived_config(store), _batch_topics(store)
+            config, batches, release = derived_config(store), _batch_topics(store), release_of(store)
     except StoreError:
         return {"config": {}}
     known = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
     told = {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}
-    return {"config": told, "batchTopics": batches} if batches else {"config": told}
+    facts: dict[str, Any] = {"config": told, "release": release}
+    return facts | ({"batchTopics": batches} if batches else {})
 
 
 def _batch_topics(store: StoreSnapshot) -> dict[str, int]:

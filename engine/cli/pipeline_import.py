@@ -13,15 +13,16 @@ import json
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.cli.options import add_config, read_config
+from engine.cli.options import add_config, add_release, read_config
 from engine.cli.output import Output
 from engine.cli.pipeline_export import ABOUT
 from engine.cli.pipeline_jobs import Job, options, staged_output, started
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.pipeline.defaults import IMPORT_MEMORY_BYTES
+from engine.releases import NAMES, NEWEST, Release
 from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ def register(jobs: Any) -> None:
     parser.add_argument("--out", metavar="DIR", help="the store; must not be there yet, appears when it is whole")
     parser.add_argument("--store", metavar="PATH", help="of an export of several stores: the one to import")
     add_config(parser, "a broker's configuration for the new store")
+    add_release(parser, "the release as which the store is written (default: that of the store that was exported)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Append every row to a store beside its place, then give it its name."""
     about = _about(args.source)
-    config, batches, store = _chosen(about, args)
+    chosen = _plan(about, args)
     kind = about["format"]
     small = partial(_is_small, args.source, kind)
     with staged_output(args.out, "import") as folder, started(args, out, "import", small=small) as job:
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
         must_be_rows(args.source, kind)
         job.watch.step("sorting rows")
-        done = _Writer(folder, config, batches).run(_units(job, args.source, kind, store), job)
+        done = _Writer(folder, chosen).run(_units(job, args.source, kind, chosen.store), job)
         job.bytes = done.size
         job.summary(
             units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
@@ -115,10 +117,18 @@ def _about(source: str) -> dict[str, Any]:
     return about
 
 
-def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageStoreConfig, dict[str, int], str | None]:
-    """The new store's configuration and its batch topics with their queues, and the path that the rows are told by
-    where there are several stores.
+class ImportPlan(NamedTuple):
+    """What a new store is made of: its configuration, its batch topics with their queues, the release as which it is
+    written, and the path that the rows are told by where there are several stores.
     """
+
+    config: MessageStoreConfig
+    batch_topics: dict[str, int]
+    release: Release
+    store: str | None
+
+
+def _plan(about: dict[str, Any], args: argparse.Namespace) -> ImportPlan:
     from engine.cli.copying import target_config
     from engine.inspection.derived_config import quiet
 
@@ -136,14 +146,17 @@ def _chosen(about: dict[str, Any], args: argparse.Namespace) -> tuple[MessageSto
     given = read_config(args)
     if args.out is not None:
         settle_folders(Path(args.out), given).refuse_outside()
-    return quiet(target_config(config, given)), batches, args.store
+    release = args.release or facts.get("release")
+    known = release if release in NAMES else NEWEST
+    return ImportPlan(quiet(target_config(config, given)), batches, known, args.store)
 
 
 class _Writer:
     """The fresh store, and what has gone into it."""
 
-    def __init__(self, folder: Path, config: MessageStoreConfig, batch_topics: dict[str, int]) -> None:
-        self._folder, self._config, self._batch_topics = folder, config, batch_topics
+    def __init__(self, folder: Path, chosen: ImportPlan) -> None:
+        self._folder, self._config, self._batch_topics = folder, chosen.config, chosen.batch_topics
+        self._release = chosen.release
         self.units = self.size = self.left = self.end = 0
         self._read, self._empty = 0, 0
 
@@ -151,7 +164,7 @@ class _Writer:
         """Append all of ``rows`` (offset, crc, unit), which are in order."""
         from engine.message_store import MessageStore
 
-        store = MessageStore(self._folder, self._config)
+        store = MessageStore(self._folder, self._config, release=self._release)
         try:
             for name, queues in self._batch_topics.items():
                 store.tables.create_topic(name, queues, attributes={"queue.type": "BatchCQ"})

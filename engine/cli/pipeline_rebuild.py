@@ -16,13 +16,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.cli.options import add_config, read_config
+from engine import releases
+from engine.cli.options import add_config, add_release, read_config
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import Job, options, split_option, started
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.mapped.reading import Reading
+from engine.releases import Release, parse
 from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def register(jobs: Any) -> None:
     parser.add_argument("--out", metavar="DIR", help="absent or empty; appears when it is whole")
     parser.add_argument("--compare", action="store_true", help="then tell how the stores' own queues and index differ")
     add_config(parser, "the brokers' configuration: settles file sizes")
+    add_release(parser, "the release as which they are built (default: that of each store)")
     split_option(parser)
     parser.set_defaults(run=run)
 
@@ -64,7 +67,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from engine.pipeline.rebuild import OnSpark, rebuild
 
         splits = job.plan(args.stores, args.split_bytes, whole=True)
-        stores = list(facts_of(job.stores, config, target))
+        stores = list(facts_of(job.stores, config, target, None if args.release is None else parse(args.release)))
         if not stores:
             raise StoreError("none of the stores can be built", file=job.stores[0].path)
         on = OnSpark(job.spark)
@@ -76,15 +79,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 1 if differences else 0
 
 
-def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path) -> Iterator[StoreFacts]:
-    """What the files and tables of each store tell before its log is read.
+def facts_of(
+    places: Sequence[StorePlace], given: MessageStoreConfig | None, target: Path, release: Release | None = None
+) -> Iterator[StoreFacts]:
+    """What the files and tables of each store tell before its log is read. ``release`` is the one as which they are
+    built, by default that of each store.
 
     A store whose queues cannot be built is named as unreadable and left out, so that a fleet goes on; where it is the
     only one, raises :class:`StoreError`.
     """
     from engine.inspection.deleted_topics import topics_known
     from engine.inspection.derived_config import derived_config
-    from engine.inspection.foreign import rocksdb_queues
+    from engine.inspection.foreign import release_of, rocksdb_queues
     from engine.inspection.snapshot import open_store
     from engine.mapped.disk import RealDisk
     from engine.pipeline.rebuild_parts import StoreFacts
@@ -116,7 +122,7 @@ def facts_of(places: Sequence[StorePlace], given: MessageStoreConfig | None, tar
                 derived_config(store),
                 batch_topics(store, disk),
                 topics_known(store),
-                tag_entries=False,
+                tag_entries=releases.of(release or release_of(store)).writes_tag_entries,
             )
 
 

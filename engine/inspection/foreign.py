@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.codec.index_keys import TAG, key_text
+from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
-from engine.errors import CannotRead
+from engine.errors import CannotRead, CorruptUnit
 from engine.mapped.folder_listing import ReadingListing
 from engine.releases import NEWEST, Release
 from engine.rules.findings import Part
@@ -25,12 +27,14 @@ from engine.rules.undecoded import (
     find_undecoded,
 )
 from engine.store import written_release
-from engine.store.written_release import Written
+from engine.store.written_release import TagEntries, Written
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Reading
 
+MOST_ENTRIES = 256
+"""Entries of an index file, the newest, that are asked whether they are of tags."""
 _DISPATCH_LAG_MS = 60_000
 """How far a broker that runs or crashed may have been behind with its queues."""
 
@@ -172,4 +176,34 @@ def guess(store: StoreSnapshot) -> Written | None:
 
     Raises :class:`CannotRead`.
     """
-    return None if store.paths is None else written_release.guess(store.paths, _Files(store))
+    if store.paths is None:
+        return None
+    return written_release.guess(store.paths, _Files(store), lambda: sample_tag_entries(store))
+
+
+def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
+    """How many of the newest units with tags that are in the index have an entry of their tags; None without index.
+
+    Raises :class:`CannotRead`.
+    """
+    for reader in reversed(store.index_files()):
+        try:
+            newest = reader.header.entries
+            numbers = range(max(newest - MOST_ENTRIES, 0) + 1, newest + 1)
+            entries = [entry for number in numbers if (entry := reader.entry(number))]
+        except CorruptUnit:
+            continue
+        if entries and newest > MOST_ENTRIES:  # the first unit's entries may be there in part
+            entries = [entry for entry in entries if entry.phy_offset != entries[0].phy_offset]
+        hashes: dict[int, set[int]] = {}
+        for entry in entries:
+            hashes.setdefault(entry.phy_offset, set()).add(entry.key_hash)
+        units = with_entry = 0
+        for offset, found in hashes.items():
+            unit = store.log.unit_at(offset, crc=False)
+            if isinstance(unit, Unit) and unit.tags:
+                units += 1
+                with_entry += index_key_hash(unit.topic, key_text(unit.tags, TAG)) in found
+        if units:
+            return TagEntries(units, with_entry)
+    return None

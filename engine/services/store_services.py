@@ -307,7 +307,8 @@ def wire(
     flush_index = FlushIndex(checkpoint)
     index = None
     if config.message_index_enable:
-        index = IndexService(paths, config, disk, clock, flush_index.take, tag_entries=False, pause=_no_pause)
+        tags = of(like).writes_tag_entries
+        index = IndexService(paths, config, disk, clock, flush_index.take, tag_entries=tags, pause=_no_pause)
     parts = StoreParts(
         paths=paths, config=config, disk=disk, clock=clock, like=like, flags=flags, tables=tables,
         checkpoint=checkpoint, pool=pool, files=files, log=MappedLog(files), commit_log=commit_log, queues=queues,

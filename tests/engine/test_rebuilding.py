@@ -56,3 +56,14 @@ def test_damage_and_units_of_elsewhere_have_no_entry(root):
         done = rebuild_in_place(store, derived_config(store), None)
     assert (done.units, done.damaged) == (49, 1)
     assert done.damaged_bytes > 0
+
+
+@pytest.mark.parametrize("name", ["clean-5.5.1", "crash-5.4.0", "clean-5.3.3", "clean-4.9.8"])
+def test_the_index_is_built_as_the_release_of_the_store_does(golden, tmp_path, name):
+    """What we built of a store of 5.4 and later had no entries of tags, and a query by tags found nothing there."""
+    with open_store(golden(name)) as store:
+        done = rebuild_beside(store, tmp_path / "new", derived_config(store))
+        assert done.index_entries == sum(reader.header.entries for reader in store.index_files())
+        other = "5.3" if name.endswith(("5.5.1", "5.4.0")) else "5.5"
+        as_other = rebuild_beside(store, tmp_path / "other", derived_config(store), release=other)
+    assert (as_other.index_entries < done.index_entries) == (other == "5.3")

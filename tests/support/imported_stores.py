@@ -9,13 +9,14 @@ from typing import Any
 
 from engine.cli.copying import target_config
 from engine.cli.pipeline_export import _facts
-from engine.cli.pipeline_import import _Writer
+from engine.cli.pipeline_import import ImportPlan, _Writer
 from engine.cli.writing import quiet
 from engine.config import from_mapping
 from engine.pipeline import imports
 from engine.pipeline.export import Wish, arrow_schema, rows_of
 from engine.pipeline.files import find_stores
 from engine.pipeline.splits import plan
+from engine.releases import NEWEST, Release
 
 
 def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
@@ -28,14 +29,19 @@ def imported(store: Path, fresh: Path, split_bytes: int) -> Any:
     batches = rows.select(list(imports.NEEDED)).to_batches(max_chunksize=997)
     units = [tuple(row.values()) for batch in imports._encode(batches) for row in batch.to_pylist()]
     facts = _facts(str(store))
-    return written(fresh, facts["config"], units, facts.get("batchTopics"))
+    return written(fresh, facts["config"], units, facts.get("batchTopics"), facts["release"])
 
 
 def written(
-    fresh: Path, settings: dict[str, Any], units: list[tuple[int, str, bytes]], batches: dict[str, int] | None = None
+    fresh: Path,
+    settings: dict[str, Any],
+    units: list[tuple[int, str, bytes]],
+    batches: dict[str, int] | None = None,
+    release: Release = NEWEST,
 ) -> Any:
     """Append (offset, crc, unit) to the new store ``fresh``, as an import does; gives the writer."""
     config, _ = from_mapping(settings)
     fresh.mkdir()
     job = SimpleNamespace(watch=SimpleNamespace(check=lambda: None))
-    return _Writer(fresh, quiet(target_config(config, None)), batches or {}).run(units, job)  # type: ignore[arg-type]
+    plan = ImportPlan(quiet(target_config(config, None)), batches or {}, release, None)
+    return _Writer(fresh, plan).run(units, job)  # type: ignore[arg-type]

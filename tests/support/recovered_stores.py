@@ -13,12 +13,14 @@ from pathlib import Path
 import golden_stores
 import numpy as np
 
+from engine import releases
 from engine.codec import index as index_codec
 from engine.codec.dtypes import INDEX_ENTRY
 from engine.config import MessageStoreConfig, from_mapping
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.mapped_file_queue import MappedFileQueue
+from engine.releases import Release
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatcher import Dispatcher
 from engine.store.index_service import IndexService
@@ -66,12 +68,13 @@ def opened(
     config: MessageStoreConfig,
     disk: Disk | None = None,
     clock: Callable[[], int] = lambda: 1_700_000_000_000,
+    release: Release = "5.3",
 ) -> Opened:
     """The parts of the store at ``root``, nothing loaded yet; topics with a folder of batch queues are batch topics."""
     paths, disk = StorePaths(root), RealDisk() if disk is None else disk
     batch = frozenset(disk.folders(paths.batchconsumequeue))
     queues = ConsumeQueueStore(paths, config, disk, is_batch_topic=lambda topic: topic in batch)
-    index = IndexService(paths, config, disk, clock, tag_entries=False)
+    index = IndexService(paths, config, disk, clock, tag_entries=releases.of(release).writes_tag_entries)
     checkpoint = StoreCheckpoint(paths.checkpoint, disk)
     checkpoint.load()
     folders = load_source.log_folders(paths, config)
@@ -80,10 +83,10 @@ def opened(
 
 
 def recover(
-    root: Path, config: MessageStoreConfig, like: str = "5.3", disk: Disk | None = None
+    root: Path, config: MessageStoreConfig, like: Release = "5.3", disk: Disk | None = None
 ) -> tuple[RecoveryPlan, Opened]:
     """Our recovery of the store at ``root``, whose log may be empty; the parts are left open."""
-    parts = opened(root, config, disk)
+    parts = opened(root, config, disk, release=like)
     plan = recovery_apply.recover(load_source.source(parts.paths, config, parts.disk), parts, like, empty_log=True)
     return plan, parts
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.options import common
+from engine.cli.options import add_release, common, stated_release
 from engine.cli.output import Output, Progress, size_text
 from engine.cli.writing import given_config, refuse_used
 from engine.config import MessageStoreConfig
@@ -24,6 +24,7 @@ def register(commands: Any) -> None:
     parser.add_argument("store", metavar="SRC")
     parser.add_argument("to", metavar="DST", help="must be absent or empty; --config may give its files other sizes")
     parser.add_argument("--where", metavar="FILTER", help="only units that a filter lets pass")
+    add_release(parser, "the release as which DST is written (default: that of SRC)")
     parser.set_defaults(run=run)
 
 
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         config = quiet(target_config(_sizes(args.store, given), given))
         total = source.log.end_offset - max(source.log.min_offset, 0)
         with Progress("copy", total, out.quiet) as progress:
-            done = copy_store(source, target, config, wanted, progress.at)
+            done = copy_store(source, target, config, wanted, progress.at, stated_release(args, source))
     left = {
         "leftBehind": done.left_behind,
         "bytesLeftBehind": done.left_size,

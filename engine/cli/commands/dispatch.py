@@ -22,6 +22,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.space.files import QUEUE_KINDS, StoreFile, list_files
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
+from engine.releases import Release
 from engine.services.opening import note_empty_log, refuse_undecoded
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         target = refuse_used(args.to, store.path) if args.to is not None else None
         if target is not None:
             config = _settled(store, out)
-            _tell(_built(store, config, target, None, out), str(target), out)
+            _tell(_built(store, config, target, None, stated_release(args, store), out), str(target), out)
             return 0
         if store.lock_state == "held":
             StoreLock(store.path / "lock").release()  # raises, and names the holder
@@ -62,8 +63,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         config = _settled(store, out)
         assert store.paths is not None
         with keeping(args, store.path, config) as kept, kept.lock():
-            done = _built(store, config, None, kept.keeper, out)
-            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), stated_release(args, store))
+            release = stated_release(args, store)
+            done = _built(store, config, None, kept.keeper, release, out)
+            note_empty_log(store.paths, config, kept.store_disk or RealDisk(), release)
         _tell(done, str(store.path), out, kept)
         return 0
 
@@ -98,15 +100,20 @@ def _settled(store: StoreSnapshot, out: Output) -> MessageStoreConfig:
 
 
 def _built(
-    store: StoreSnapshot, config: MessageStoreConfig, target: Path | None, keeper: Keeper | None, out: Output
+    store: StoreSnapshot,
+    config: MessageStoreConfig,
+    target: Path | None,
+    keeper: Keeper | None,
+    release: Release,
+    out: Output,
 ) -> Rebuilt:
     from engine.rebuilding import rebuild_beside, rebuild_in_place
 
     length = store.log.end_offset - max(store.log.min_offset, 0)
     with Progress("dispatch", length, out.quiet) as progress:
         if target is None:
-            return rebuild_in_place(store, config, keeper, progress.at)
-        return rebuild_beside(store, target, config, progress.at)
+            return rebuild_in_place(store, config, keeper, progress.at, release)
+        return rebuild_beside(store, target, config, progress.at, release)
 
 
 def _tell(done: Rebuilt, path: str, out: Output, kept: Keeping | None = None) -> None:

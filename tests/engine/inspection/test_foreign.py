@@ -9,7 +9,7 @@ import struct
 
 import agree
 import pytest
-from made_stores import healthy, unit_bytes
+from made_stores import MadeStore, healthy, unit_bytes
 
 from engine.codec.foreign import EntryHeader, encode_header
 from engine.inspection import foreign
@@ -105,3 +105,28 @@ def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
 
     with inspection_open_store(healthy().write(tmp_path / "store", checkpoint=False)) as store:
         assert guess(store) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("clean-4.9.8", "4.9"), ("clean-5.3.3", "5.3"), ("crash-5.4.0", "5.4"), ("broker-transactions-5.4.0", "5.4"),
+        ("clean-5.5.1", "5.5"), ("broker-tags-5.5.1", "5.5"),
+    ],
+)  # fmt: skip
+def test_the_release_of_a_real_store_is_seen(golden, name, release):
+    with open_store(golden(name)) as store:
+        assert foreign.release_of(store) == release
+
+
+@pytest.mark.parametrize(("stop", "release"), [(20, "5.3"), (60, "5.4")])
+def test_a_store_that_an_older_release_continued_is_of_that_one(tmp_path, stop, release):
+    """It keeps what the newer one left: only its newest units say who wrote them."""
+    made = MadeStore()
+    for number in range(60):
+        made.tag_entries = number < stop
+        made.put(tags="t")
+    made.write(tmp_path / "store")
+    (tmp_path / "store" / "rocksdbstore").mkdir()
+    with open_store(tmp_path / "store") as store:
+        assert foreign.release_of(store) == release

@@ -5,6 +5,7 @@ from __future__ import annotations
 import golden_stores
 import pytest
 
+from engine import releases
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
 
@@ -13,7 +14,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 
 
 def release(name):
-    return "4.9" if "4.9" in name else "5.3"
+    return next((one for one in releases.NAMES if f"-{one}." in name), "5.3")
 
 
 def last_state(account):

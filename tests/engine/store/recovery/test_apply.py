@@ -14,6 +14,7 @@ import recovered_stores
 from made_stores import healthy
 from simulated_disk import PowerLoss, SimulatedDisk
 
+from engine import releases
 from engine.codec.index import Geometry
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
@@ -26,7 +27,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 
 
 def release(name):
-    return "4.9" if "4.9" in name else "5.3"
+    return next((one for one in releases.NAMES if f"-{one}." in name), "5.3")
 
 
 def bounds(parts):
@@ -77,7 +78,7 @@ def test_every_way_of_carrying_a_plan_out_leaves_the_same(name, golden, tmp_path
     for way in ("one walk", "plan first", "two threads", "mapped"):
         store = tmp_path / way
         shutil.copytree(golden(name), store)
-        parts = recovered_stores.opened(store, config)
+        parts = recovered_stores.opened(store, config, release=like)
         source = load_source.source(StorePaths(store), config, parts.disk)
 
         def bulk(parts=parts):
