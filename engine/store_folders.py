@@ -78,7 +78,7 @@ class StoreFolders:
             return ""
         worst = next((one for one in self.outside if one.key == LOG_KEY), self.outside[0])
         what = "leads to another store" if worst.is_there else "is not of this store"
-        return f"{worst.key}={worst.path} {what}; the store that was named is {self.root}"
+        return f"{worst.key}={worst.path} {what}; the store that was named is {self.root.absolute()}"
 
     @property
     def words(self) -> tuple[str, ...]:

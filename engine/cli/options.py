@@ -118,21 +118,26 @@ def open_given(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     tells which folders are read.
     """
     store = open_store(args.store, read_config(args))
+    _say_folders(store, args, out)
+    return store
+
+
+def _say_folders(store: StoreSnapshot, args: argparse.Namespace, out: Output) -> None:
     for words in store.folders.words if store.folders is not None else ():
         out.say(f"{args.config}: {words}")
-    return store
 
 
 def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     """:func:`open_given` for a command that writes. Raises :class:`engine.store_folders.OutsidePath` where the
     configuration leads out of the store.
     """
-    store = open_given(args, out)
+    store = open_store(args.store, read_config(args))
     try:
         settle_folders(store.path, store.config).refuse_outside()
     except BaseException:
         store.close()
         raise
+    _say_folders(store, args, out)
     return store
 
 

@@ -155,6 +155,7 @@ def test_no_command_follows_a_foreign_configuration(place: Path, command: str, k
     assert str(place / ("new" if "NEW" in words and "STORE" not in words else "copy")) in err
     if kind is WRITES:
         assert code == 2
+        assert err.count("leads to another store") == 1
         line = err.strip().splitlines()[-1]
         assert "storePathCommitLog" in line
         assert "--ignore-config-paths" in line
