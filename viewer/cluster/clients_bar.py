@@ -109,7 +109,8 @@ class ClientsBar(Paper):
         add.setObjectName("cluster.new.add")
         close.setObjectName("cluster.new.close")
         add.clicked.connect(self.add)
-        form = row(self.what, self.group, self.topic, self.amount, self.unit, add, close, self.fault, None,
+        form = row(self.what, Label(tr("Group"), 12, "text3"), self.group, Label(tr("Topic"), 12, "text3"), self.topic,
+                   self.amount, self.unit, add, close, self.fault, None,
                         margins=(12, 4, 12, 8))  # fmt: skip
         close.clicked.connect(lambda _on: self.leave())
         form.hide()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPoint, Signal
-from PySide6.QtWidgets import QComboBox, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import StoreError, cause_of
 from viewer.cluster.cluster_model import ClusterModel
@@ -20,6 +20,7 @@ from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.runtime.edit import Edit
 from viewer.widgets.basics import Boxed, Button, Field, Label, Tool, row
+from viewer.widgets.choices import ChoiceField
 
 if TYPE_CHECKING:
     from engine.lab.serving import ServedBroker, ServedClient
@@ -69,7 +70,7 @@ class LabActs(QObject):
         self.fault.setObjectName("cluster.lab.fault")
         self.topic, self.name = Field(tr("Topic"), code=True, width=150), Field(tr("Broker"), code=True, width=130)
         self.amount = Field(tr("Number"), code=True, width=56)
-        self.at = QComboBox()
+        self.at = ChoiceField()
         self.at.setAccessibleName(tr("Broker"))
         for part, name in ((self.topic, "topic"), (self.name, "name"), (self.amount, "amount"), (self.at, "at")):
             part.setObjectName(f"cluster.lab.{name}")

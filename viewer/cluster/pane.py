@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QLineEdit,
     QMenu,
@@ -62,6 +61,7 @@ from viewer.widgets.basics import (
     row,
     stacked,
 )
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import ListSource
@@ -168,7 +168,7 @@ class ClusterPane(Pane):
         self.again = Tool("refresh", tr("Read now"))
         self.again.setObjectName("cluster.again.tool")
         self.again.clicked.connect(self.read_again)
-        self.every = QComboBox()
+        self.every = ChoiceField()
         self.every.setObjectName("cluster.every")
         self.every.setAccessibleName(tr("Seconds between two readings"))
         for seconds in EVERY:

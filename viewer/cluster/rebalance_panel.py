@@ -13,6 +13,7 @@ from viewer.look.assets import tr, words
 from viewer.look.formats import clock
 from viewer.look.theme import follow, px
 from viewer.widgets.basics import Hairline, Label, Mark, PaneHead, Paper, Tool, column, empty, row, splitter, stacked
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import RecordKind, number_column, text_column, time_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -72,7 +73,7 @@ class RebalancePanel(QWidget):
         """Number of the chosen step, from 0; None: the newest time is followed."""
         self._window: tuple[int, int] | None = None
         self._seen: tuple[object, ...] = ()
-        self.group = QComboBox()
+        self.group = ChoiceField()
         self.group.setObjectName("cluster.rebalance.group")
         self.group.setAccessibleName(tr("Consumer group"))
         self.group.setMinimumWidth(px(150))

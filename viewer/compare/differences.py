@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QDialog, QVBoxLayout
+from PySide6.QtWidgets import QDialog, QVBoxLayout
 
 from engine.errors import StoreError
 from viewer.compare.work import MOST, Differences, Row, compare
@@ -22,6 +22,7 @@ from viewer.pane.exporting import ask_export
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
 from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Chip, Column, RecordKind, chip_column, number_column, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -124,7 +125,7 @@ class DifferencesBox(QDialog):
         paths = [one.session.path if one.session is not None else "" for one in (window, other)]
         told = Label(tr("Here: {here} · There: {there}", here=str(paths[0]), there=str(paths[1])), 12, "text2",
                      wrap=True)  # fmt: skip
-        self.kinds = QComboBox()
+        self.kinds = ChoiceField()
         self.kinds.setObjectName("compare.kind")
         self.kinds.setAccessibleName(tr("Which differences are shown"))
         self.kinds.setFont(ui(13))

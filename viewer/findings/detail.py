@@ -89,7 +89,9 @@ class FindingDetail(Paper):
         box = QVBoxLayout(inner)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        fill(box, (self._words, self._hex_box, self._safe, self.state, None))
+        self._without = column(None, row(None, self.state, None), None)
+        fill(box, (self._words, self._hex_box, self._safe, self._without, None))
+        box.setStretch(3, 100)
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
@@ -105,6 +107,7 @@ class FindingDetail(Paper):
         self._finding, self._session = one, session
         for part in (self._words, self._hex_box, self._safe, self._go_button, self._copy_button):
             part.setVisible(one is not None)
+        self._without.setVisible(one is None)
         self.state.show_state(None if one is not None or not words else State("empty", words))
         if one is None or session is None:
             self.head.set_title(tr("Finding"))

@@ -60,8 +60,6 @@ def file_kind(to_unit: ToUnit) -> RecordKind:
         number_column("entries", words("Room"), 96, filterable=False, tip=_known_by),
         Column("size", words("Size"), 84, lambda row: size(row.size), lambda row: row.size, right=True, mono=True,
                slim=True),
-        Column("geometry", words("How slots and room are known"), 200, _known_by, lambda row: row.geometry,
-               tone=lambda _: "text2", slim=True, filterable=False),
     )  # fmt: skip
 
     def look(row: Any) -> RowLook | None:

@@ -93,6 +93,7 @@ class SlotMap(QWidget):
         cells = len(self._load.cells) if self._load else CELLS
         columns = min(COLUMNS, cells)
         rows = max(1, (cells + columns - 1) // columns)
+        columns = (cells + rows - 1) // rows  # rows of equal length: a last one that ends halfway looks cut off
         return (self.width() - 24) / columns, max(4.0, (self.height() - 36 * scale()) / rows), columns, rows
 
     def _slot_at(self, point: QPointF) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QCompleter, QLineEdit, QSizePolicy, QVBoxLayout
 
 from engine.codec.index_keys import KEY, TAG, TAG_PREFIX, UNIQUE_KEY, key_text
 from viewer.index.trace_lanes import Question
@@ -15,6 +15,7 @@ from viewer.look.theme import follow, px
 from viewer.pane.view_tabs import CHAIN, LookForTabs
 from viewer.runtime.places import parse_number, parse_time
 from viewer.widgets.basics import Button, Elided, Field, Label, Paper, fill, row
+from viewer.widgets.choices import ChoiceField
 
 MOST_MATCHES = 32
 """Matches that a trace shows where the field says nothing."""
@@ -37,7 +38,7 @@ class TraceForm(Paper):
         super().__init__("pane", ("bottom",))
         self.topic = self._field("trace.topic", tr("Topic"), 136)
         self.key = self._field("trace.key", tr("Key or unique key"), 0)
-        self.index_type = QComboBox()
+        self.index_type = ChoiceField()
         self.index_type.setObjectName("trace.type")
         self.index_type.setAccessibleName(tr("What is looked for"))
         for words, index_type in (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt
-from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from engine.rules.masking import Masking
@@ -22,6 +22,7 @@ from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.about_box import facts
 from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.choices import TickBox
 
 if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow
@@ -43,12 +44,12 @@ class ReportBox(QDialog):
         self.setObjectName("report.box")
         self.setWindowTitle(tr("Save a report"))
         self.setAccessibleName(tr("Save a report"))
-        self.masked = QCheckBox(tr("Leave out bodies, keys, ids, hosts, paths and notes"))
+        self.masked = TickBox(tr("Leave out bodies, keys, ids, hosts, paths and notes"))
         self.masked.setObjectName("report.masked")
-        self.pictures = QCheckBox(tr("With a picture of the window"))
+        self.pictures = TickBox(tr("With a picture of the window"))
         self.pictures.setObjectName("report.pictures")
         self.pictures.setChecked(True)
-        self.more = {part: QCheckBox(tr(text)) for part, text in MORE.items()}
+        self.more = {part: TickBox(tr(text)) for part, text in MORE.items()}
         for part, tick in self.more.items():
             tick.setObjectName(f"report.{part}")
         for tick in (self.masked, *self.more.values()):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QVBoxLayout
+from PySide6.QtWidgets import QVBoxLayout
 
 from engine.errors import StoreError
 from engine.releases import NEWEST
@@ -29,6 +29,7 @@ from viewer.look.theme import follow, px, ui
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.live_history import LONG_PAUSE
 from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, row, splitter, stacked
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.live_plot import Curve, LivePlot
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
@@ -58,7 +59,7 @@ class SidePanel(Paper):
         name = NAMES[number]
         key = name.lower()
         self._name = name
-        self.preset = QComboBox()
+        self.preset = ChoiceField()
         self.preset.setObjectName(f"lab.two.preset.{key}")
         self.preset.setAccessibleName(tr("What store {name} is made as", name=name))
         from engine.lab.presets import PRESETS
@@ -72,7 +73,7 @@ class SidePanel(Paper):
         self.sync.clicked.connect(lambda on: self.change(flush_disk_type="SYNC_FLUSH" if on else "ASYNC_FLUSH"))
         self.pool = self._pill(tr("pool"), f"lab.two.pool.{key}", tr("Puts go to the transient pool first"))
         self.pool.clicked.connect(self._use_pool)
-        self.files = QComboBox()
+        self.files = ChoiceField()
         self.files.setObjectName(f"lab.two.files.{key}")
         self.files.setAccessibleName(tr("Length of the log files of store {name}", name=name))
         self.files.activated.connect(lambda _n: self.change(mapped_file_size_commit_log=self.files.currentData()))

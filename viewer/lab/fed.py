@@ -14,6 +14,7 @@ from viewer.look.assets import tr
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui
 from viewer.widgets.basics import Elided, Hairline, Label, PaneHead, Paper, WordTabs, column, row, scrolling
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.skew_bars import SkewBars, skew_words
 
@@ -78,7 +79,7 @@ class FedPanel(Paper):
         self.answers.setObjectName("lab.answers")
         self.answers.setAccessibleName(tr("Answers since the store was opened"))
         self._none = Elided("", 12, "text3")
-        self.topic = QComboBox()
+        self.topic = ChoiceField()
         self.topic.setObjectName("lab.fed.topic")
         self.topic.setAccessibleName(tr("Topic whose queues are shown"))
         self.topic.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

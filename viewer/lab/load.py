@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QSlider, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr, words
 from viewer.look.formats import number, short_ms, size
 from viewer.look.theme import follow, px, ui
 from viewer.pane.live_plots import Range, rate_frame
 from viewer.widgets.basics import Button, Chip, Elided, Label, PaneHead, Paper, Tool, column
+from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Fact, Facts
 from viewer.widgets.live_plot import LivePlot
 
@@ -98,7 +99,7 @@ class LoadPanel(Paper):
             grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
             grid.addWidget(slider, line, 1)
             grid.addWidget(said, line, 2)
-        self.zipf = QCheckBox(tr("few topics get most (Zipf)"))
+        self.zipf = TickBox(tr("few topics get most (Zipf)"))
         self.zipf.setObjectName(f"{name}.zipf")
         self.zipf.setAccessibleName(tr("Few topics get most (Zipf)"))
         self.zipf.setChecked(True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QFileDialog,
     QGridLayout,
@@ -25,6 +24,7 @@ from viewer.look.formats import clock
 from viewer.look.theme import follow, mono, px, ui
 from viewer.runtime.put_form import EXTRA, KINDS, FormFault, PutForm
 from viewer.widgets.basics import Button, Elided, Field, Key, Label, Mark, PaneHead, Paper, Tool, WordTabs, row
+from viewer.widgets.choices import ChoiceField, TickBox
 
 if TYPE_CHECKING:
     from viewer.runtime.lab_session import PutDone
@@ -103,7 +103,7 @@ class PutPanel(Paper):
         self.forms = WordTabs("lab.put.form", (("text", tr("Text")), ("hex", tr("Hex")), ("file", tr("File"))))
         self.forms.setAccessibleName(tr("The body is given as"))
         self.forms.chosen.connect(self._form_chosen)
-        self.kind = QComboBox()
+        self.kind = ChoiceField()
         self.kind.setObjectName("lab.put.kind")
         self.kind.setAccessibleName(tr("Kind"))
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -113,7 +113,7 @@ class PutPanel(Paper):
         self.kind.currentIndexChanged.connect(lambda _n: self._kind_changed())
         self.extra = self._field("extra", tr("Level"))
         self._extra_name = Label("", 12, "text2")
-        self.wait = QCheckBox(tr("wait for the flush"))
+        self.wait = TickBox(tr("wait for the flush"))
         self.wait.setObjectName("lab.put.wait")
         self.wait.setAccessibleName(tr("Wait for the flush"))
         self.wait.setToolTip(tr("WAIT=true: under SYNC_FLUSH the answer comes when the disk has the message"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIntValidator, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from viewer.lab.serve_history import ServeHistory
 from viewer.lab.serve_rows import CLIENTS, CODES, CodeRow, address_facts, client_rows, code_rows, rate_of
@@ -30,6 +30,7 @@ from viewer.widgets.basics import (
     splitter,
     stacked,
 )
+from viewer.widgets.choices import TickBox
 from viewer.widgets.facts import Facts
 from viewer.widgets.live_plot import LivePlot
 from viewer.widgets.record_state import State
@@ -89,7 +90,7 @@ class ServePanel(Paper):
             ("lab.serve.ha", tr("HA port, where slaves follow the log"))))  # fmt: skip
         self.port.setText(str(BROKER_PORT))
         self.namesrv.setText(str(NAMESRV_PORT))
-        self.vip = QCheckBox()
+        self.vip = TickBox()
         self.vip.setObjectName("lab.serve.vip")
         self.vip.setChecked(True)
         self.vip.setToolTip(tr("The second port of RocketMQ's brokers, always two below the first: old clients, and "

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import UsageError
@@ -17,6 +17,7 @@ from engine.lab.presets import NOT_IN_A_LAB
 from viewer.look.assets import tr, words
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark, row
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, gutter, text_column
 from viewer.widgets.columns import RowLook as Look
 from viewer.widgets.record_state import State
@@ -140,7 +141,7 @@ class ValuesEditor(QWidget):
         self.value = Field(tr("Value"), code=True, width=220)
         self.value.setObjectName(f"{name}.value")
         self.value.textEdited.connect(lambda _text: self._try())
-        self.choice = QComboBox()
+        self.choice = ChoiceField()
         self.choice.setObjectName(f"{name}.choice")
         self.choice.setAccessibleName(tr("Value"))
         self.choice.activated.connect(lambda _n: self._try())

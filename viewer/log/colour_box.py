@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QComboBox, QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from viewer.log.colour_rules import TINTS, Rule
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, px, ui
 from viewer.widgets.basics import Button, Field, Label, column, row
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.paint import mark
 
 
@@ -37,7 +38,7 @@ class ColourBox(QDialog):
         self.name.setObjectName("colour.name")
         self.text = Field(tr("Filter"), code=True)
         self.text.setObjectName("colour.filter")
-        self.tint = QComboBox()
+        self.tint = ChoiceField()
         self.tint.setObjectName("colour.tint")
         self.tint.setAccessibleName(tr("Colour and shape"))
         for key, (_role, said) in TINTS.items():

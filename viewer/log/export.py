@@ -14,7 +14,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
-    QComboBox,
     QDialog,
     QRadioButton,
     QVBoxLayout,
@@ -31,6 +30,7 @@ from viewer.pane.exporting import ask_target
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.store_session import StoreSession, in_store
 from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class ExportBox(QDialog):
             button.setChecked(scope.key == first)
             self._group.addButton(button)
             self._scopes[scope.key] = button
-        self.form = QComboBox()
+        self.form = ChoiceField()
         self.form.setObjectName("export.form")
         self.form.setAccessibleName(tr("Form"))
         for key, text, _suffix in FORMS:
@@ -292,7 +292,7 @@ class ExportBox(QDialog):
 
 
 def _tick(name: str, text: str) -> QCheckBox:
-    made = QCheckBox(text)
+    made = TickBox(text)
     made.setObjectName(name)
     made.setAccessibleName(text)
     return made

@@ -211,7 +211,19 @@ class UnitDetail(QTreeView):
 
     def _fit(self) -> None:
         moment = QFontMetrics(mono(12)).horizontalAdvance("2026-11-20 09:41:07.225") + px(22)
-        self.header().resizeSection(0, max(px(LEAST_NAMES), min(px(NAMES), self.viewport().width() - moment)))
+        names = self._names_width()
+        self.header().resizeSection(0, max(px(LEAST_NAMES), min(px(NAMES), names, self.viewport().width() - moment)))
+
+    def _names_width(self) -> int:
+        """Px that the longest name of a field in the tree needs: what is left is the values'."""
+        metrics, deepest = QFontMetrics(mono(12)), 0
+        for group in range(self._items.rowCount()):
+            parent = self._items.item(group, 0)
+            for line in range(parent.rowCount()):
+                index = parent.child(line, 0).index()
+                if not self.isFirstColumnSpanned(line, parent.index()):
+                    deepest = max(deepest, metrics.horizontalAdvance(str(index.data() or "")))
+        return deepest + 2 * self.indentation() + px(14)
 
     def resizeEvent(self, event: Any) -> None:
         super().resizeEvent(event)

@@ -15,7 +15,6 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QHBoxLayout,
     QPlainTextEdit,
     QSizePolicy,
@@ -45,6 +44,7 @@ from viewer.runtime.settings import Settings
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Label, PaneHead, Paper, WordTabs, beside, splitter, stacked
 from viewer.widgets.byte_values import Reading, readings
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, text_column
 from viewer.widgets.hex_pages import HexField, hex_fields
 from viewer.widgets.hex_view import HexView
@@ -580,7 +580,7 @@ class BodyView(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self._text)
         self._pages.addWidget(self._hex)
-        self.charset = QComboBox()
+        self.charset = ChoiceField()
         self.charset.setObjectName("unit.body.charset")
         self.charset.setAccessibleName(tr("Charset"))
         self.charset.addItems(list(CHARSETS))

@@ -390,7 +390,9 @@ QLineEdit[state="ok"] {{ border: 1px solid {ok}; }}
 QLineEdit[state="error"] {{ border: 2px solid {error}; }}
 QLineEdit[bare="true"] {{ border: 0; background: transparent; }}
 QPlainTextEdit[bare="true"] {{ border: 0; background: {pane}; }}
+QComboBox {{ padding-right: {p24}; }}
 QComboBox::drop-down {{ border: 0; width: {p20}; }}
+QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {pane}; border: 1px solid {line}; selection-background-color: {select};
     selection-color: {text}; }}
 QPushButton {{ background: {raised}; color: {text}; border: 1px solid {line}; border-radius: 5px; padding: 0 {p12};
@@ -438,8 +440,9 @@ QCheckBox, QRadioButton {{ color: {text}; spacing: 6px; border: 2px solid transp
 QCheckBox::indicator, QRadioButton::indicator {{ width: {p12}; height: {p12}; border: 1px solid {field};
     background: {pane}; border-radius: 3px; }}
 QRadioButton::indicator {{ border-radius: 7px; }}
-QCheckBox::indicator:checked, QRadioButton::indicator:checked {{ background: {accent}; border: 3px solid {select};
-    width: {p8}; height: {p8}; outline: 1px solid {accent}; }}
+QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; }}
+QRadioButton::indicator:checked {{ background: {accent}; border: 3px solid {select}; width: {p8}; height: {p8};
+    outline: 1px solid {accent}; }}
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled {{ border-color: {hair}; }}
 QCheckBox:focus, QRadioButton:focus {{ border-color: {accent}; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 3px 5px; }}

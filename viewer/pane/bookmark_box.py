@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QButtonGroup, QDialog, QPlainTextEdit, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
+from engine.codec.message import Unit
 from viewer.look.assets import tr, words
 from viewer.look.theme import mono, px, ui
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.runtime.places import Place, parse
 from viewer.widgets.basics import Button, Field, Label, Mark, row
 
 if TYPE_CHECKING:
@@ -97,9 +100,23 @@ class BookmarkBox(QDialog):
         remove.clicked.connect(lambda: (self.removed.emit(), self.accept()))
         return row(remove, None, cancel, keep, gap=8)
 
+    def offer_name(self, name: str) -> None:
+        """A better name for the place came; what somebody has typed meanwhile stays."""
+        if name and not self.name.isModified():
+            self.name.setText(name)
+            self.name.selectAll()
+
     def _keep(self) -> None:
         self.kept.emit(self.name.text().strip(), self.kind, self.note.toPlainText().strip())
         self.accept()
+
+
+def message_name(item: object) -> str:
+    """``CartUpdates/1/0 · K4``: the queue entry of a unit, and its first key; empty for what is no unit."""
+    if not isinstance(item, Unit):
+        return ""
+    entry = f"{item.topic}/{item.queue_id}/{item.queue_offset:,}"
+    return " · ".join((entry, *item.keys[:1]))
 
 
 def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) -> None:
@@ -115,5 +132,14 @@ def ask_bookmark(parent: QWidget, session: StoreSession, place: str, name: str) 
     box.kept.connect(keep)
     box.removed.connect(lambda: marks.remove(place))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    found = parse(place) if known is None and place.startswith("log:") else None
+    if isinstance(found, Place) and found.offset is not None:
+        offset, log = found.offset, session.snapshot.log
+
+        def named(name: str) -> None:
+            if isValid(box):
+                box.offer_name(name)
+
+        session.jobs.read(lambda: message_name(log.unit_at(offset, crc=False)), named, lambda _error: None)
     box.open()
     box.name.setFocus()

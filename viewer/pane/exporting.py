@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from engine.whole_file import whole_text
 from viewer.look.assets import tr, words
@@ -19,6 +19,7 @@ from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.store_session import in_store
 from viewer.widgets.basics import Button, Field, Label, row
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Record, RecordKind
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_window import RowSource
@@ -148,7 +149,7 @@ class TableExportBox(QDialog):
         self.setWindowTitle(tr("Export the table"))
         self.setAccessibleName(tr("Export the table"))
         self._folder, self._stem, self._touched = folder, Path(name).stem, False
-        self.form = QComboBox()
+        self.form = ChoiceField()
         self.form.setObjectName("export.form")
         self.form.setAccessibleName(tr("Form"))
         for suffix, text in FORMS:

@@ -39,7 +39,7 @@ BROKER_LOG = "brokerLog"
 """Lines of a broker's log, in its own words: they are what one looks for there."""
 WITNESSES = "witnesses"
 """Sentences, one of each finding that tells of the same fault."""
-LONGEST_VALUE = 400
+LONGEST_VALUE, SHORT_VALUE = 400, 32
 BYTES_SHOWN = 256
 
 
@@ -279,7 +279,7 @@ def _queue_of(file: Path) -> tuple[str, int, int | None] | None:
 
 def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     """(name, value) pairs: expected and found first, then what was lost, a queue a line, then everything else that was
-    seen, a line each, last the file.
+    seen: short values in one line, others in a line each; last the file.
     """
     told = {name: value for name, value in one.evidence.items() if name not in (HAPPENED, STORED_FROM, STORED_TO)}
     lists = {name: told.pop(name) for name, value in list(told.items()) if _are_queues(value)}
@@ -287,9 +287,11 @@ def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
     facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(told))) for name, rows in lists.items()]
     said = {name for name, value in told.items() if isinstance(value, str) and value in one.message}
-    facts += [
-        (_caption(name), value) for name, value in seen.items() if value not in one.message and name not in said
-    ]
+    rest = [(name, value) for name, value in seen.items() if value not in one.message and name not in said]
+    short = [f"{_words(name)} {value}" for name, value in rest if _is_short(told[name], value)]
+    if short:
+        facts.append((tr("Also seen"), " · ".join(short)))
+    facts += [(_caption(name), value) for name, value in rest if not _is_short(told[name], value)]
     if one.caused_by:
         facts.append((tr("Follows from"), f"{one.caused_by} {tr(RULES[one.caused_by].title)}"))
     if one.file and place_of(one) is None:
@@ -331,11 +333,21 @@ def _row(row: dict[str, Any]) -> str:
     return f"{queue}{span} ({tr('{n:,} messages', n=_count(row))})"
 
 
-def _caption(name: str) -> str:
-    """``bytePositions`` → ``Byte positions``; a rule's id, and a field where the window speaks no English, stay."""
+def _is_short(value: Any, shown: str) -> bool:
+    """Whether it has room beside others in one line."""
+    return not isinstance(value, dict) and len(shown) <= SHORT_VALUE and "\n" not in shown
+
+
+def _words(name: str) -> str:
+    """``bytePositions`` → ``byte positions``; a rule's id, and a field where the window speaks no English, stay."""
     if name in RULES or language() != "en":
         return name
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).capitalize()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+
+
+def _caption(name: str) -> str:
+    said = _words(name)
+    return said[:1].upper() + said[1:]
 
 
 def _value(value: Any, name: str = "") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from viewer.look.assets import tr, words
@@ -22,25 +22,24 @@ from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.widgets.basics import Button, Label, row
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Column, RecordKind, number_column, text_column
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
+from viewer.widgets.row_painter import BarPainter
 
-BAR = 24
-"""Letters of the longest bar."""
-EIGHTHS = " ▏▎▍▌▋▊▉█"
 AT_A_TIME = 500
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRow:
-    """A value with its count and its part of all."""
+    """A value with its count, its part of all, and its ``share`` of the most frequent one's count."""
 
     value: Any
     shown: str
     units: int
     part: float
-    bar: str
+    share: float
 
 
 KIND = RecordKind(
@@ -49,16 +48,16 @@ KIND = RecordKind(
         text_column("shown", words("Value"), 260, mono=True),
         number_column("units", words("Rows"), 90),
         Column("part", words("Part"), 70, lambda r: f"{100 * r.part:.1f} %", lambda r: r.part, right=True, mono=True),
-        text_column("bar", "", 200, mono=True, tone=lambda _: "accent"),
+        Column("bar", "", 200, lambda _row: "", lambda row: row.share, filterable=False),
     ),
     record=lambda r: {"value": r.value, "rows": r.units},
 )
 
 
 def value_rows(values: Sequence[tuple[Any, int]], all_units: int, times: bool = False) -> list[ValueRow]:
-    """Values as rows; the bar of the most frequent is :data:`BAR` letters long."""
+    """Values as rows; the most frequent has a share of 1."""
     most = max((n for _, n in values), default=1)
-    return [ValueRow(value, _shown(value, times), n, n / max(1, all_units), _bar(n / most)) for value, n in values]
+    return [ValueRow(value, _shown(value, times), n, n / max(1, all_units), n / most) for value, n in values]
 
 
 def _shown(value: object, times: bool) -> str:
@@ -67,11 +66,6 @@ def _shown(value: object, times: bool) -> str:
     if times and isinstance(value, int):
         return moment(value)
     return number(value) if isinstance(value, int) and not isinstance(value, bool) else plain(str(value))
-
-
-def _bar(part: float) -> str:
-    eighths = max(1, round(part * BAR * 8))
-    return "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 class FrequencySheet(QDialog):
@@ -88,7 +82,7 @@ class FrequencySheet(QDialog):
         self.setWindowTitle(tr("How often each value occurs"))
         self.setAccessibleName(tr("How often each value occurs"))
         self.resize(px(700), px(520))
-        self.fields = QComboBox()
+        self.fields = ChoiceField()
         self.fields.setObjectName("frequency.field")
         self.fields.setAccessibleName(tr("Field"))
         for key, text in fields:
@@ -99,6 +93,7 @@ class FrequencySheet(QDialog):
         self.note.setObjectName("frequency.note")
         self.table = RecordView("frequency.table", KIND)
         self.table.setAccessibleName(tr("Values by how often they occur"))
+        self.table.painter = BarPainter("bar", lambda row: ("", row.share), role="accent")
         self.table.installEventFilter(self)
         self.table.doubleClicked.connect(lambda _index: self._choose())
         close = Button(tr("Close"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import follow, ui
@@ -13,6 +13,7 @@ from viewer.pipeline.preview import Looked, look, missing
 from viewer.pipeline.request import FORMATS, JOBS, LOCAL, Wish, join_places, split_places
 from viewer.pipeline.words import INSTALL, look_fault, reads_words, writes_words
 from viewer.widgets.basics import Button, Field, Label, Link, PaneHead, Paper, column, row
+from viewer.widgets.choices import ChoiceField, TickBox
 from viewer.widgets.stepwise import Runner, run_here
 
 LOOK_AFTER_MS = 250
@@ -41,7 +42,7 @@ class JobForm(Paper):
     # ---- building ----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.job = QComboBox()
+        self.job = ChoiceField()
         self._name(self.job, "pipeline.job", tr("Job"))
         self.job.setSizeAdjustPolicy(NARROW)
         for kind in JOBS:
@@ -59,12 +60,12 @@ class JobForm(Paper):
         self.pick_out = Link(tr("Choose…"))
         self.pick_out.setObjectName("pipeline.out.choose")
         self.pick_out.clicked.connect(self._pick_out)
-        self.format = QComboBox()
+        self.format = ChoiceField()
         self._name(self.format, "pipeline.format", tr("Format"))
         self.format.setSizeAdjustPolicy(NARROW)
         for key, said in FORMATS:
             self.format.addItem(tr(said), key)
-        self.compare = QCheckBox(tr("Then compare with what is there"))
+        self.compare = TickBox(tr("Then compare with what is there"))
         self._name(self.compare, "pipeline.compare", tr("Then compare with what is there"))
         self.compare.setChecked(True)
         self.keys = Field(tr("keys, parted by blanks"), code=True)

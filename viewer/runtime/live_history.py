@@ -57,11 +57,13 @@ class Mark:
 
     def words(self) -> tuple[str, str]:
         """The mark and what there is to say of it, in the language in force."""
-        shown = size(self.value) if isinstance(self.value, int) else self.value
+        shown = size(self.value) if isinstance(self.value, int) else tr(SERVICE_WORDS.get(self.value, self.value))
         fill = {"value": shown, "took": f"{self.took:,.0f}", "seconds": f"{self.took / 1000:,.0f}"}
         return tr(self.name, **fill), tr(self.what, **fill) if self.what else ""
 
 
+SERVICE_WORDS = {"reput": words("dispatch")}
+"""Services whose name in RocketMQ says less than the word that the lab uses."""
 Floats = npt.NDArray[np.float64]
 Files = tuple[tuple[int, int, str], ...]
 """(start, end, name) of each file of the log, in the order of their starts."""

@@ -78,6 +78,10 @@ STEPS = (
 )  # fmt: skip
 
 
+STEPS_ACROSS = 8
+"""Places that are tried for the card in each direction."""
+
+
 class Frame(QWidget):
     """A frame around the part that is spoken of; lets every click through."""
 
@@ -203,13 +207,18 @@ class Tour(Paper):
         self.raise_()
 
     def _corner(self, box: QRect) -> QPoint:
-        """A corner of the window where the card covers least of ``box``."""
+        """The place in the window where the card covers least of ``box``; of equal ones the lowest at the right."""
         window, gap = self._window, px(16)
         right, low = window.width() - self.width() - gap, window.height() - self.height() - px(44)
-        high, left = px(120), px(96)
+        left, high = min(px(96), right), min(px(120), low)
+        places = [
+            QPoint(right - (right - left) * column // STEPS_ACROSS, low - (low - high) * line // STEPS_ACROSS)
+            for line in range(STEPS_ACROSS + 1)
+            for column in range(STEPS_ACROSS + 1)
+        ]
 
         def covered(at: QPoint) -> int:
             over = QRect(at, self.size()).intersected(box)
             return over.width() * over.height() if not over.isEmpty() else 0
 
-        return min((QPoint(right, low), QPoint(right, high), QPoint(left, low)), key=covered)
+        return min(places, key=covered)

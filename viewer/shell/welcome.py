@@ -422,8 +422,8 @@ def remember_store(settings: Settings, session: StoreSession | None) -> None:
             name=survey.name,
             when=int(time.time() * 1000),
             facts=(survey.log_bytes, len(survey.topics), survey.messages),
-            state=kind,
-            word=word,
+            state="" if kind == "live" else kind,  # whether a broker runs is asked when the store is opened again
+            word="" if kind == "live" else word,
             shares=tuple(round(size / whole, 3) for size in own[:SHARES]),
             errors=counts["error"],
             warnings=counts["warn"],

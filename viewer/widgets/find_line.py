@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QWidget
 from viewer.look.assets import tr, words
 from viewer.look.theme import C, follow, px, ui
 from viewer.widgets.basics import Button, Elided, Field, Tool, WordTabs
+from viewer.widgets.choices import TickBox
 from viewer.widgets.record_state import unread_of
 from viewer.widgets.row_table import RowTable
 from viewer.widgets.row_window import Bounds
@@ -86,7 +87,7 @@ class FindLine(QWidget):
 
     @staticmethod
     def _box(name: str, text: str, tip: str) -> QCheckBox:
-        made = QCheckBox(text)
+        made = TickBox(text)
         made.setObjectName(name)
         made.setAccessibleName(tip)
         made.setToolTip(tip)

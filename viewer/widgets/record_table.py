@@ -28,6 +28,8 @@ _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _CENTER = int(Qt.AlignmentFlag.AlignCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 FOLDED_HEAD = "⋮"
+SORT_ARROWS = {Qt.SortOrder.DescendingOrder: " ▾", Qt.SortOrder.AscendingOrder: " ▴"}
+"""Behind the name of the column by which the rows are sorted: a style would draw them over its last letter."""
 AnyIndex = QModelIndex | QPersistentModelIndex
 
 
@@ -40,6 +42,8 @@ class RecordTable(QAbstractTableModel):
         self.rows: list[Record] = list(rows)
         self._texts: dict[int, list[str]] = {}
         self._looks: dict[int, RowLook | None] = {}
+        self.sorted_by, self.order = -1, Qt.SortOrder.AscendingOrder
+        """The column by which the rows are sorted, −1 for none."""
         self.folded: frozenset[int] = frozenset()
         """Columns without a value in sight: their heads are a mark, the name is in the tool tip."""
 
@@ -63,6 +67,12 @@ class RecordTable(QAbstractTableModel):
         self._texts.clear()
         self._looks.clear()
         self.endResetModel()
+
+    def set_order(self, section: int, order: Qt.SortOrder) -> None:
+        """Say by which column the rows are sorted; −1 for none."""
+        if (section, order) != (self.sorted_by, self.order):
+            self.sorted_by, self.order = section, order
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self.columns) - 1)
 
     def replace_row(self, number: int, row: Record) -> None:
         """Another record in the place of row ``number``."""
@@ -130,7 +140,8 @@ class RecordTable(QAbstractTableModel):
             return None
         column = self.kind.columns[section]
         if role == DISPLAY_ROLE:
-            return FOLDED_HEAD if section in self.folded else self.head(section)
+            arrow = SORT_ARROWS.get(self.order, "") if section == self.sorted_by else ""
+            return FOLDED_HEAD if section in self.folded else self.head(section) + arrow
         if role == TOOL_TIP_ROLE:
             return " · ".join(part for part in (self.head(section), column.key) if part) or None
         if role == ACCESSIBLE_TEXT_ROLE:

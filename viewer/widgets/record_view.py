@@ -87,7 +87,7 @@ class RecordView(MenuTable):
         self.span.end()
         self._finder.forget()
         self._sort = (-1, False)
-        self.horizontalHeader().setSortIndicatorShown(False)
+        self.table.set_order(-1, Qt.SortOrder.AscendingOrder)
         self.horizontalHeader().setSectionsClickable(isinstance(source, ListSource))
         position = source.start if at is None else at
         self._ask(self._window.jump(position, self.visible_rows()), self._chooser(position, choose))
@@ -446,8 +446,7 @@ class RecordView(MenuTable):
         row = self.current_row()
         source.sort(self.kind.columns[section].value, descending)
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
-        self.horizontalHeader().setSortIndicator(section, order)
-        self.horizontalHeader().setSortIndicatorShown(True)
+        self.table.set_order(section, order)
         self.fit_columns()
         self._current = source.position(row) if row is not None else None
         self.span.end()

@@ -510,11 +510,15 @@ class RowPainter:
 
 
 class BarPainter(RowPainter):
-    """``bar(row)`` gives (topic, share from 0 to 1), None for rows that are no topic's; ``key`` names the column."""
+    """``bar(row)`` gives (topic, share from 0 to 1), None for rows that are no topic's; ``key`` names the column.
+    ``role`` is the colour of bars of no topic.
+    """
 
-    def __init__(self, key: str, bar: Callable[[Record], tuple[str, float] | None]) -> None:
+    def __init__(
+        self, key: str, bar: Callable[[Record], tuple[str, float] | None], *, role: str = "text3"
+    ) -> None:
         super().__init__()
-        self._key, self._bar = key, bar
+        self._key, self._bar, self._role = key, bar, role
         self._bare = False
 
     def paint_row(
@@ -529,8 +533,8 @@ class BarPainter(RowPainter):
         topic, share = found
         for slot in slots:
             if slot.column.key == self._key:
-                color = self.colours.color(topic)
-                color = C("text3") if color is None else color
+                color = self.colours.color(topic) if topic else None
+                color = C(self._role) if color is None else color
                 color.setAlphaF(0.24)
                 p.fillRect(
                     QRectF(slot.x + 4, rect.top() + 4, max((slot.width - 8) * share, 1.0), rect.height() - 8), color

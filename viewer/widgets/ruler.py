@@ -340,6 +340,7 @@ class Ruler(QWidget):
         to_x, high = self._to_x(), BAND * scale()
         low, end = self.lens()
         p.fillRect(QRectF(LEFT, y, self.width() - 2 * LEFT, high), C("sunken"))
+        said: list[tuple[QRectF, QColor, str]] = []
         for band in self._view.bands:
             if band.end <= low or band.start >= end or band.end <= band.start:
                 continue
@@ -354,10 +355,14 @@ class Ruler(QWidget):
             holes = [(to_x.x(one.start), to_x.x(one.end)) for one in self._view.broken]
             box = free_part(box, holes)
             if wide < box.width() - 12:
-                p.setPen(ink(over(fill, C("sunken"))))
-                p.drawText(box, Qt.AlignmentFlag.AlignCenter, band.words)
+                middle = QRectF(box.center().x() - wide / 2 - 4, y, wide + 8, high)
+                said.append((middle, over(fill, C("sunken")), band.words))
         self._paint_broken(p, y, high)
         self._paint_file_edges(p, y, high)
+        for box, ground, text in said:  # over the edges of files, which would cut the words
+            p.fillRect(box, ground)
+            p.setPen(ink(ground))
+            p.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
         step = _tick(end - low)
         for n in range(-(-low // step), end // step + 1):
             x = to_x.x(n * step)

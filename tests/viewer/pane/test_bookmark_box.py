@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from panes import until
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from viewer.pane.bookmark_box import MARKS, BookmarkBox
+from viewer.pane.bookmark_box import MARKS, BookmarkBox, message_name
 from viewer.runtime.bookmarks import KINDS
 
 
@@ -39,3 +40,24 @@ def test_one_that_is_there_can_be_removed(parent):
     box.removed.connect(lambda: gone.append(True))
     box.findChild(QPushButton, "bookmark.remove").click()
     assert gone == [True]
+
+
+def test_a_message_is_offered_by_its_queue_entry_and_key(run, window, golden):
+    """The name that was offered was a file's and an offset: "00000000000000000000 2,380"."""
+
+    async def ask() -> None:
+        assert await window.open(golden("broker-orders"), "log:0")
+        assert await window.settled()
+        window.workspace.bookmark()
+        box = window.findChild(BookmarkBox, "bookmark.box")
+        unit = window.session.snapshot.log.unit_at(0)
+        await until(lambda: box.name.text().startswith(f"{unit.topic}/"), "its name came")
+        assert box.name.text() == message_name(unit)
+        assert message_name(unit).endswith(f" · {unit.keys[0]}")
+        box.name.setModified(True)
+        box.offer_name("another")
+        assert box.name.text() == message_name(unit), "what somebody typed stays"
+        box.reject()
+
+    run(ask())
+    assert message_name(None) == ""

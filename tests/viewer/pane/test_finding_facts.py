@@ -96,7 +96,7 @@ def test_what_a_finding_says_is_not_said_again_as_evidence_in_any_language(dress
     explained = "would be explained by bit 2 of byte 79 of the body"
     one = replace(finding("CL03", None, None, explanation=explained, bodyOffset=5), message=f"a wrong CRC: {explained}")
     assets.set_language("zh_CN")
-    assert evidence_facts(one) == [("bodyOffset", "5")]
+    assert [value for _, value in evidence_facts(one)] == ["bodyOffset 5"]
 
 
 def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None:
@@ -110,18 +110,19 @@ def test_a_line_of_the_brokers_log_stays_as_the_broker_wrote_it(dressed) -> None
 
 def test_evidence_gives_expected_and_found_first_and_cuts_what_is_long() -> None:
     facts = evidence_facts(finding("CL03", None, None, bodyOffset=5, found=[1, 2], expected="x" * 1000))
-    assert [name for name, _ in facts] == ["Expected", "Found", "Body offset"]
+    assert [name for name, _ in facts] == ["Expected", "Found", "Also seen"]
     assert len(facts[0][1]) < 500
     assert facts[1][1] == "1, 2"
-    assert facts[2][1] == "5"
+    assert facts[2][1] == "body offset 5"
 
 
-def test_other_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> None:
+def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> None:
     """It was one dump, "witnesses … cq13 queue …", and a CRC stood there as a decimal number."""
     witnesses = ["the queue knows more", "the index too"]
     one = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
     assert evidence_facts(one) == [
-        ("Witnesses", "the queue knows more\nthe index too"), ("CQ13", "queue A/0"), ("Body crc", "0x000000FF"),
+        ("Also seen", "body crc 0x000000FF"), ("Witnesses", "the queue knows more\nthe index too"),
+        ("CQ13", "queue A/0"),
     ]  # fmt: skip
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from controls import FakeControl
 from PySide6.QtCore import Qt
 
-from viewer.pane.frequency import BAR, FrequencySheet, count_rows, first_row, value_rows
+from viewer.pane.frequency import FrequencySheet, count_rows, first_row, value_rows
 from viewer.widgets.columns import number_column, text_column
 from viewer.widgets.row_window import ListSource
 
@@ -15,7 +16,7 @@ ROWS = [{"name": name, "n": 5} for name in ("a", "b", "a", None, "a")]
 def test_values_have_their_part_and_a_bar():
     rows = value_rows([("a", 30), (None, 15), (1_234, 1)], 60)
     assert [(row.shown, row.part) for row in rows] == [("a", 0.5), ("(absent)", 0.25), ("1,234", 1 / 60)]
-    assert [len(row.bar) for row in rows] == [BAR, BAR // 2, 1]
+    assert [row.share for row in rows] == [1, 0.5, pytest.approx(rows[2].units / rows[0].units)]
     assert value_rows([], 0) == []
     assert value_rows([(1_700_000_000_000, 1)], 1, times=True)[0].shown.startswith("2023-11-1")
 

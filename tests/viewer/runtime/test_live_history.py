@@ -83,6 +83,14 @@ def test_a_checkpoint_that_ages_is_marked() -> None:
     assert "checkpoint is new" in names(history)
 
 
+def test_a_mark_calls_the_dispatch_as_the_lab_does() -> None:
+    """The lab said "Dispatch", the mark of its pause "reput paused"."""
+    history = LiveHistory()
+    history.add(look(1, services={"reput": Service(False)}))
+    history.add(look(2, services={"reput": Service(True)}))
+    assert names(history)[:1] == ["dispatch paused"]
+
+
 def test_services_flushes_and_brokers_are_marked() -> None:
     history = LiveHistory()
     history.add(look(1, services={"flush": Service(False)}))

@@ -1,0 +1,43 @@
+"""Fields with a few choices, and boxes that are ticked: each with one face wherever it stands."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QCheckBox, QComboBox, QStyle, QStyleOptionButton
+
+from viewer.look.assets import icon_pixmap
+from viewer.look.theme import C, px
+
+
+class ChoiceField(QComboBox):
+    """One of a list; an arrow at the right says that there are others."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """As the style draws it, with the arrow."""
+        super().paintEvent(event)
+        side = px(14)
+        role = "text2" if self.isEnabled() else "disabled"
+        picture = icon_pixmap("chevron-down", C(role), side, self.devicePixelRatioF())
+        QPainter(self).drawPixmap(self.width() - side - px(6), (self.height() - side) // 2, picture)
+
+
+class TickBox(QCheckBox):
+    """A box that is ticked or not: the tick is drawn, a filled box would read as partly chosen."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """As the style draws it, with the tick."""
+        super().paintEvent(event)
+        if not self.isChecked():
+            return
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        box = self.style().subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, self)
+        p = QPainter(self)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing)
+        p.setPen(
+            QPen(C("accentText"), max(1.6, px(2)), Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap,
+                 Qt.PenJoinStyle.RoundJoin)
+        )  # fmt: skip
+        corners = ((0.24, 0.52), (0.43, 0.7), (0.76, 0.3))
+        p.drawPolyline(QPolygonF([QPointF(box.x() + box.width() * x, box.y() + box.height() * y) for x, y in corners]))
