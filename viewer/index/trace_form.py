@@ -22,7 +22,7 @@ MOST_MATCHES = 32
 
 
 WIDE = 1180
-"""Px at 100 % from which the form has room for the button that copies the command."""
+"""Px at 100 % from which the form has room for the number of matches, and the button that copies the command."""
 
 
 class TraceForm(Paper):
@@ -42,7 +42,7 @@ class TraceForm(Paper):
         self.index_type.setObjectName("trace.type")
         self.index_type.setAccessibleName(tr("What is looked for"))
         for words, index_type in (
-            (tr("Key or unique key"), None), (tr("Key"), KEY), (tr("Unique key"), UNIQUE_KEY), (tr("Tag"), TAG)
+            (tr("Any key"), None), (tr("Key"), KEY), (tr("Unique key"), UNIQUE_KEY), (tr("Tag"), TAG)
         ):  # fmt: skip
             self.index_type.addItem(words, index_type)
         self.key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -60,10 +60,13 @@ class TraceForm(Paper):
         self._command.clicked.connect(self.copyAsked)
         tabs = LookForTabs("trace.tabs", CHAIN)
         tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
+        self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
+        most = _name(tr("At most"))
         line = row(
             tabs, self.index_type, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin,
-            _name(tr("to")), self.end, _name(tr("At most")), self.most, button, self._command,
+            _name(tr("to")), self.end, most, self.most, button, self._command,
         )  # fmt: skip
+        self._where_wide = (most, self.most, self._command)
         self._fault = Elided("", 12, "error")
         self._fault.setObjectName("trace.fault")
         self._fault.hide()
@@ -81,9 +84,10 @@ class TraceForm(Paper):
         self.topic.setCompleter(completer)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A narrow form leaves the command to the menu."""
+        """A narrow form leaves the command to the menu, and the number of matches as it was."""
         super().resizeEvent(event)
-        self._command.setVisible(self.width() >= px(WIDE))
+        for part in self._where_wide:
+            part.setVisible(self.width() >= px(WIDE))
 
     def show_question(self, topic: str, key: str) -> None:
         """Put a topic and a key, or ``T#`` and tags, into the fields; the window is opened wide."""

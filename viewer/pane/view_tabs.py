@@ -56,7 +56,7 @@ class ClusterTabs(ViewTabs):
 
 
 MESSAGE, CHAIN = "message", "chain"
-LOOKED_FOR_TITLES = ((MESSAGE, words("Message")), (CHAIN, words("Key's chain")))
+LOOKED_FOR_TITLES = ((MESSAGE, words("One message")), (CHAIN, words("Key's chain")))
 
 
 class LookForTabs(ViewTabs):
