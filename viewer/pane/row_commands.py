@@ -85,7 +85,7 @@ class RowCommands:
 
     async def _go_to_search(self, session: StoreSession, search: Search, *, own: bool) -> None:
         try:
-            place = await session.resolve(search)
+            place, _note = await session.resolve(search)
         except (StoreError, OSError, LookupError, ValueError) as error:
             self.say(str(error))
             return

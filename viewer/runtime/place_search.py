@@ -2,42 +2,160 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.message import Unit
 from engine.errors import StoreError
-from viewer.runtime.places import Place, Search, log, queue
+from engine.rules.system_names import is_system_topic
+from viewer.look.assets import tr
+from viewer.look.formats import moment
+from viewer.runtime.places import Place, Search, log, parse_time, queue
 
 if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
 STEPS = 64
+MOST_COPIES = 1000
+"""Units with one id or key that are compared."""
+MOST_LISTED = 20
+"""Queues of a topic that are named."""
+MOST_DAYS = 400
+"""Days back from the last message on which a time without a day is looked for."""
 
 
 class NothingFound(LookupError):
     """Nothing in the store answers to the text; says where was looked."""
 
 
-def resolve(store: StoreSnapshot, search: Search) -> Place:
+class Resolved(NamedTuple):
+    """Where a text leads, and what is to be said of it: which of several messages it is."""
+
+    place: Place
+    note: str = ""
+
+
+def resolve(store: StoreSnapshot, search: Search) -> Resolved:
     """The place that ``search`` means in ``store``; raises :class:`NothingFound`."""
     if search.kind == "time":
-        return log(offset_at_time(store, search.ms))
+        return Resolved(log(_offset_of_time(store, search)))
     return _find_message(store, search)
 
 
-def _find_message(store: StoreSnapshot, search: Search) -> Place:
-    from engine.inspection.lookup import find_message
+def checked(store: StoreSnapshot, place: Place) -> Resolved:
+    """``place`` itself where the store has it; raises :class:`NothingFound` that says which ones there are."""
+    if place.kind == "log" and place.offset is not None:
+        low, high = max(store.log.min_offset, 0), store.log.end_offset
+        if not low <= place.offset < high:
+            raise NothingFound(
+                tr("The commit log has no byte {offset:,}: it has {low:,} to {high:,}.", offset=place.offset, low=low,
+                   high=max(high - 1, 0))
+            )  # fmt: skip
+    if place.kind == "queue" and place.topic:
+        _check_entry(store, place)
+    return Resolved(place)
 
-    unit = find_message(store, search.text)
+
+def _check_entry(store: StoreSnapshot, place: Place) -> None:
+    queues = store.topics().get(place.topic)
+    if queues is None:
+        raise NothingFound(tr("There is no topic {topic} in this store.", topic=place.topic))
+    if place.queue_id is None:
+        return
+    queue = queues.get(place.queue_id)
+    if queue is None:
+        listed = ", ".join(str(number) for number in sorted(queues)[:MOST_LISTED])
+        raise NothingFound(
+            tr("{topic} has no queue {queue}: it has {queues}.", topic=place.topic, queue=place.queue_id, queues=listed)
+        )
+    if place.queue_offset is None:
+        return
+    low, high = queue.min_offset, max(queue.max_offset, queue.raw_end // queue.unit_size)
+    if not low <= place.queue_offset < high:
+        if low >= high:
+            raise NothingFound(tr("{topic}/{queue} has no entry.", topic=place.topic, queue=place.queue_id))
+        raise NothingFound(
+            tr("{topic}/{queue} has no queue offset {offset:,}: it has {low:,} to {high:,}.", topic=place.topic,
+               queue=place.queue_id, offset=place.queue_offset, low=low, high=high - 1)
+        )  # fmt: skip
+
+
+def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
+    from engine.inspection.lookup import by_key, by_offset_id
+
+    unit = by_offset_id(store, search.text)
     if unit is not None:
-        return log(unit.offset)
+        return Resolved(log(unit.offset))
+    units = list(islice(by_key(store, search.text), MOST_COPIES))
+    if units:
+        readable = [one for one in units if _is_readable(store, one)]
+        chosen = (readable or units)[0]
+        if len(units) == 1:
+            return Resolved(log(chosen.offset))
+        number = units[::-1].index(chosen) + 1
+        note = tr("{n:,} of {all:,} units with this id or key", n=number, all=len(units))
+        if len(readable) == 1:
+            note += ", " + tr("the one that consumers read")
+        return Resolved(log(chosen.offset), note)
     if search.text in store.topics():
-        return queue(search.text)
+        return Resolved(queue(search.text))
     files = len(store.index_files())
     raise NothingFound(
         f"no message, key or topic {search.text} in {files:,} index files and {len(store.topics()):,} topics"
     )
+
+
+def _is_readable(store: StoreSnapshot, unit: Unit) -> bool:
+    """Whether consumers find the unit: under a topic of users, and its queue's entry leads to it."""
+    if is_system_topic(unit.topic):
+        return False
+    reader = store.topics().get(unit.topic, {}).get(unit.queue_id)
+    entry = reader.entry(unit.queue_offset) if reader is not None and reader.kind == "simple" else None
+    return reader is not None and (
+        reader.kind != "simple" or (entry is not None and entry.physical_offset == unit.offset)
+    )
+
+
+def _offset_of_time(store: StoreSnapshot, search: Search) -> int:
+    """Of the first message stored at that time or later; a time without a day is one of the days of the log."""
+    bounds = _time_bounds(store)
+    if bounds is None:
+        raise NothingFound(tr("The commit log has no message that tells its time."))
+    first, last = bounds
+    ms = search.ms if search.dated else _within_days(search, first, last)
+    if ms > last:
+        raise NothingFound(
+            tr("No message was stored at {time} or later: those of the log are of {first} to {last}.",
+               time=moment(ms), first=moment(first), last=moment(last))
+        )  # fmt: skip
+    return offset_at_time(store, ms)
+
+
+def _within_days(search: Search, first: int, last: int) -> int:
+    """The time on the newest day on which the log has messages around it, else on the last day."""
+    today = datetime.fromtimestamp(last / 1000).astimezone().date()
+    oldest = datetime.fromtimestamp(first / 1000).astimezone().date()
+    for _ in range(MOST_DAYS):
+        ms = parse_time(search.text, today)
+        if ms is not None and first <= ms <= last:
+            return ms
+        if today <= oldest:
+            break
+        today -= timedelta(days=1)
+    fallback = parse_time(search.text, datetime.fromtimestamp(last / 1000).astimezone().date())
+    return search.ms if fallback is None else fallback
+
+
+def _time_bounds(store: StoreSnapshot) -> tuple[int, int] | None:
+    """Store times of the first and the last message that can be read; None for none."""
+    first = _time_from(store, max(store.log.min_offset, 0)) if store.log.files else None
+    if first is None:
+        return None
+    before = store.log.items_before(store.log.max_offset, 4, crc=False)
+    last = max((item.store_timestamp for item in before if isinstance(item, Unit)), default=first)
+    return first, max(first, last)
 
 
 def offset_at_time(store: StoreSnapshot, ms: int) -> int:

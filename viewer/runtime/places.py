@@ -101,6 +101,8 @@ class Search:
     text: str
     ms: int = 0
     topic: str = ""
+    dated: bool = True
+    """Whether ``text`` names the day and the year of a time; else those of the store's messages count."""
 
 
 class UnknownPlace(ValueError):
@@ -140,9 +142,10 @@ def parse(text: str) -> Place | Search:
     number = parse_number(text)
     if number is not None:
         return log(number)
-    ms = parse_time(text.removeprefix("@").strip())
+    time_text = text.removeprefix("@").strip()
+    ms = parse_time(time_text)
     if ms is not None:
-        return Search("time", text, ms)
+        return Search("time", time_text, ms, dated=is_dated(time_text))
     entry = _queue_parts(text)
     if entry is not None and entry.queue_offset is not None:
         return entry
@@ -186,7 +189,7 @@ def _parse_log(tail: str, text: str) -> Place | Search:
         return log(number)
     ms = parse_time(tail)
     if ms is not None:
-        return Search("time", tail, ms)
+        return Search("time", tail, ms, dated=is_dated(tail))
     raise UnknownPlace(f"expected log:OFFSET or log:TIME, found {text}")
 
 
@@ -216,12 +219,19 @@ def parse_number(text: str) -> int | None:
 
 
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
+_SHORT_DAY = re.compile(r"\d{2}-\d{2}[ T]\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?")
+"""As tables and the Line print a time of a day that is not told otherwise."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?\s*(Z|[+-]\d{2}:?\d{2})?")
 
 
 def parse_time(text: str, today: date | None = None) -> int | None:
-    """Ms since the epoch of ``2026-11-20 09:41:07.225`` or its parts, with or without a zone; ``09:41`` means today."""
+    """Ms since the epoch of ``2026-11-20 09:41:07.225`` or its parts, with or without a zone. What ``09:41`` and
+    ``11-20 09:41`` leave out is that of ``today``.
+    """
     try:
+        if _SHORT_DAY.fullmatch(text):
+            year = (today or datetime.now().astimezone().date()).year
+            text = f"{year:04d}-{text}"
         if _CLOCK.fullmatch(text):
             moment = datetime.combine(today or datetime.now().astimezone().date(), time.fromisoformat(_padded(text)))
         elif _DAY.fullmatch(text):
@@ -233,6 +243,11 @@ def parse_time(text: str, today: date | None = None) -> int | None:
         )
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def is_dated(text: str) -> bool:
+    """Whether a time that :func:`parse_time` reads says its day and year itself."""
+    return not (_CLOCK.fullmatch(text) or _SHORT_DAY.fullmatch(text))
 
 
 def _padded(clock: str) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.config import MessageStoreConfig
     from engine.inspection.snapshot import StoreSnapshot
     from engine.mapped.reading import Unread
+    from viewer.runtime.place_search import Resolved
 
 POLL_MS = 1000
 FOUND_BELOW = "The store was found below"
@@ -183,11 +184,13 @@ class StoreSession(QObject):
             self.selection = offset
             self.selectionChanged.emit(offset)
 
-    async def resolve(self, search: Search) -> Place:
-        """The place that a time, id or key means; raises NothingFound."""
-        from viewer.runtime.place_search import resolve
+    async def resolve(self, meant: Search | Place) -> Resolved:
+        """The place that a time, id or key means, or a place that the store has; raises NothingFound."""
+        from viewer.runtime.place_search import checked, resolve
 
-        return await self.jobs.quick(lambda: resolve(self.snapshot, search))
+        if isinstance(meant, Search):
+            return await self.jobs.quick(lambda: resolve(self.snapshot, meant))
+        return await self.jobs.quick(lambda: checked(self.snapshot, meant))
 
     # ---- what was found ----------------------------------------------------------------------------------------------
 

@@ -356,7 +356,9 @@ class MainWindow(FramedWindow):
             meant = places.parse(text)
             if session is None and not (isinstance(meant, Place) and BY_KIND[meant.view].alone):
                 return False
-            place = await session.resolve(meant) if session is not None and isinstance(meant, Search) else meant
+            place, note = meant, ""
+            if session is not None and (isinstance(meant, Search) or meant.names_row):
+                place, note = await session.resolve(meant)
         except (UnknownPlace, NothingFound, StoreError, OSError) as error:
             if first:
                 self.go(places.log())
@@ -369,6 +371,8 @@ class MainWindow(FramedWindow):
         self.go(place)
         self.top.goto.clear()
         self.top.goto.set_fault("")
+        if note:
+            self.say(note)
         return True
 
     def _jump(self, place: Place) -> None:

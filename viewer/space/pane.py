@@ -441,7 +441,7 @@ class SpacePane(Pane):
 
     async def _go_to_time(self, session: StoreSession, search: Search) -> None:
         try:
-            place = await session.resolve(search)
+            place, _note = await session.resolve(search)
         except (StoreError, OSError, LookupError, ValueError) as error:
             self.statusMessage.emit(str(error))
             return

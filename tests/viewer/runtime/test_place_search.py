@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,9 @@ import pytest
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.snapshot import StoreSnapshot
+from viewer.look.formats import clock, moment
 from viewer.runtime import places
-from viewer.runtime.place_search import NothingFound, offset_at_time, resolve
+from viewer.runtime.place_search import NothingFound, checked, offset_at_time, resolve
 from viewer.runtime.places import (
     Search,
 )
@@ -40,9 +43,9 @@ def test_time_before_and_behind_the_log_leads_to_its_ends(store: StoreSnapshot) 
 
 def test_ids_and_keys_lead_to_their_unit(store: StoreSnapshot) -> None:
     unit = next(item for item in store.units() if isinstance(item, Unit) and item.keys and item.unique_key)
-    assert resolve(store, Search("id", unit.offset_msg_id)) == places.log(unit.offset)
-    assert resolve(store, Search("id", unit.unique_key)) == places.log(unit.offset)
-    found = resolve(store, Search("key", unit.keys[0]))
+    assert resolve(store, Search("id", unit.offset_msg_id)) .place == places.log(unit.offset)
+    assert resolve(store, Search("id", unit.unique_key)).place == places.log(unit.offset)
+    found = resolve(store, Search("key", unit.keys[0])).place
     assert found.offset is not None
     other = store.log.unit_at(found.offset)
     assert isinstance(other, Unit)
@@ -50,9 +53,64 @@ def test_ids_and_keys_lead_to_their_unit(store: StoreSnapshot) -> None:
 
 
 def test_topic_leads_to_its_queues(store: StoreSnapshot) -> None:
-    assert resolve(store, Search("key", "OrderEvents")) == places.queue("OrderEvents")
+    assert resolve(store, Search("key", "OrderEvents")).place == places.queue("OrderEvents")
 
 
 def test_nothing_found_says_where_was_looked(store: StoreSnapshot) -> None:
     with pytest.raises(NothingFound, match="16 index files"):
         resolve(store, Search("key", "no such key"))
+
+
+def test_a_place_that_is_not_there_says_which_ones_are(store: StoreSnapshot) -> None:
+    """An offset behind the end of a queue or of the log became the last crumb. Nothing was chosen, and no word said
+    that there is no such entry or byte.
+    """
+    queue = store.topics()["OrderEvents"][0]
+    last = queue.max_offset - 1
+    assert checked(store, places.queue("OrderEvents", 0, last)).place.queue_offset == last
+    with pytest.raises(NothingFound, match=f"OrderEvents/0 has no queue offset {last + 1:,}: it has 0 to {last:,}"):
+        checked(store, places.queue("OrderEvents", 0, last + 1))
+    with pytest.raises(NothingFound, match="OrderEvents has no queue 77: it has 0, 1"):
+        checked(store, places.queue("OrderEvents", 77, 0))
+    with pytest.raises(NothingFound, match="There is no topic Nope"):
+        checked(store, places.queue("Nope", 0, 0))
+    with pytest.raises(NothingFound, match="The commit log has no byte 999,999,999: it has 0 to "):
+        checked(store, places.log(999_999_999))
+
+
+def test_a_time_without_a_day_is_of_the_days_of_the_store(store: StoreSnapshot) -> None:
+    """08:20:48 in a store of last week was taken for today, and led to the last unit without a word."""
+    units = [item for item in store.units() if isinstance(item, Unit)]
+    middle = units[len(units) // 2].store_timestamp
+    first = next(unit.offset for unit in units if unit.store_timestamp >= middle)
+    for text in (clock(middle), moment(middle)[5:]):
+        search = places.parse(text)
+        assert isinstance(search, Search)
+        assert not search.dated
+        assert resolve(store, search).place == places.log(first), text
+    with pytest.raises(NothingFound, match="No message was stored at 2099-01-01 00:00:00"):
+        resolve(store, Search("time", "2099-01-01", 4_070_908_800_000 - _local_offset_ms()))
+
+
+def _local_offset_ms() -> int:
+    offset = datetime.fromtimestamp(4_070_908_800).astimezone().utcoffset()
+    assert offset is not None
+    return round(offset.total_seconds() * 1000)
+
+
+def test_of_several_units_with_an_id_the_one_that_consumers_read_leads(golden: Golden) -> None:
+    """An id with several units led silently to the newest, a copy under a topic of the broker's own."""
+    with open_store(golden("broker-transactions")) as store:
+        units = [item for item in store.units() if isinstance(item, Unit) and item.unique_key]
+        ids = Counter(unit.unique_key for unit in units)
+        asked = 0
+        for text, count in ids.items():
+            copies = [unit for unit in units if unit.unique_key == text]
+            users = [unit for unit in copies if not unit.topic.startswith(("RMQ_SYS", "TRANS_CHECK"))]
+            if count < 2 or len(users) != 1 or asked > 8:
+                continue
+            asked += 1
+            found = resolve(store, Search("id", text or ""))
+            assert found.place == places.log(users[0].offset)
+            assert f"of {count} units with this id or key" in found.note
+    assert asked
