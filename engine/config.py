@@ -191,6 +191,15 @@ class MessageStoreConfig:
 
     # Recovery and dispatch
     check_crc_on_recover: bool = _flag("checkCRCOnRecover", "body CRC in recovery", default=True)
+    commit_log_recover_max_num: int = _int(
+        "commitLogRecoverMaxNum", 10, "files", "log files that a start of 5.4 and later looks back at", -_I32
+    )
+    enable_accelerated_recovery: bool = _flag(
+        "enableAcceleratedRecovery", "5.5: a start after a crash begins within its first file", default=False
+    )
+    check_commit_log_offset_on_recover: bool = _flag(
+        "checkCommitLogOffsetOnRecover", "5.5: recovery ends at a unit that tells another file's offset", default=False
+    )
     recheck_reput_offset_from_cq: bool = _flag(
         "recheckReputOffsetFromCq", "dispatch from the queues' end", default=False
     )
@@ -543,7 +552,7 @@ _OTHER_STORE_KEYS = """
     combineCQLoadingCQTypes combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType
     commitLogForceSwapMapInterval commitLogSwapMapInterval commitLogSwapMapReserveFileNum compactionScheduleInternal
     compactionThreadNum correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
-    debugLockEnable dispatchCqCacheNum dispatchCqThreads dispatchFromSenderThread enableAcceleratedRecovery
+    debugLockEnable dispatchCqCacheNum dispatchCqThreads dispatchFromSenderThread
     enableAsyncReput enableAutoInSyncReplicas enableBatchPush enableBuildConsumeQueueConcurrently
     enableCleanExpiredOffset enableLogConsumeQueueRepeatedlyBuildWhenRecover enableRocksDBLog
     enableRunningFlagsInFlush enableScheduleMessageStats haFlowControlEnable haMaxTimeSlaveNotCatchup

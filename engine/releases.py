@@ -36,6 +36,7 @@ class ReleaseRules:
     # Units of the log
     checks_length_before_magic: bool
     """A length field that reaches beyond the file is refused before the magic number is looked at."""
+    refuses_negative_length: bool  # before the magic number is looked at
     allocates_by_length_field: bool
     """The check asks for as much heap as the length field says, before it looks at the bytes that are left."""
     long_topics: bool  # autoMessageVersionOnTopicLen: version-2 units are written
@@ -68,7 +69,8 @@ class ReleaseRules:
     dispatches_on_clean_start: bool  # the walk of a clean start gives the queues what lies behind their end
     dispatches_after_recovery: bool  # a second pass always follows; since 5.x with recheckReputOffsetFromCq only
     knows_delays_in_recovery: bool  # delay levels are read before the log is recovered
-    always_cuts_queues: bool  # also where their end lies before the end of the log
+    cuts_by_end_after_dispatch: bool
+    """Queues are cut where they reach the end of the log after the walk, not where they did before it."""
     minimum_needs_entries: bool
     """correctMinOffset fails over a queue whose last file is empty and does not begin at 0."""
     accelerated_recovery: bool  # enableAcceleratedRecovery counts for queues in files
@@ -110,6 +112,7 @@ _4_9 = ReleaseRules(
     patch="4.9.8",
     major=4,
     checks_length_before_magic=False,
+    refuses_negative_length=False,
     allocates_by_length_field=True,
     long_topics=False,
     property_crc=False,
@@ -136,7 +139,7 @@ _4_9 = ReleaseRules(
     dispatches_on_clean_start=False,
     dispatches_after_recovery=True,
     knows_delays_in_recovery=False,
-    always_cuts_queues=False,
+    cuts_by_end_after_dispatch=False,
     minimum_needs_entries=False,
     accelerated_recovery=False,
     checks_unit_offset=False,
@@ -206,7 +209,7 @@ _5_4 = replace(
     writes_tag_entries=True,
     clean_start="first-unit",
     recovery_file_limit=10,
-    always_cuts_queues=True,
+    cuts_by_end_after_dispatch=True,
     table_backup="renamed",  # since 5.3.4
     json_parser="fastjson 2",
     order_levels=True,
@@ -220,6 +223,7 @@ _5_5 = replace(
     covers="5.5",
     patch="5.5.1",
     crash_start="logics-physical-offset",
+    refuses_negative_length=True,
     minimum_needs_entries=False,
     accelerated_recovery=True,
     checks_unit_offset=True,

@@ -44,6 +44,7 @@ class Rules(NamedTuple):
     property_crc: bool = False  # forceVerifyPropCRC
     dup_info: bool = False  # duplicationEnable
     delay_levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS
+    own_offset: bool = False  # checkCommitLogOffsetOnRecover
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
     if len(buf) - at < 8:
         return MoreBytes(8)
     total, magic = _PAIR.unpack_from(buf, at)
-    if of(rules.release).checks_length_before_magic and room < total:
+    release = of(rules.release)
+    if (release.checks_length_before_magic and room < total) or (release.refuses_negative_length and total < 0):
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")
     if magic == MAGIC_BLANK:
         return BLANK

@@ -245,7 +245,10 @@ class ConsumeQueue(StoredQueue):
             self.min_logic_offset = self._linear_minimum(Span(*spans[0]), log_min)
         else:
             last = Span(self.files.starts[-1], self.files.end)
-            self.min_logic_offset = corrected_minimum(before, Span(*spans[0]), last, log_min, self.physical_at)
+            first, past_empty_last = Span(*spans[0]), not of(release).minimum_needs_entries
+            self.min_logic_offset = corrected_minimum(
+                before, first, last, log_min, self.physical_at, past_empty_last=past_empty_last
+            )
         if self.ext is not None and self.min_logic_offset < self.files.end:
             unit = self.read(self.min_offset, 1)
             address = int(unit["tags_code"][0]) if len(unit) else 0

@@ -20,11 +20,16 @@ class Span(NamedTuple):
     end: int
 
 
-def corrected_minimum(minimum: int, first: Span, last: Span, log_min: int, physical_at: PhysicalAt) -> int:
-    """The minimum (bytes) of a queue as 5.3 corrects it: by the last entry, then by a search in the first file."""
-    if minimum >= last.end or last.end == last.start:
+def corrected_minimum(
+    minimum: int, first: Span, last: Span, log_min: int, physical_at: PhysicalAt, *, past_empty_last: bool = False
+) -> int:
+    """Return the minimum (bytes) of a queue as 5.x corrects it: by the last entry, then by a search in the first file.
+
+    Where the last file has no entry, 5.5 goes on with that search (``past_empty_last``); older releases do not.
+    """
+    if minimum >= last.end or (last.end == last.start and not past_empty_last):
         return minimum
-    if physical_at(last.end - UNIT) < log_min:
+    if last.end > last.start and physical_at(last.end - UNIT) < log_min:
         return last.end
     begin, intact = minimum, True
     if begin < first.start:

@@ -34,7 +34,7 @@ def opened(golden, tmp_path):
         with open_store(source) as store:
             config = derived_config(store)
         stores.append(
-            MessageStore(tmp_path / "store", config, like="4.9" if "-4.9." in name else "5.3", services=False)
+            MessageStore(tmp_path / "store", config, release=golden_stores.release_of(name), services=False)
         )
         return stores[-1]
 

@@ -235,12 +235,12 @@ def time(store: Path, account: Iterable[Line], limit: int = 60) -> Tally:
     return tally
 
 
-def recover(store: Path, account: Iterable[Line], like: str = "5.3") -> Tally:
+def recover(store: Path, account: Iterable[Line], release: str = "5.3") -> Tally:
     """The plan for a store as it was left, against what RocketMQ's recovery made of it."""
     tally = Tally()
     lines = list(account)
     state = [line for line in lines if line["t"] == "state"][-1]
-    told = ask("recover", store, "--plan", "--like", like)
+    told = ask("recover", store, "--plan", "--release", release)
     plan = next(record for record in told if record["type"] == "recoveryPlan")
     tally.same(plan["endOffset"] == state["maxPhy"], f"end of log: java {state['maxPhy']} ours {plan['endOffset']}")
     ours = {(q["topic"], q["queueId"]): (q["minOffset"], q["maxOffset"]) for q in plan["queues"]}

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine import releases
 from engine.inspection import archives
+from engine.releases import Release
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 LARGEST = 1 << 32
@@ -29,6 +31,11 @@ def names(file: str = "store.tar.xz") -> list[str]:
     """Return the names of the golden stores that have ``file`` beside them, sorted."""
     stores = (path.parent.name for path in GOLDEN.glob(f"*/{file}"))
     return sorted(name for name in stores if not name.startswith(NOT_YET_ANSWERED))
+
+
+def release_of(name: str) -> Release:
+    """Return the release that wrote a golden store: "4.9" for clean-4.9.8, "5.3" where the name tells none."""
+    return next((release for release in releases.NAMES if f"-{release}." in name), "5.3")
 
 
 def account(name: str, file: str) -> Iterator[dict[str, Any]]:

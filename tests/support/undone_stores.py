@@ -12,7 +12,7 @@ from engine.cli.main import main
 
 
 def like(name: str) -> str:
-    return "4.9" if "-4.9" in name else "5.3"
+    return golden_stores.release_of(name)
 
 
 def kept_in(place: Path) -> list[Path]:

@@ -163,7 +163,7 @@ def apply(
     execution.start(plan)
     files = [file for file in source.log.files if file.path not in plan.files_deleted]
     rules = recovery.dispatch_rules(recovery.rules_of(source, plan.like))
-    passes = (recovery.walk_rules(rules), rules)
+    passes = (recovery.walk_rules(rules, source), rules)
     for number, span in enumerate((plan.first_pass, plan.second_pass)):
         if span is not None:
             LogWalk(files, passes[number], _Behind(execution, span)).run_dispatch(span.start, span.end)

@@ -111,6 +111,18 @@ def out_of_memory(files: list[ReadOnlyFile], end: int, asked: int) -> list[Block
     return [Blocker("CL01", text, f"{_OUT_OF_MEMORY}\n{_CHECK}", path)]
 
 
+def no_accelerated_start(source: RecoverySource, release: Release) -> list[Blocker]:
+    """After a crash 5.5 refuses enableAcceleratedRecovery where the checkpoint has no offset to begin at."""
+    checkpoint = source.checkpoint
+    wanted = of(release).accelerated_recovery and source.config.enable_accelerated_recovery and source.abort
+    if not wanted or checkpoint.physic_msg_timestamp <= 0 or (checkpoint.logics_physical_offset or 0) > 0:
+        return []
+    path = str(StorePaths(source.root).checkpoint)
+    text = "enableAcceleratedRecovery is on, and the checkpoint has no logicsPhysicalOffset to begin at"
+    said = "Accelerated recovery is enabled but checkpoint's logicsPhysicalOffset is invalid"
+    return [Blocker("CK05", text, f"load exception java.lang.RuntimeException: {said}", path)]
+
+
 def waits_for_ever(
     files: list[ReadOnlyFile], stands_at: tuple[int, str] | None, end: int, release: Release
 ) -> list[Blocker]:

@@ -255,10 +255,11 @@ class RecoveryPlan:
     index_kept: tuple[IndexPlan, ...]
     index_deleted: tuple[IndexPlan, ...]
     bytes_to_read: int
-    limit_timestamp: int | None  # ms: an abnormal exit starts at a file that is not younger
+    limit_timestamp: int | None  # ms: an abnormal exit starts at a file that is not younger; None: not by time
     max_physic_offset: int  # C: largest offset that the queues know
     log_min: int
     log_max: int  # end of what is readable before anything is cut
+    file_limit: int | None = None  # commitLogRecoverMaxNum, where it ended the search for the start file
     notes: tuple[str, ...] = ()
     ext_cuts: tuple[ExtCut, ...] = ()
     confirm_offset: int = -1  # start of the last good unit, −1 without one
@@ -322,6 +323,7 @@ class RecoveryPlan:
             },
             "bytesToRead": self.bytes_to_read,
             "limitTimestamp": self.limit_timestamp,
+            "fileLimit": self.file_limit,
             "maxPhysicOffsetOfQueues": self.max_physic_offset,
             "minOffset": self.log_min,
             "clearedTo": max(self.clear_to, self.end_offset),

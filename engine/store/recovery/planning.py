@@ -1,7 +1,8 @@
 """Recovery planned: what a broker would do to a store's files when it starts (spec 10), by reading alone; and
 what is dropped then: the bytes behind the new end of the log, with the units that could still be read there.
 
-``plan`` follows RocketMQ 5.3.3, or 4.9.8 where asked; whoever carries a plan out does exactly what stands in it.
+``plan`` follows the release that it is asked for (:mod:`engine.releases`); whoever carries a plan out does exactly what
+stands in it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from engine.codec.words import when
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
-from engine.rules.unit_check import Rules
+from engine.rules.unit_check import MoreBytes, Request, Rules, check
 from engine.store.recovery import blockers as recovery_blockers
 from engine.store.recovery import empty_log
 from engine.store.recovery.dispatch import QueueTable, Taker
+from engine.store.recovery.load_source import CHECKPOINT_NOTE
 from engine.store.recovery.plan import (
     Blocker,
     DispatchPass,
@@ -37,7 +39,7 @@ from engine.store.recovery.plan import (
 )
 from engine.store.recovery.queues import EmptyLastFile, RecoveredQueue
 from engine.store.recovery.source import TIMER_METRICS, IndexHead, RecoverySource, Watch
-from engine.store.recovery.walk import NO_SUCH_ARRAY, LogWalk, Walked, asked_for
+from engine.store.recovery.walk import LARGEST_READ, NO_SUCH_ARRAY, LogWalk, Walked, asked_for
 
 _HEAD_BYTES = 100
 _PIECE = 256 << 10
@@ -94,16 +96,18 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
     if not files:
         return replace(_empty_log(source, like, loaded, table, known), empty_log=missed)
     kept_index, deleted_index = _index(source.index, source)
-    first, why, limit = _start(source, files, known, like)
+    start = _start(source, files, known, rules)
+    first = start.number
     if execution is not None:
         _must_be_readable(files, min(files[first].start_offset, max(known, 0)), source.watch)
         execution.begin(Prepared(tuple(loaded.blockers), deleted_index, tuple(table), missed))
         table.taker = execution
     read = sum(queue.bytes_read for queue in table)
-    passes = _recover_log(source, files, first, known, like, rules, table, execution)
+    passes = _recover_log(source, files, start, known, like, rules, table, execution)
     walked, end = passes.walked, passes.end
     deleted = tuple(f.path for f in files if f.start_offset > walked.end_offset)
     blockers = loaded.blockers + _correct_minimums(table, files[0].start_offset, like)
+    blockers += recovery_blockers.no_accelerated_start(source, like)
     asked = _heap_asked(files, first, walked, rules)
     if not source.heal:
         blockers += recovery_blockers.out_of_memory(files, walked.end_offset, asked)
@@ -116,8 +120,8 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         blockers=tuple(blockers),
         exit="abnormal" if source.abort else "normal",
         start_file=files[first].name,
-        why=why,
-        start_offset=files[first].start_offset,
+        why=start.why,
+        start_offset=files[first].start_offset + start.position,
         end_offset=end,
         end_reason=walked.reason,
         units_kept=walked.units,
@@ -131,7 +135,8 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         index_kept=kept_index,
         index_deleted=deleted_index,
         bytes_to_read=walked.bytes_read + passes.bytes_behind + read,
-        limit_timestamp=limit if source.abort else None,
+        limit_timestamp=start.limit_ms,
+        file_limit=start.file_limit,
         max_physic_offset=known,
         log_min=files[0].start_offset,
         log_max=dropped.data_end,
@@ -267,7 +272,7 @@ def _must_be_readable(files: Sequence[ReadOnlyFile], start: int, watch: Watch | 
 def _recover_log(
     source: RecoverySource,
     files: list[ReadOnlyFile],
-    first: int,
+    first: _Start,
     known: int,
     like: Release,
     rules: Rules,
@@ -276,9 +281,11 @@ def _recover_log(
 ) -> _Passes:
     """Walk, dispatch, cut the queues; gives the walk and the bytes that a later dispatch read besides."""
     table.after = -1 if source.abort else known if of(like).dispatches_on_clean_start else (1 << 63) - 1
-    walked = LogWalk(files, walk_rules(rules), table, source.watch if execution is None else None).run(first)
+    log_walk = LogWalk(files, walk_rules(rules, source), table, source.watch if execution is None else None)
+    walked = log_walk.run(first.number, first.position)
     done = DispatchPass(table.first_dispatched, walked.end_offset, table.after) if table.dispatched else None
-    if known >= walked.end_offset:
+    reached = table.max_physic if of(like).cuts_by_end_after_dispatch else known
+    if reached >= walked.end_offset:
         for queue in table:
             queue.truncate(walked.end_offset)
         if execution is not None:
@@ -308,11 +315,14 @@ def _append_at(files: list[ReadOnlyFile], end: int) -> int:
     return last.start_offset + end % last.size
 
 
-def walk_rules(rules: Rules) -> Rules:
+def walk_rules(rules: Rules, source: RecoverySource) -> Rules:
     """The rules of recovery's own walk: 4.9 reads its delay levels after it, so a unit of the schedule topic that it
-    dispatches gets the code of its tags and not the time of delivery.
+    dispatches gets the code of its tags and not the time of delivery. After a crash 5.5 may check a unit's own offset.
     """
-    return rules if of(rules.release).knows_delays_in_recovery else rules._replace(delay_levels=())
+    release = of(rules.release)
+    own_offset = source.abort and release.checks_unit_offset and source.config.check_commit_log_offset_on_recover
+    levels = rules.delay_levels if release.knows_delays_in_recovery else ()
+    return rules._replace(delay_levels=levels, own_offset=own_offset)
 
 
 def dispatch_rules(rules: Rules) -> Rules:
@@ -320,27 +330,115 @@ def dispatch_rules(rules: Rules) -> Rules:
     return rules._replace(crc=False, property_crc=False, dup_info=False)
 
 
-def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, like: Release) -> tuple[int, str, int]:
-    """(number of the file where the walk begins, why, the time limit of an abnormal exit in ms)."""
+class _Start(NamedTuple):
+    """Where the walk begins, and why."""
+
+    number: int  # of the file
+    why: str
+    limit_ms: int | None = None  # the time by which an abnormal exit chose it
+    position: int = 0  # in the file: enableAcceleratedRecovery begins within it
+    file_limit: int | None = None  # commitLogRecoverMaxNum, where that ended the search
+
+
+def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules: Rules) -> _Start:
+    """Choose the file in which the walk begins, as the release does."""
+    release = of(rules.release)
+    if release.clean_start == "first-unit":
+        return _start_by_first_units(source, files, known, rules)
     if not source.abort:
-        if of(like).clean_start == "third-last-file":
-            return max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file", 0
+        if release.clean_start == "third-last-file":
+            return _Start(max(len(files) - THIRD_LAST, 0), "normal exit: 4.9 begins at the third-last file")
         for number in range(len(files) - 1, 0, -1):
             if files[number].start_offset <= known:
                 why = f"normal exit: the last file that begins at or before {known:,}, the end of what the queues know"
-                return number, why, 0
+                return _Start(number, why)
         if known < 0:
-            return 0, "normal exit: no queue knows of the log: the first file", 0
-        return 0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that", 0
+            return _Start(0, "normal exit: no queue knows of the log: the first file")
+        return _Start(
+            0, f"normal exit: the queues know the log up to {known:,}, no later file begins at or before that"
+        )
     config = source.config
     safe = config.message_index_enable and config.message_index_safe
     limit = source.checkpoint.min_timestamp_index if safe else source.checkpoint.min_timestamp
-    at = f"{when(limit) if limit > 0 else limit} ({source.checkpoint_note})"
+    text = _time_in_words(source, limit, rules.release)
     for number in range(len(files) - 1, -1, -1):
-        stored = _first_store_time(files[number], like)
+        stored = _first_store_time(files[number], rules.release)
         if stored and stored <= limit:
-            return number, f"abnormal exit: the last file whose first unit was stored at or before {at}", limit
-    return 0, f"abnormal exit: no file's first unit was stored at or before {at}: the first file", limit
+            return _Start(
+                number, f"abnormal exit: the last file whose first unit was stored at or before {text}", limit
+            )
+    return _Start(0, f"abnormal exit: no file's first unit was stored at or before {text}: the first file", limit)
+
+
+def _start_by_first_units(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules: Rules) -> _Start:
+    """Choose the start file as 5.4 and later do: from the last file back, the first whose first unit passes the check,
+    has a store time, and lies at or before a limit; after ``commitLogRecoverMaxNum`` files the search ends.
+    """
+    release, checkpoint, config = of(rules.release), source.checkpoint, source.config
+    offset, limit, by_offset = checkpoint.logics_physical_offset or 0, None, True
+    if not source.abort:
+        exit_, goal = "normal", f"at or before {known:,}, the end of what the queues know"
+        offset = known
+    elif release.crash_start == "logics-physical-offset" and offset > 0:
+        exit_, goal = "abnormal", f"at or before {offset:,} (the checkpoint's logicsPhysicalOffset)"
+    else:
+        by_offset = False
+        limit = checkpoint.min_timestamp
+        if release.crash_start == "logics-physical-offset":
+            limit = checkpoint.logics_msg_timestamp
+        exit_, goal = "abnormal", f"at or before {_time_in_words(source, limit, rules.release)}"
+    verb = "lies" if by_offset else "was stored"
+    safe = config.message_index_enable and config.message_index_safe
+    if safe:
+        goal += f", and no later than the index, {_moment(checkpoint.index_msg_timestamp)}"
+    most = config.commit_log_recover_max_num
+    left = most = most if most > 0 else release.recovery_file_limit or len(files)
+    for number in range(len(files) - 1, -1 if source.abort else 0, -1):
+        left -= 1
+        unit = _first_unit(files[number], rules)
+        if unit is not None and unit.store_timestamp != 0:
+            fits = unit.physical_offset <= offset if by_offset else unit.store_timestamp <= (limit or 0)
+            if fits and (not safe or unit.store_timestamp <= checkpoint.index_msg_timestamp):
+                why = f"{exit_} exit: the last file whose first unit {verb} {goal}"
+                position = 0
+                if source.abort and config.enable_accelerated_recovery and release.accelerated_recovery:
+                    position = max(offset - files[number].start_offset, 0)
+                    why += "; with enableAcceleratedRecovery the walk begins there"
+                return _Start(number, why, limit, position)
+        if left <= 0 and number > 0:
+            if not source.abort and known < 0:
+                text = "no queue knows of the log"
+            else:
+                text = f"no first unit of the last {most} files {verb} {goal}"
+            why = f"{exit_} exit: {text}; commitLogRecoverMaxNum ends the search after {most} files"
+            return _Start(number, why, limit, 0, most)
+    if not source.abort and known < 0:
+        return _Start(0, "normal exit: no queue knows of the log: the first file")
+    return _Start(0, f"{exit_} exit: no later file's first unit {verb} {goal}: the first file", limit)
+
+
+def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> str:
+    note = source.checkpoint_note
+    if note == CHECKPOINT_NOTE and of(release).crash_start == "logics-physical-offset":
+        note = "the checkpoint's logicsMsgTimestamp"
+    return f"{_moment(time_ms)} ({note})"
+
+
+def _moment(time_ms: int) -> str:
+    return when(time_ms) if time_ms > 0 else str(time_ms)
+
+
+def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:
+    """The unit with which a file begins, where a broker's check takes it."""
+    length = _HEAD_BYTES
+    while True:
+        head = file.read(0, min(length, file.size))
+        answer = check(head, 0, file.size, rules)
+        if not isinstance(answer, MoreBytes):
+            return answer if isinstance(answer, Request) else None
+        if len(head) < length or answer.size > LARGEST_READ:
+            return None
+        length = max(answer.size, length + 1)
 
 
 def _first_store_time(file: ReadOnlyFile, like: Release) -> int:

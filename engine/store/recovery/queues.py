@@ -30,7 +30,7 @@ from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
-from engine.releases import Release, of
+from engine.releases import Release, ReleaseRules, of
 from engine.rules.unit_check import Request
 from engine.store.queue_minimum import Span, corrected_minimum
 from engine.store.recovery.plan import ExtCut, QueueState
@@ -495,19 +495,20 @@ class RecoveredQueue:
         elif not of(release).minimum_by_halving:
             self._correct_min_linear(log_min)
         else:
-            self._correct_min(log_min)
+            self._correct_min(log_min, of(release))
 
-    def _correct_min(self, log_min: int) -> None:
+    def _correct_min(self, log_min: int, rules: ReleaseRules) -> None:
         data = self.data
         if self.min_logic >= data.end or not data.files:
             return
         last = data.files[-1]
         if last.wrote == 0:
-            if not self._heal:
+            if self._heal:
+                self._delete(data.files.pop())
+                self._correct_min(log_min, rules)
+                return
+            if rules.minimum_needs_entries:
                 raise EmptyLastFile
-            self._delete(data.files.pop())
-            self._correct_min(log_min)
-            return
         first = data.files[0]
 
         def physical_at(offset: int) -> int:
@@ -515,7 +516,9 @@ class RecoveredQueue:
             return data.head(file, offset - file.start)[0]
 
         spans = Span(first.start, first.start + first.wrote), Span(last.start, last.start + last.wrote)
-        found = corrected_minimum(self.min_logic, *spans, log_min, physical_at)
+        found = corrected_minimum(
+            self.min_logic, *spans, log_min, physical_at, past_empty_last=not rules.minimum_needs_entries
+        )
         if found != self.min_logic and found < data.end:
             self._forget_ext(int(data.unit(first, found - first.start).ext_address[0]))
         self.min_logic = found

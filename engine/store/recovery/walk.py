@@ -74,12 +74,12 @@ class LogWalk:
         self._bytes = 0
         self._last = -1
 
-    def run(self, first: int) -> Walked:
-        """Walk from the beginning of file number ``first`` to the first unit that fails, as recovery does."""
+    def run(self, first: int, start: int = 0) -> Walked:
+        """Walk from byte ``start`` of file number ``first`` to the first unit that fails, as recovery does."""
         self._from = self._files[first].start_offset if first < len(self._files) else 0
         for number in range(first, len(self._files)):
             file = self._files[number]
-            position, reason = self._walk_file(file, 0, file.size)
+            position, reason = self._walk_file(file, start if number == first else 0, file.size)
             if reason != unit_check.BLANK:
                 return self._walked(file.start_offset + position, reason)
             if number + 1 == len(self._files):
@@ -110,7 +110,7 @@ class LogWalk:
 
     def _walk_file(self, file: ReadOnlyFile, position: int, size: int, body: bool = True) -> tuple[int, str]:
         """(position of what stops the walk, why); the reason is ``blank`` at a file's end."""
-        bulk = not (self._rules.property_crc or self._rules.dup_info)
+        bulk = not (self._rules.property_crc or self._rules.dup_info or self._rules.own_offset)
         want = BLOCK
         while True:
             block, n = self._block(file, position, min(want, size - position))
@@ -119,6 +119,8 @@ class LogWalk:
                 if bulk:
                     at = self._rows(block, n, at, file.start_offset + position, body)
                 answer = unit_check.check(block.data[:n], at, size - position - at, self._rules, body)
+                if isinstance(answer, Request) and self._rules.own_offset:
+                    answer = _within(file, answer)
                 if not isinstance(answer, Request):
                     break
                 self._single(file.start_offset + position + at, answer)
@@ -181,6 +183,13 @@ class LogWalk:
         self._units += 1
         self._last = place
         self._sink.take(place, request)
+
+
+def _within(file: ReadOnlyFile, request: Request) -> Request | Refusal:
+    """Refuse a unit that tells an offset outside of its file (checkCommitLogOffsetOnRecover)."""
+    if file.start_offset <= request.physical_offset <= file.end_offset:
+        return request
+    return Refusal(-1, f"the unit says that it stands at {request.physical_offset:,}, in another file")
 
 
 def asked_for(file: ReadOnlyFile, position: int, rules: Rules) -> int:

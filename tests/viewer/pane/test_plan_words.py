@@ -43,7 +43,7 @@ GAP = Blocker("CL07", "a file of the log is missing", "", "/s/commitlog")
 
 def test_each_release_says_whether_it_would_start(tmp_path: Path) -> None:
     with open_store(healthy().write(tmp_path / "store")) as store:
-        found = plan(store)
+        found = plan(store, "5.3")
     other = OtherStart("4.9", False, (GAP,))
     rows = start_rows(found, other, ("5.3", "it has timerwheel"))
     assert [(row.mark, row.what, row.value) for row in rows] == [

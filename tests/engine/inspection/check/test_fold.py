@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import golden_stores
 import incident_states as states
 import pytest
 
@@ -189,7 +190,7 @@ TABLE = [
 def test_an_incident_is_told_by_its_cause_with_what_is_lost(told, name, harms, rules, lost):
     found, summary = told(name, *harms)
     assert said(found) == rules
-    release = "4.9" if "-4.9" in name else "5.3"
+    release = golden_stores.release_of(name)
     assert summary.incident["lostAlready"]["messages"] == lost[0]
     assert summary.incident["lostByNextStart"][release]["messages"] == lost[1]
 

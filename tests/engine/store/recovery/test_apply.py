@@ -14,7 +14,6 @@ import recovered_stores
 from made_stores import healthy
 from simulated_disk import PowerLoss, SimulatedDisk
 
-from engine import releases
 from engine.codec.index import Geometry
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths
@@ -27,7 +26,7 @@ CRASHED = golden_stores.names("recovered.tar.xz")
 
 
 def release(name):
-    return next((one for one in releases.NAMES if f"-{one}." in name), "5.3")
+    return golden_stores.release_of(name)
 
 
 def bounds(parts):
