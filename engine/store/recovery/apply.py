@@ -208,7 +208,7 @@ class _Execution:
         self._load(plan.index_deleted)
         for queue in plan.queues:
             if queue.found is not None:
-                self._restore(queue.topic, queue.queue_id, queue.found, queue.clear_to)
+                self._restore(queue.topic, queue.queue_id, queue.found)
 
     def begin(self, prepared: recovery.Prepared) -> None:
         """The same while the plan is being made."""
@@ -217,7 +217,7 @@ class _Execution:
         self._load(prepared.index_deleted)
         for queue in prepared.queues:
             assert queue.found is not None
-            self._restore(queue.topic, queue.queue_id, queue.found, queue.clear_to)
+            self._restore(queue.topic, queue.queue_id, queue.found)
 
     def _load(self, index_deleted: Iterable[IndexPlan]) -> None:
         to = self._to
@@ -292,7 +292,10 @@ class _Execution:
             stop = state.last_file + queue.files.file_size
         self._restore(topic, queue_id, state, stop)
 
-    def _restore(self, topic: str, queue_id: int, state: QueueState, clear_to: int) -> None:
+    def _restore(self, topic: str, queue_id: int, state: QueueState, clear_to: int = 0) -> None:
+        """Let the queue stand at ``state``. Bytes behind its end stay until the end of the recovery unless ``clear_to``
+        says otherwise: entries that are dispatched again may join them, and the cut by the log's end keeps them then.
+        """
         queue = self._to.queues.find_or_create(topic, queue_id)
         gone = queue.restore(state)
         if state.last_file is not None and clear_to > state.end_bytes:
@@ -350,7 +353,7 @@ class _Execution:
         queue = self._to.queues.find_or_create(wanted.topic, wanted.queue_id)
         stands, final = queue.state(), wanted.final
         if stands.last_file == stands.end_bytes and stands.last_file != final.last_file:  # an empty one, deleted
-            self._restore(wanted.topic, wanted.queue_id, final, 0)
+            self._restore(wanted.topic, wanted.queue_id, final)
             stands = queue.state()
         if (stands.last_file, stands.end_bytes, stands.max_physic) != (
             final.last_file,
@@ -366,6 +369,9 @@ class _Execution:
             queue.correct_min(plan.log_min, plan.like)  # deletes ext files, too
         if queue.state() != final:
             queue.restore(final)
+        in_place = wanted.found is not None and wanted.found.last_file == final.last_file
+        if in_place and wanted.clear_to > final.end_bytes:
+            queue.clear(wanted.clear_to)
 
     def _crash_is_over(self, before: Checkpoint) -> None:
         to = self._to

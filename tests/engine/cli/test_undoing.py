@@ -324,3 +324,20 @@ def test_an_undo_locks_every_folder_that_it_writes(tmp_path: Path, capsys) -> No
     assert "disk2" in capsys.readouterr().err
     assert main(undo) == 0
     assert golden_stores.changes(before, golden_stores.fingerprint(log)) == []
+
+
+@pytest.mark.golden
+@pytest.mark.crash
+def test_entries_behind_a_broken_one_are_kept_as_the_plan_says(golden, tmp_path, capsys):
+    """A broken entry ended a queue, and five good ones stood behind it. The plan kept them, and the recovery cleared
+    them first and gave a message a wrong number.
+
+    The real 5.3.3 ends this queue at 6, with the message at its own place.
+    """
+    store = tmp_path / "store"
+    shutil.copytree(golden("crash-5.3.3"), store)
+    store_damage.damage(random.Random(443653196), store)
+    assert main(["recover", str(store), "--apply", "--yes", "--empty-log", "--like", "5.3", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out.splitlines()[0])
+    (queue,) = [queue for queue in record["queues"] if (queue["topic"], queue["queueId"]) == ("SCHEDULE_TOPIC_XXXX", 16)]
+    assert (queue["minOffset"], queue["maxOffset"]) == (5, 6)
