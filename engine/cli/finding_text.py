@@ -140,9 +140,15 @@ def _lost_by(start: Record | None) -> str:
         return "cannot be told"
     if not start["starts"]:
         return f"it does not start: {start['why']}"
-    said = _lost(start) if start["messages"] else "no message"
+    parts = [_lost(start)] if start["messages"] else []
+    if start.get("wrongNumbers"):
+        parts.append(f"{start['wrongNumbers']:,} messages get wrong queue offsets")
+    if start.get("losesNewMessages"):
+        parts.append("every message that it acknowledges from then on")
     files = start["indexFilesDeleted"]
-    return said + (f"; deletes {files:,} index file{'' if files == 1 else 's'}" if files else "")
+    return ", ".join(parts or ["no message"]) + (
+        f"; deletes {files:,} index file{'' if files == 1 else 's'}" if files else ""
+    )
 
 
 def _queues(loss: Record | None, out: Output) -> None:

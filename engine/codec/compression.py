@@ -56,6 +56,24 @@ def unpack(body: bytes, sys_flag: int, cap: int = CAP) -> Unpacked:
     return Unpacked(b"".join(pieces), None)
 
 
+_MAGIC = {b"\x04\x22\x4d\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def find_packed_stream(data: bytes) -> str | None:
+    """Return ``zlib``, ``lz4`` or ``zstd`` where ``data`` is a whole stream of that kind; None for anything else.
+
+    A client that sends an unpacked body's bytes again as they are packs them a second time.
+    """
+    kind = _MAGIC.get(data[:4])
+    if kind is None and len(data) > 8 and data[0] == 0x78 and int.from_bytes(data[:2], "big") % 31 == 0:
+        kind = "zlib"
+    if kind is None:
+        return None
+    number = next(number for number, name in KINDS.items() if name == kind)
+    found = unpack(data, COMPRESSED | number << 8)
+    return kind if found.note is None or found.note.startswith("cut after") or "package" in found.note else None
+
+
 def _zlib(body: bytes, step: int) -> Iterator[bytes]:
     reader = zlib.decompressobj()
     rest = body

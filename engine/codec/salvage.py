@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.message import (
     BORN_HOST_V6,
@@ -52,6 +53,11 @@ class Wrong(NamedTuple):
     would_be: int | None
 
     @property
+    def is_overflow(self) -> bool:
+        """Whether the field is the 16-bit length of properties that are longer than it can say."""
+        return self.field == "propertiesLength" and (self.would_be or 0) >= 1 << 15
+
+    @property
     def words(self) -> str:
         """``totalSize says 77, it would be 572``."""
         would = f", it would be {self._number(self.would_be)}" if self.would_be is not None else ""
@@ -85,6 +91,9 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
     raw = bytes(buf[: LARGEST_UNIT + 1])
     if len(raw) < MIN_UNIT_SIZE:
         return None
+    overflowed = _overflowed(raw, base)
+    if overflowed is not None:
+        return overflowed
     best: tuple[tuple[int, ...], Salvage] | None = None
     for patches in _guesses(raw, sizes):
         found = _tried(raw, base, patches)
@@ -184,6 +193,45 @@ def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
     if unit.crc == "bad":
         wrong.append(Wrong("bodyCRC", unit.body_crc, None))
     return Salvage(unit, tuple(wrong), tuple(parts(mended[: unit.size])))
+
+
+def _overflowed(raw: bytes, base: int) -> Salvage | None:
+    """The unit whose properties are longer than their 16-bit length can say: 4.x stores such members of a batch.
+
+    Everything else agrees: the length is what is left of the 16 bits, and the body has its CRC.
+    """
+    (size,) = _I32.unpack_from(raw, _SIZE)
+    magic = _U32.unpack_from(raw, _MAGIC)[0]
+    body = _body_at(raw)
+    if magic not in BY_MAGIC or not MIN_UNIT_SIZE <= size <= len(raw) or body > size:
+        return None
+    width = BY_MAGIC[magic].topic_width
+    topic = body + _I32.unpack_from(raw, body - 4)[0]
+    if not body <= topic <= size - width:
+        return None
+    behind = topic + width + int.from_bytes(raw[topic : topic + width], "big", signed=width > 1)
+    if not topic < behind <= size - 2:
+        return None
+    says, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
+    if left < 1 << 15 or says & 0xFFFF != left & 0xFFFF:
+        return None
+    bare = bytearray(raw[: behind + 2])
+    _I32.pack_into(bare, _SIZE, len(bare))
+    _I16.pack_into(bare, behind, 0)
+    frame = measure(bare, 0, len(bare))
+    if not isinstance(frame, Frame):
+        return None
+    unit = cut(raw, 0, frame._replace(size=size, properties_length=left), base)
+    if unit.crc != "ok" or unit.stale or not _is_name(unit.topic):
+        return None
+    named = [Part(f"properties.{name}", behind + 2 + at, length) for name, at, length in _pairs(unit.properties_raw)]
+    return Salvage(unit, (Wrong("propertiesLength", says, left),), (*parts(bare), *named))
+
+
+def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:
+    """Name, position and length of each pair of a property text."""
+    for at, length in props.spans(raw):
+        yield raw[at : at + length].split(b"\x01", 1)[0].decode("utf-8", "replace"), at, length
 
 
 def _is_name(topic: str) -> bool:

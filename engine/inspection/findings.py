@@ -18,7 +18,7 @@ from engine.errors import CannotRead
 from engine.inspection import foreign
 from engine.inspection.block_scan import scan_log
 from engine.inspection.check import clock as check_clock
-from engine.inspection.check import config, ext, incident, index_findings, losses, other_logs, tail
+from engine.inspection.check import config, ext, incident, index_findings, losses, other_logs, standing, tail
 from engine.inspection.check import groups as check_groups
 from engine.inspection.check import start as check_release
 from engine.inspection.check import state as check_state
@@ -82,6 +82,7 @@ def check(
     if complete:
         with contextlib.suppress(CannotRead):
             found += losses.findings(store, starts, found)
+            found = list(losses.follow(found))
         found = list(_without_the_log(agree(starts, found)))
         found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))
@@ -181,6 +182,7 @@ def _all(
         around = [*ext.follow(around, lost), *lost]
         around += _going_on(check_release.findings(store)) if known else []
         around += _going_on(check_timer.findings(store))
+        around += _going_on(standing.findings(store, clock.newest)) if known else []
         short = fold.undispatched.short
         around += _going_on(check_groups.findings(store, queues.homeless, clock.newest, short)) if known else []
         around += _going_on(check_groups.offset_findings(store, short, log.spans.spans))
@@ -191,6 +193,8 @@ def _all(
     around = list(tail.of_torn_units(around, log.torn))
     explained = bool(missed) or starts.dledger
     behind = list(_going_on(tail.fold(around, store, log, fold, explained=explained)))
+    with contextlib.suppress(CannotRead):
+        behind = behind if missed else check_groups.of_new_log(store, log.units, behind)
     yield from _going_on(check_clock.producers(store))
     yield from _going_on(log.findings())
     yield from behind

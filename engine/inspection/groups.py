@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
 
 
-State = Literal["behind", "caughtUp", "beyondMax", "belowMin", "gone"]
+State = Literal["behind", "notBegun", "caughtUp", "beyondMax", "belowMin", "gone"]
 Mode = Literal["cluster", "broadcast"]
 
 
@@ -27,6 +27,8 @@ Mode = Literal["cluster", "broadcast"]
 class GroupProgress:
     """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read
     (messages). ``belowMin``: some of these the log has deleted, whatever minimum a start would count from.
+    ``notBegun``: the offset is below zero, as JavaScript clients write it; a broker takes it for no offset, so what the
+    group has not read is all that the queue holds.
     """
 
     group: str
@@ -114,17 +116,20 @@ def _of_client(store: StoreSnapshot, file: Path) -> Iterator[GroupProgress]:
 def _progress(store: StoreSnapshot, group: str, topic: str, queue_id: int, offset: int, mode: Mode) -> GroupProgress:
     queue = store.queue(topic, queue_id)
     if queue is None:
-        state: State = "gone" if offset > 0 else "caughtUp"
+        state: State = "gone" if offset > 0 else "notBegun" if offset < 0 else "caughtUp"
         return GroupProgress(group, topic, queue_id, offset, 0, 0, None, state, mode)
     first, high = queue.first_in_log, queue.max_offset
-    if offset > high:
+    if offset < 0:
+        state = "notBegun"
+    elif offset > high:
         state = "beyondMax"
     elif offset == high:
         state = "caughtUp"
     else:
         state = "belowMin" if offset < first else "behind"
     oldest = _oldest_unread(store, queue, max(offset, first))
-    return GroupProgress(group, topic, queue_id, offset, high, max(high - offset, 0), oldest, state, mode)
+    behind = high - (first if offset < 0 else offset)
+    return GroupProgress(group, topic, queue_id, offset, high, max(behind, 0), oldest, state, mode)
 
 
 def _oldest_unread(store: StoreSnapshot, queue: QueueReader, first: int) -> int | None:

@@ -15,6 +15,7 @@ from engine.codec import index_keys
 from engine.codec.index_keys import IndexType
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
+from engine.codec.words import when
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from engine.mapped.reading import Unread
 
 LAST_TIME = (1 << 63) - 1
+MOST_LOOKED_BEHIND = 100_000
+"""Entries of a chain that are followed."""
 DEFAULT_MAX = 32
 
 
@@ -72,6 +75,7 @@ class TraceStep:
     key: str | None = (
         None  # of an entry: topic#key of the unit that it really leads to, where that is not the asked one
     )
+    why: str | None = None  # of a message that lies in the window and is passed over: what hides it
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,7 @@ class _Walk:
                 return
             time = codec.entry_time(header, entry)
             verdict, unit, other = self._judge(entry, time)
+            why = self._why_hidden(entry, time) if verdict == "outOfTime" else None
             yield self._step(
                 TraceStep(
                     reader.name,
@@ -202,6 +207,7 @@ class _Walk:
                     entry.prev,
                     verdict,
                     other,
+                    why,
                 )
             )
             if verdict == "match" and unit is not None and unit.offset not in self._found:
@@ -211,11 +217,47 @@ class _Walk:
                     self.complete = False
                     return
             if entry.time_diff < 0 or time < self._begin:
+                yield from self._passed_over(reader, slot, entry.prev, seen)
                 return
             if not codec.step_on(entry.prev, number, count):
                 yield from self._bad_link(reader.name, slot, number, entry.prev)
                 return
             number = entry.prev
+
+    def _passed_over(self, reader: IndexReader, slot: int, number: int, seen: set[int]) -> Iterator[TraceStep]:
+        """Entries behind the one where a broker stops that lead to messages of the window: it misses these, because an
+        entry's time is that of the file's first unit and whole seconds.
+        """
+        header = reader.header
+        while number > 0 and number not in seen and len(seen) < MOST_LOOKED_BEHIND:
+            seen.add(number)
+            entry = reader.entry(number)
+            if entry is None:
+                return
+            time = codec.entry_time(header, entry)
+            if entry.time_diff >= 0 and time < self._begin - 1000:
+                return
+            why = self._why_hidden(entry, time) if entry.key_hash == self._hash else None
+            if why is not None:
+                yield self._step(
+                    TraceStep(
+                        reader.name, "entry", slot, number, entry.key_hash, entry.phy_offset, time, entry.prev,
+                        "outOfTime", None, why,
+                    )
+                )  # fmt: skip
+            number = entry.prev
+
+    def _why_hidden(self, entry: codec.IndexEntry, time: int) -> str | None:
+        """Why a query misses the unit that ``entry`` leads to; None where it is not of the window or not the asked."""
+        unit = self._store.log.seen_at(entry.phy_offset, crc=False)
+        if not isinstance(unit, Unit) or not self._begin <= unit.store_timestamp <= self._end:
+            return None
+        if unit.topic != self._topic or (self._key != unit.unique_key and self._key not in unit.keys):
+            return None
+        return (
+            f"the message at {unit.offset:,} was stored {when(unit.store_timestamp)}, and the index keeps whole "
+            f"seconds and says {when(time)}: before the window, so a query of this window misses it"
+        )
 
     def _bad_link(self, file: str, slot: int, number: int, prev: int) -> Iterator[TraceStep]:
         if prev == 0:

@@ -217,6 +217,8 @@ def trace_step(item: TraceStep) -> Json:
     }
     if item.key is not None:
         record["key"] = item.key
+    if item.why is not None:
+        record["why"] = item.why
     return record
 
 

@@ -153,7 +153,7 @@ def _readers(store: StoreSnapshot) -> Iterator[Reader]:
     found: dict[str, Reader] = {}
     try:
         for row in group_progress(store):
-            if row.state in {"behind", "belowMin"}:
+            if row.state in {"behind", "notBegun", "belowMin"}:
                 place = _place(store, row.topic, row.queue_id, row.offset)
                 if place is not None:
                     _note(found, Reader(row.group, "group", place, row.topic, row.queue_id,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.codec import config_tables
+from engine.codec import bloom, config_tables
 from engine.codec.config_tables import (
     BACKUP,
     TABLES,
@@ -162,6 +162,45 @@ def groups(store: StoreSnapshot) -> set[str] | None:
     """Groups that are declared; None where no table was loaded. Raises :class:`CannotRead`."""
     table = loaded(store, "subscriptionGroup.json")
     return None if table is None else {row.name for row in config_tables.subscription_groups(table).rows}
+
+
+class ThrownFilters(NamedTuple):
+    """Filters by expression that a broker throws away when it starts, and the one because of which it does."""
+
+    topic: str
+    group: str
+    why: str
+    filters: int
+    groups: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return (
+            f"The filter of group {self.group} on {self.topic} in consumerFilter.json {self.why}: a broker that starts "
+            f"throws all {self.filters:,} filters of the table away"
+        )
+
+
+def thrown_filters(store: StoreSnapshot) -> ThrownFilters | None:
+    """The filters that a start loses; None where it keeps them (Java: ``ConsumerFilterManager.decode``).
+
+    Where all filters have data of one other size nothing is said: the broker's configuration may be another
+    (expectConsumerNumUseFilter, maxErrorRateOfBloomFilter). Raises :class:`CannotRead`.
+    """
+    table = loaded(store, "consumerFilter.json")
+    rows = config_tables.consumer_filters(table).rows if table is not None else ()
+    sizes = {(row.bit_num, len(row.bit_positions)) for row in rows}
+    if not rows or sizes == {(bloom.BITS, bloom.HASHES)} or (len(sizes) == 1 and (0, 0) not in sizes):
+        return None
+    for row in rows:
+        if (row.bit_num, len(row.bit_positions)) == (bloom.BITS, bloom.HASHES):
+            continue
+        why = f"has {len(row.bit_positions)} bits of {row.bit_num:,}, not {bloom.HASHES} of {bloom.BITS}"
+        if not row.bit_positions:
+            why = "has no bloom filter data"
+        groups = dict.fromkeys(other.group for other in rows)
+        return ThrownFilters(row.topic, row.group, why, len(rows), tuple(groups))
+    return None
 
 
 class Step(NamedTuple):

@@ -178,6 +178,8 @@ class FileSequence:
         self._given_size = file_size
         self.files: list[ReadOnlyFile] = []
         self.oddities: list[Oddity] = []
+        self.doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
+        """Files that begin at the same offset, in several folders: the one that is read, and the one that is not."""
         self.trouble: CannotRead | None = None
         self.refresh()
 
@@ -194,7 +196,7 @@ class FileSequence:
         for gone in known:
             self._cache.forget(gone)
         found.sort(key=lambda f: (f.name, f.path))
-        self.files = _without_doubles(found, odd)
+        self.files, self.doubles = _without_doubles(found, odd)
         self.oddities = odd
         return before != self._seen()
 
@@ -297,14 +299,18 @@ class FileSequence:
         return file.read(offset - file.start_offset, size) if file else b""
 
 
-def _without_doubles(files: list[ReadOnlyFile], odd: list[Oddity]) -> list[ReadOnlyFile]:
+def _without_doubles(
+    files: list[ReadOnlyFile], odd: list[Oddity]
+) -> tuple[list[ReadOnlyFile], list[tuple[ReadOnlyFile, ReadOnlyFile]]]:
     kept: list[ReadOnlyFile] = []
+    doubles: list[tuple[ReadOnlyFile, ReadOnlyFile]] = []
     for file in sorted(files, key=lambda f: f.start_offset):
         if kept and kept[-1].start_offset == file.start_offset:
             odd.append(Oddity("double", file.path, f"begins at the same offset as {kept[-1].path}", file.start_offset))
+            doubles.append((kept[-1], file))
         else:
             kept.append(file)
-    return kept
+    return kept, doubles
 
 
 class LoneFile(FileSequence):

@@ -36,6 +36,12 @@ CL01 = _rule(
     "compare the bytes with a replica's at the same offset; the units behind the damage can still be copied out.",
     "apache/rocketmq#6767",
     "apache/rocketmq#289",
+    kinds={
+        "overflow": Kind(
+            step="take the message's body out and send it again with fewer properties; no broker dispatches it, and a "
+            "recovery that begins in front of it cuts the log here, so copy the messages behind it out first."
+        ),
+    },
     needs=SEEN,
 )
 CL02 = _rule(
@@ -107,6 +113,14 @@ CL07 = _rule(
         "gap": Kind(),
         "overlap": Kind(step="find out which of the two files is of this store; never rename a file."),
         "next": Kind(),
+        "zeros": Kind(
+            step="start no broker: move the file that is all zeros out of the log's folders, not the one that holds "
+            "the messages; what a broker writes while both are there is read from the other file, as zeros."
+        ),
+        "double": Kind(
+            step="start no broker: find out which of the two files is of this store, by what their units say of "
+            "themselves, and move the other one out of the log's folders."
+        ),
         "empty": Kind("warn", "remove the empty file: RocketMQ 5.3 does so itself, 4.9 refuses to start with it."),
         "short": Kind(step="bring the whole file from a replica or a backup; what is left can be copied out of it."),
         "long": Kind(
@@ -460,6 +474,17 @@ CF02 = _rule(
     "apache/rocketmq#1852",
     "apache/rocketmq#4774",
     "apache/rocketmq#2181",
+    kinds={
+        "answers": Kind(
+            step="no message is lost, but producers are asked again for transactions that they have answered: set the "
+            "group's offset in this queue to 0 in a copy of consumerOffset.json while the broker is stopped, then the "
+            "answers are read."
+        ),
+        "impossible": Kind(
+            step="no queue of this log was ever that long, so a client wrote a wrong number: set the group's offset "
+            "back while the broker runs (mqadmin resetOffsetByTime), before new messages are passed over."
+        ),
+    },
     needs=BOTH,
 )
 CF04 = _rule(

@@ -93,6 +93,73 @@ CF08 = _rule(
     "apache/rocketmq#1852",
     needs=BOTH | CONFIG,
 )
+CF10 = _rule(
+    "CF10",
+    "warn",
+    "Filters that a broker throws away when it starts",
+    "A broker takes consumerFilter.json whole or not at all: where one filter has no bloom filter data, or data of "
+    "other sizes than its own, it starts without any. Until the clients of these groups register again "
+    "their expressions are not known.",
+    "let the clients of these groups register again behind each start (restart them), or take the filter out of a copy "
+    "of the table while the broker is stopped.",
+    "apache/rocketmq#11102",
+    needs=CONFIG,
+)
+CF11 = _rule(
+    "CF11",
+    "note",
+    "Offsets below zero",
+    "A broker takes an offset below zero for none: the group begins where its clients say, or with the first message "
+    "that the queue holds. JavaScript clients write -1 before they have consumed anything.",
+    "nothing needs to be done for -1; where the number is another, look which client wrote it.",
+    "apache/rocketmq#1675",
+    "apache/rocketmq#2225",
+    kinds={"other": Kind("warn", "look which client wrote the number; the group begins anew in these queues.")},
+    needs=CONFIG,
+)
+CF12 = _rule(
+    "CF12",
+    "warn",
+    "A log that was begun anew beside tables of the log before",
+    "The log begins at byte 0 and holds fewer messages than its groups have read: somebody deleted the log's files or "
+    "queues, or put tables of another store beside it. Groups ask for offsets that do not exist yet: they get nothing, "
+    "and the messages up to their old offsets are passed over.",
+    "bring the log back that the offsets are of; or, if it was deleted on purpose, take these groups out of a copy of "
+    "the table while the broker is stopped, before producers send on: the groups then begin anew.",
+    "alibaba/RocketMQ#512",
+    "apache/rocketmq#2743",
+    needs=BOTH | CONFIG,
+)
+CF13 = _rule(
+    "CF13",
+    "warn",
+    "A service of the broker that stands still",
+    "What it should do next was due, and the broker stored other messages for a minute or more afterwards: it ran, and "
+    "the service did not. All that waits behind the first message waits too. Times are compared with the newest "
+    "message of the store, not with now.",
+    "look into the broker's log for errors of the service, and restart the broker.",
+    "apache/rocketmq#4226",
+    "apache/rocketmq#8948",
+    kinds={
+        "level": Kind(
+            step="look at the first message of the level: what is as long as maxMessageSize is refused when it is "
+            "delivered, again and again; raise maxMessageSize and restart the broker, then all of them are delivered."
+        ),
+        "timer": Kind(
+            step="see that timerWheelEnable is on and timerStopEnqueue and timerStopDequeue are off, and restart the "
+            "broker: what is overdue is delivered then."
+        ),
+        "transactions": Kind(
+            step="look into the broker's log for errors of the transaction check, and restart the broker: open halves "
+            "are checked again then."
+        ),
+        "revive": Kind(
+            step="look into the broker's log for errors of PopReviveService, and restart the broker: popped messages "
+            "that nobody acknowledged come back then."
+        ),
+    },
+    needs=BOTH | CONFIG,
+)
 CF09 = _rule(
     "CF09",
     "warn",
@@ -267,6 +334,20 @@ RP01 = _rule(
     "apache/rocketmq#1434",
     command=BUILD,
     needs=BOTH | CONFIG | STATE | CHECKPOINT,
+)
+RP03 = _rule(
+    "RP03",
+    "error",
+    "Units that a start gives wrong queue offsets",
+    "A queue ends, and the next unit that the log has of it has a later number: the units in between are gone, as on a "
+    "slave that was away for longer than its master keeps files. A start puts the next unit right behind the end, so "
+    "queue offsets no longer say what their messages say, and groups are moved or pass messages over.",
+    "start no broker on the store: recover it without one and build its queues again from the log, then every message "
+    "has its own number and the groups stay right.",
+    "apache/rocketmq#2784",
+    "alibaba/RocketMQ#395",
+    command=CLOSE_THEN_BUILD,
+    needs=BOTH | STATE | CHECKPOINT,
 )
 RP02 = _rule(
     "RP02",

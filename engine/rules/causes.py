@@ -40,6 +40,7 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CQ04", "an entry of a queue was never written, or another queue's file stands in its place"),
     ("CQ03", "pages of a queue were lost"),
     ("CQ12", "a queue holds entries of an older life"),
+    ("RP03", "queues end, and the log goes on with later numbers: the units in between are gone"),
     ("CQ10", "queues lost their last entries, a file or their folder, or never got what the log has"),
     ("RP01", "queues lost entries that lie before what the next start dispatches"),
     ("CQ13", "the commit log was cut and the queues were not"),
@@ -56,10 +57,14 @@ CAUSES: tuple[tuple[str, str], ...] = (
     ("CL08", "the broker's clock jumped"),
     ("CQ14", "a topic is missing in topics.json"),
     ("CF07", "topics.json hides queues from clients"),
+    ("CF12", "the log was begun anew, and the offsets of groups are of the log before"),
     ("CF08", "a topic was deleted and its groups were not"),
+    ("CF13", "a service of the broker stands still"),
     ("CF09", "the delay levels' offsets are not those of their queue"),
     ("CF06", "retention deleted messages before their group had read them"),
     ("CF02", "the offset of a group is beyond its queue"),
+    ("CF10", "a filter has no bloom filter data, so a broker throws all filters away"),
+    ("CF11", "a client wrote an offset below zero"),
     ("DK01", "something was put into the store's folders"),
 )
 """Rules in the order in which they explain others, each with what happened then, where a finding does not say it
@@ -160,6 +165,14 @@ def of_stretch(data: bytes, start: int, size: int, fields: Collection[str] = ())
     if fields:
         return f"the head of the message at {start:,} of the commit log was changed ({', '.join(fields)})"
     return f"{size:,} bytes of the commit log from {start:,} on were overwritten"
+
+
+def of_overflow(start: int, says: int, length: int) -> str:
+    """The properties of the message at ``start`` are longer than a 16-bit number can say."""
+    return (
+        f"a batch of 4.x stored a message with {length:,} bytes of properties at {start:,} of the commit log: their "
+        f"16-bit length overflowed and says {says:,}, so no broker dispatches the message"
+    )
 
 
 def of_torn_end(data: bytes, start: int, size: int) -> str:

@@ -30,6 +30,7 @@ Verdict = Literal[
     "notYetDispatched",
     "consumed",
     "notConsumed",
+    "beyondQueue",
     "neverSeen",
     "unknown",
 ]
@@ -111,11 +112,21 @@ class KeyReach:
 
 @dataclass(frozen=True, slots=True)
 class GroupReach:
-    """The next offset of a group in the unit's queue."""
+    """The next offset of a group in the unit's queue; ``queue_end`` is where that ends."""
 
     group: str
     offset: int
     why: str
+    queue_end: int | None = None
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the offset lies beyond the queue: it says nothing about what the group has read."""
+        return self.queue_end is not None and self.offset > self.queue_end
+
+    def has_read(self, queue_offset: int) -> bool:
+        """Whether the group has read past ``queue_offset``."""
+        return self.offset > queue_offset and not self.is_beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,7 @@ class Facts:
     filter_matches: bool | None = None  # of the asked group's SQL filter; None where it has none
     keys: tuple[KeyReach, ...] = ()
     groups: tuple[GroupReach, ...] = ()
+    standing: str = ""  # the service that should have delivered it and stands still, in words
 
 
 def role(unit: Unit) -> Role:
@@ -254,7 +266,7 @@ def life(family: Sequence[Unit], unit: Unit, facts: Facts) -> tuple[LifeStep, ..
         steps.append(LifeStep("dispatched"))
     if facts.in_index:
         steps.append(LifeStep("indexed"))
-    readers = tuple(one.group for one in facts.groups if one.offset > unit.queue_offset)
+    readers = tuple(one.group for one in facts.groups if one.has_read(unit.queue_offset))
     if readers:
         steps.append(LifeStep("consumed", who=readers))
     return tuple(steps)
@@ -318,6 +330,8 @@ def with_group(verdict: Verdict, unit: Unit, facts: Facts) -> Verdict:
     """A message that can be read, or was delivered again, made more precise by a group's progress in its queue."""
     if not facts.group_known:
         return verdict
+    if any(group.is_beyond for group in facts.groups) and verdict in {"found", "notInIndex", "retried"}:
+        return "beyondQueue"
     passed = facts.group_offset is not None and facts.group_offset > unit.queue_offset
     if verdict == "retried" and role(unit) == "retry":
         return "consumed" if passed else verdict
@@ -341,8 +355,8 @@ def routes(unit: Unit, facts: Facts) -> list[Route]:
         verdict: Verdict = "unknown" if one.reached is None else "found" if one.reached else "notInIndex"
         found.append(Route(by, one.key, verdict, one.why))
     for group in facts.groups:
-        passed = group.offset > unit.queue_offset
-        found.append(Route("group", group.group, "consumed" if passed else "notConsumed", group.why))
+        stands: Verdict = "consumed" if group.has_read(unit.queue_offset) else "notConsumed"
+        found.append(Route("group", group.group, "beyondQueue" if group.is_beyond else stands, group.why))
     return found
 
 
@@ -377,6 +391,8 @@ def _by_queue(unit: Unit, place: QueuePlace) -> Route:
 
 def next_step(verdict: Verdict, unit: Unit, facts: Facts) -> str:
     """What to do about it: one sentence."""
+    if facts.standing and verdict in {"delayed", "retried"}:
+        return STANDING_STEP
     if verdict == "notInQueue" and facts.place.state == "deletedTopic":
         return DELETED_STEP
     if facts.place.state == "undecoded":
@@ -399,6 +415,10 @@ UNDECODED_STEP = (
     "The log holds it; its queue is in a part of the store that is not decoded: ask a broker, by queryMsgByOffset."
 )
 RULED_OUT_STEP = "Bytes that cannot be read may hold it: take a snapshot, and compare them with a replica."
+STANDING_STEP = "It is overdue, and the service that delivers it stands still: do what check says of CF13."
+OTHER_HOST_STEP = (
+    "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
+)
 BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {
@@ -417,6 +437,8 @@ NEXT_STEPS: dict[Verdict, str] = {
     "notYetDispatched": "The next start dispatches it; look at the recovery plan.",
     "consumed": "The group has passed it: look at the consumer's own log.",
     "notConsumed": "The group has not come so far: look at its progress.",
+    "beyondQueue": "The group's offset is beyond the end of the queue: it is of an earlier queue, or the queue lost "
+    "its end. Ask check which; where the queue was begun anew the group passes new messages over until it is set back.",
     "neverSeen": "No byte of this store speaks of it: look at the producer's log and at the other brokers.",
     "unknown": "The files do not tell; look at the other brokers and at the producer's log.",
 }

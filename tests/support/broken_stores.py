@@ -107,6 +107,46 @@ def delay_level_beyond(root: Path, made: MadeStore) -> None:
     table(root, "delayOffset.json", '{"offsetTable":{3:9}}')
 
 
+def log_begun_anew(root: Path, made: MadeStore) -> None:
+    """The offsets of groups are of a log that was longer by far."""
+    offsets = {f"Payments@{group}": {"0": 900, "1": 800} for group in ("billing", "audit")}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+
+
+def filter_without_bloom(root: Path, made: MadeStore) -> None:
+    row = {"topic": "Orders", "expression": "a > 1", "expressionType": "SQL92", "bornTime": 1, "deadTime": 2}
+    bloom = {"bitNum": 112, "bitPos": [1, 2, 3]}
+    filters = {
+        "sound": row | {"bloomFilterData": bloom, "consumerGroup": "sound"},
+        "old": row | {"consumerGroup": "old"},
+    }
+    text = json.dumps({"filterDataByTopic": {"Orders": {"topic": "Orders", "groupFilterData": filters}}})
+    table(root, "consumerFilter.json", text)
+
+
+def level_stands_still(root: Path, made: MadeStore) -> None:
+    """A delayed message was due, and the broker went on for three minutes without delivering it."""
+    shutil.rmtree(root)
+    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+    delayed.tags_code = delayed.store_timestamp + 10_000
+    for _ in range(6):
+        made.put(step=30_000)
+    made.write(root)
+    table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
+
+
+def numbers_jump(root: Path, made: MadeStore) -> None:
+    """A slave that was away: the log's first files are gone, and its queues end before what the log has."""
+    (root / "abort").touch()
+    for file in sorted((root / "commitlog").iterdir())[:1]:
+        file.unlink()
+    for path in (root / "consumequeue").rglob("0*"):
+        if path.name == f"{0:020d}":
+            patch(path, 20, bytes(path.stat().st_size - 20))
+        elif path.is_file():
+            path.unlink()
+
+
 def timers(root: Path, made: MadeStore, *, queue_offset: int = 1, leads_to: int = -1, flushed: int = 0) -> None:
     """One timer message that waits, and what is wrong with the files around it."""
     shutil.rmtree(root)
@@ -197,6 +237,11 @@ BROKEN = {
     "CF07": lambda root, made: declared(root, "Orders", "Payments", readQueueNums=0),
     "CF08": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Gone@g":{0:7}}}'),
     "CF09": delay_level_beyond,
+    "CF10": filter_without_bloom,
+    "CF11": lambda root, made: table(root, "consumerOffset.json", '{"offsetTable":{"Orders@g":{0:-1}}}'),
+    "CF12": log_begun_anew,
+    "CF13": level_stands_still,
+    "RP03": numbers_jump,
     "RP01": queue_lost_its_tail,
     "RP02": gap_before_dispatch,
     "AB01": lambda root, made: (root / "abort").write_bytes(b"123"),

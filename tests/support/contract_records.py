@@ -149,7 +149,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
     "whereResult": {
         "verdict": {
             "found", "expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "rolledBack", "delayed",
-            "retried", "deadLetter", "hiddenByTag", "notYetDispatched", "consumed", "notConsumed", "neverSeen",
+            "retried", "deadLetter", "hiddenByTag", "notYetDispatched", "consumed", "notConsumed", "beyondQueue", "neverSeen",
             "unknown",
         },
         "physicalOffset": OPTIONAL_NUMBER,
@@ -177,7 +177,7 @@ RECORDS: dict[str, Mapping[str, Check]] = {
         "maxOffset": OPTIONAL_NUMBER,
         "behind": OPTIONAL_NUMBER,
         "oldestUnreadTimestamp": OPTIONAL_NUMBER,
-        "state": {"behind", "caughtUp", "beyondMax", "belowMin", "gone", "unknown"},
+        "state": {"behind", "notBegun", "caughtUp", "beyondMax", "belowMin", "gone", "unknown"},
         "mode": {"cluster", "broadcast"},
     },
     "space": {

@@ -175,6 +175,8 @@ VERDICTS = {
     "notYetDispatched": ("warn", words("Not dispatched yet"), words("The log has it; dispatch has not come so far.")),
     "consumed": ("ok", words("Consumed"), words("The group has passed it.")),
     "notConsumed": ("note", words("Not consumed yet"), words("The group has not come so far.")),
+    "beyondQueue": ("error", words("Beyond its queue"),
+                    words("The group's offset is beyond the end of the queue: it has not read this.")),
     "neverSeen": ("note", words("Never seen"), words("Nothing in this store speaks of it.")),
     "unknown": ("warn", words("Not knowable"), words("The files do not tell.")),
 }  # fmt: skip

@@ -36,6 +36,7 @@ SOON_MS = 24 * 3_600_000
 """A message that retention takes within this time is a warning."""
 STATES = {
     "behind": Chip("note", words("behind")),
+    "notBegun": Chip("note", words("has not begun")),
     "caughtUp": Chip("ok", words("caught up")),
     "beyondMax": Chip("error", words("beyond the end")),
     "belowMin": Chip("warn", words("below the beginning")),
@@ -135,7 +136,7 @@ def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
     """Physical offset of the next message a group reads; None where it has read everything or the queue cannot tell."""
     from engine.errors import StoreError
 
-    queue = store.queue(one.topic, one.queue_id) if one.state in {"behind", "belowMin"} else None
+    queue = store.queue(one.topic, one.queue_id) if one.state in {"behind", "notBegun", "belowMin"} else None
     if queue is None:
         return None
     try:
@@ -175,6 +176,11 @@ def sentence(row: GroupRow, most: int | None = None) -> str:
             )  # fmt: skip
         case "caughtUp":
             return " ".join((tr("{group} has read all of {queue}.", group=one.group, queue=queue), *_waits_words(row)))
+        case "notBegun":
+            return tr(
+                "{group} has offset {offset:,} in {queue}: below zero, it has not begun there.",
+                group=one.group, queue=queue, offset=one.offset,
+            )  # fmt: skip
     said = tr("{group} reads {queue} from {offset:,} on, {n:,} messages behind.", group=one.group, queue=queue,
               offset=one.offset, n=one.behind)  # fmt: skip
     if one.state == "belowMin":
@@ -272,7 +278,7 @@ def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
     """What needs somebody first: beyond the end, overtaken, soon overtaken, then the furthest behind. Groups that a
     broker keeps for itself stand last: nobody can do anything about them.
     """
-    grave = {"beyondMax": 0, "belowMin": 1, "behind": 2, "gone": 3, "caughtUp": 4}
+    grave = {"beyondMax": 0, "belowMin": 1, "behind": 2, "notBegun": 2, "gone": 3, "caughtUp": 4}
 
     def rank(row: GroupRow) -> tuple[bool, int, bool, int, int, str]:
         one = row.progress

@@ -60,6 +60,7 @@ def group_kind() -> RecordKind:
 
 STATES = {
     "behind": words("behind"),
+    "notBegun": words("has not begun"),
     "caughtUp": words("caught up"),
     "beyondMax": words("beyond max"),
     "belowMin": words("below min"),
@@ -71,7 +72,7 @@ def group_role(mark: GroupProgress) -> str:
     """The colour of a group's mark: trouble is red, who is behind amber, who has caught up blue."""
     if mark.state in {"beyondMax", "belowMin"}:
         return "error"
-    return "posBuild" if mark.state == "behind" else "posLog"
+    return "posBuild" if mark.state in {"behind", "notBegun"} else "posLog"
 
 
 def _age(mark: GroupProgress) -> str:

@@ -41,11 +41,13 @@ LEADS = {
     "found": ("ok", words("Leads to it")), "notInIndex": ("warn", words("Not reachable")),
     "notInQueue": ("error", words("Does not lead to it")), "half": ("note", words("No queue lists a half message")),
     "rolledBack": ("note", words("No queue lists what was rolled back")), "consumed": ("ok", words("Has read past it")),
-    "notConsumed": ("note", words("Has not come so far")), "neverSeen": ("note", words("Nothing there")),
+    "notConsumed": ("note", words("Has not come so far")),
+    "beyondQueue": ("error", words("Stands beyond the end of the queue")), "neverSeen": ("note", words("Nothing there")),
 }  # fmt: skip
 """What a way to a message says of itself, where that is not the word of the verdict."""
 FROM_ABSENCE = frozenset(
     ("expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "notYetDispatched", "notConsumed",
+     "beyondQueue",
      "neverSeen")
 )  # fmt: skip
 """Verdicts that say that something is not there: bytes, an entry, an operation."""

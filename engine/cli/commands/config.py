@@ -12,7 +12,7 @@ from engine.cli.output import Output, plain
 from engine.codec import timer
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.tables import read_tables, undecoded_tables
+from engine.inspection.tables import read_tables, thrown_filters, undecoded_tables
 
 
 def register(commands: Any) -> None:
@@ -32,17 +32,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for table in read_tables(store):
             found += 1
             complaint = table.main.complaint if table.used != "main" else None
+            thrown = thrown_filters(store) if table.name == "consumerFilter.json" else None
+            why = f"{table.why}, but: {thrown.words}" if thrown is not None else table.why
             record = {
                 "type": "config",
                 "table": table.name.removesuffix(".json"),
                 "file": table.file,
                 "used": table.used,
-                "why": table.why,
+                "why": why,
                 "willLoad": table.will_load,
                 "value": table.value,
             }
             out.record(record)
-            out.line(f"{table.name}: {plain(table.why)}")
+            out.line(f"{table.name}: {plain(why)}")
             if complaint:
                 code = 1
             if not out.as_json:

@@ -10,7 +10,7 @@ from typing import Any
 from engine.cli.options import common, open_given
 from engine.cli.output import Output, Progress, iso, plain, size_text
 from engine.codec.batch import Member, MemberDamage, members
-from engine.codec.compression import unpack
+from engine.codec.compression import KINDS, find_packed_stream, unpack
 from engine.codec.flipped_bits import explain
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, sys_flag_words
 from engine.codec.unit_scan import Damage
@@ -86,12 +86,16 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
     inner = members(unit.body) if unit.sys_flag & INNER_BATCH else []
     if inner:
         record["members"] = [_member(unit, one) for one in inner]
+    if unit.sys_flag & COMPRESSED:
+        twice = find_packed_stream(unpack(unit.body, unit.sys_flag).data)
+        if twice is not None:
+            record["packedTwice"] = twice
     if unit.crc == "bad":
         record["crcExplained"] = explain(unit.body, unit.body_crc).words
     out.record(record)
     if out.as_json:
         return
-    skipped = ("type", "properties", "words", "members", "crcExplained")
+    skipped = ("type", "properties", "words", "members", "crcExplained", "packedTwice")
     out.fields((name, _value(name, value)) for name, value in record.items() if name not in skipped)
     out.fields((f"properties.{name}", plain(value)) for name, value in unit.properties.items())
     for sentence in said:
@@ -105,6 +109,11 @@ def show(unit: Unit, file: str | None, out: Output, body: bool = False) -> None:
 
 def _show_body(unit: Unit, out: Output) -> None:
     unpacked = unpack(unit.body, unit.sys_flag)
+    twice = find_packed_stream(unpacked.data) if unit.sys_flag & COMPRESSED else None
+    if twice is not None:
+        out.line(f"- the unpacked body is still a {twice} stream: the client packed it twice")
+        number = next(number for number, name in KINDS.items() if name == twice)
+        unpacked = unpack(unpacked.data, COMPRESSED | number << 8)
     text = unpacked.data[:_SHOWN].decode("utf-8", "replace")
     packed = f", unpacked from {size_text(len(unit.body))}" if unit.sys_flag & COMPRESSED else ""
     out.line(

@@ -5,6 +5,7 @@ of ``-n``.
 from __future__ import annotations
 
 import argparse
+import shlex
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from engine.errors import StoreError
 from engine.inspection import records
 from engine.inspection.entry_verdict import resolve
 from engine.inspection.get_message import store_time
-from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, trace
+from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceStep, trace
 from engine.inspection.lookup import by_key, by_offset_id
 from engine.inspection.queue_reader import CqEntry, QueueReader
 from engine.inspection.snapshot import StoreSnapshot
@@ -99,7 +100,18 @@ def _query_by_key(args: argparse.Namespace, out: Output) -> int:
             if isinstance(item, Match):
                 found += 1
                 emit(store, item.unit, out)
+            elif isinstance(item, TraceStep) and item.why is not None:
+                out.say_nothing(item.why)
+        if not found:
+            _say_of_batches(store, args.topic, args.key, out)
     return 0 if found else 1
+
+
+def _say_of_batches(store: StoreSnapshot, topic: str, key: str, out: Output) -> None:
+    """Say that no index holds keys of messages inside batches, where the topic has batches."""
+    if any(queue.kind == "batch" for queue in store.topics().get(topic, {}).values()):
+        command = shlex.join(["storescope", "where", str(store.path), key, "--topic", topic])
+        out.say_nothing(f"no index holds keys of messages inside a batch, and {topic} has batches; ask: {command}")
 
 
 def _query_by_id(args: argparse.Namespace, out: Output) -> int:
@@ -120,6 +132,8 @@ def _query_by_unique_key(args: argparse.Namespace, out: Output) -> int:
         found = [unit for unit in by_key(store, args.id, args.topic) if unit.unique_key == args.id]
         for unit in found:
             emit(store, unit, out)
+        if not found and args.topic is not None:
+            _say_of_batches(store, args.topic, args.id, out)
     return 0 if found else 1
 
 

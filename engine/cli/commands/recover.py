@@ -208,6 +208,12 @@ def _in_detail(found: RecoveryPlan) -> Iterator[str]:
     for cut in found.ext_cuts:
         dropped = size_text(cut.bytes_dropped)
         yield f"Cut: the ext files of {plain(cut.topic)}/{cut.queue_id} at {cut.end_offset:,}, {dropped} dropped"
+    if found.misnumbered:
+        queues = [f"{queue.topic}/{queue.queue_id} {queue.shifted:,}" for queue in found.queues if queue.shifted]
+        more = f" and {len(queues) - MOST_FILES:,} more queues" if len(queues) > MOST_FILES else ""
+        yield f"Wrong numbers: {found.misnumbered:,} units are put elsewhere than at their own queue offsets: " + (
+            ", ".join(map(plain, queues[:MOST_FILES])) + more
+        )
     if found.undispatched is not None and found.undispatched.messages:
         yield undispatched_words(found.undispatched)
         yield from _losses(found.undispatched)

@@ -62,6 +62,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     if item.kind == "slot" and item.verdict == "match" and not out.as_json:
                         record["verdict"] = "leads on"
                     out.record(record, _STEPS)
+                    if item.why is not None:
+                        out.line(f"-- {item.why}")
                 case Match():
                     out.record(records.unit(item.unit, store.log.file_name(item.unit.offset), "match"))
                 case TraceEnd():

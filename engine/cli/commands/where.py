@@ -23,6 +23,7 @@ _ROUTE_WORDS = {
     "hiddenByTag": "its entry has another tag",
     "consumed": "has read past it",
     "notConsumed": "has not come so far",
+    "beyondQueue": "stands beyond the end of the queue",
     "half": "no queue lists a half message",
     "rolledBack": "no queue lists what was rolled back",
     "truncated": "behind the end of the log",

@@ -11,18 +11,22 @@ from typing import Any, NamedTuple
 from engine.codec import config_tables
 from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
 from engine.codec.message import SCHEDULE_TOPIC
+from engine.codec.words import OP_TOPIC
 from engine.errors import CannotRead
 from engine.inspection import tables
 from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.standing import TRANSACTION_GROUP
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
-from engine.rules.findings import Finding, Severity
+from engine.rules.findings import HAPPENED, Finding, Severity
 from engine.rules.system_names import LMQ, is_system_group, is_system_topic
 
 MOST = 20
+SMALLEST_UNIT_BYTES = 91
+"""A unit of the log with a topic's name of one letter and nothing else: no queue has more entries than fit."""
 _NO_TOPIC = "mqadmin updateTopic -b BROKER -t {topic} -r {queues} -w {queues} -p 6"
 
 
@@ -39,6 +43,7 @@ def findings(
     store.whole_topics()
     groups = _Groups(store, {topic for topic, _ in homeless})
     yield from groups.before_the_log()
+    yield from groups.below_zero()
     yield from groups.of_topics_without_queues()
     yield from groups.unknown_topics()
     yield from groups.hidden_queues()
@@ -72,7 +77,7 @@ class _Groups:
             for queue_id, offset in sorted(row.offsets.items()):
                 queue = self._store.topics().get(row.topic, {}).get(queue_id)
                 first = self._first_in_log(queue) if queue is not None else 0
-                if queue is not None and offset < first:
+                if queue is not None and 0 <= offset < first:
                     place = f"{row.topic}/{queue_id}"
                     lost.setdefault(row.group, {})[place] = {"offset": offset, "first": first, "lost": first - offset}
         for group, queues in sorted(lost.items(), key=lambda item: -_sum(item[1]))[:MOST]:
@@ -87,6 +92,20 @@ class _Groups:
         if config is not None and config.attributes.get("cleanup.policy") == "COMPACTION":
             return True
         return any(queue.startswith(f"{topic}/") for part in self._store.undecoded for queue in part.compacted)
+
+    def below_zero(self) -> Iterator[Finding]:
+        """CF11: offsets below zero, which a broker takes for none; −1 is what JavaScript clients write."""
+        found: dict[str, dict[str, int]] = {}
+        for row in self._rows:
+            for queue_id, offset in sorted(row.offsets.items()):
+                if offset < 0 and not is_system_group(row.group):
+                    found.setdefault(row.group, {})[f"{row.topic}/{queue_id}"] = offset
+        for group, queues in list(found.items())[:MOST]:
+            places = ", ".join(f"{place} {offset:,}" for place, offset in list(queues.items())[:3])
+            text = f"Group {group} has offsets below zero ({len(queues):,}): {places}: it has not begun there"
+            evidence = {"group": group, "expected": "an offset from 0 on", "found": dict(list(queues.items())[:MOST])}
+            kind = "" if all(offset == -1 for offset in queues.values()) else "other"
+            yield catalogue_tables.CF11.found(text, self._offsets, None, evidence, self._light, kind=kind)
 
     def _first_in_log(self, queue: QueueReader) -> int:
         with contextlib.suppress(CannotRead):
@@ -260,6 +279,61 @@ def _was_due(queue: QueueReader, newest: int) -> bool:
     return first is not None and 0 < first.tags_code <= newest
 
 
+LEAST_SHORTER_QUEUES = 2
+"""Queues that are shorter than their groups' offsets: a single one may be one wrong offset."""
+_EXPLAINED_BY_NEW_LOG = frozenset({"CF02", "CF08"})
+_LOST_TAIL = frozenset({"CL01", "CL11", "CL12", "CQ10", "CQ13"})
+"""Rules that say why queues are shorter than their groups think."""
+
+
+def of_new_log(store: StoreSnapshot, units: int, found: list[Finding]) -> list[Finding]:
+    """Return ``found``, and CF12 in front of what follows from it where the log was begun anew.
+
+    A log that begins at byte 0 never held more messages than it has ``units``. Where the groups have read more than
+    twice as many, and no group stands inside its queue, their offsets are of another log. Raises :class:`CannotRead`.
+    """
+    if store.paths is None or store.log.min_offset != 0 or any(one.id in _LOST_TAIL for one in found):
+        return found
+    furthest: dict[tuple[str, int], int] = {}
+    groups: set[str] = set()
+    beyond: list[str] = []
+    shorter: set[tuple[str, int]] = set()
+    for row in tables.offsets(store):
+        if is_system_group(row.group) or is_system_topic(row.topic):
+            continue
+        for queue_id, offset in sorted(row.offsets.items()):
+            queue = store.queue(row.topic, queue_id)
+            if offset <= 0 or (queue is not None and queue.kind != "simple"):
+                continue
+            if queue is not None and offset <= queue.max_offset:
+                return found
+            key = (row.topic, queue_id)
+            furthest[key] = max(furthest.get(key, 0), offset)
+            groups.add(row.group)
+            if queue is not None:
+                shorter.add(key)
+                beyond.append(f"{row.topic}/{queue_id}@{row.group}: {offset:,} of {queue.max_offset:,}")
+    read = sum(furthest.values())
+    if len(shorter) < LEAST_SHORTER_QUEUES or read <= 2 * units:
+        return found
+    text = (
+        f"The log was begun anew: it holds {units:,} messages from byte 0 on, and groups have read {read:,} of another "
+        f"({len(groups):,} groups, {len(furthest):,} queues): {', '.join(beyond[:3])}"
+    )
+    evidence = {"expected": f"at most {units}", "found": read, "groups": sorted(groups)[:MOST], "queues": beyond[:MOST]}
+    evidence[HAPPENED] = (
+        "the log was begun anew: its files were deleted, or config/ is of the store before, and the groups' offsets in "
+        "consumerOffset.json are of that one"
+    )
+    path = str(store.paths.config / "consumerOffset.json")
+    cause = catalogue_tables.CF12.found(text, path, None, evidence)
+    return [cause, *(one.follows("CF12") if _follows_new_log(one) else one for one in found)]
+
+
+def _follows_new_log(finding: Finding) -> bool:
+    return finding.id in _EXPLAINED_BY_NEW_LOG and finding.caused_by is None
+
+
 class Beyond(NamedTuple):
     """A queue in which a group stands beyond the end."""
 
@@ -320,7 +394,7 @@ def _told(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cau
     )
     if len(queues) > 1:
         text += f"; {len(queues) - 1:,} more queues of the group end before its offset"
-    evidence = {
+    evidence: dict[str, Any] = {
         "expected": first.end,
         "found": first.offset,
         "group": group,
@@ -328,4 +402,15 @@ def _told(store: StoreSnapshot, path: str, group: str, queues: list[Beyond], cau
         "queueId": first.queue_id,
         "queues": [one.words for one in queues[:MOST]],
     }
-    return catalogue.CF02.found(text, path, None, evidence, "note" if store.abort else None, caused_by=cause)
+    longest = store.log.end_offset // SMALLEST_UNIT_BYTES
+    kind = "impossible" if cause is None and all(one.offset > longest for one in queues) else ""
+    if cause is None and not store.abort and group == TRANSACTION_GROUP and first.topic == OP_TOPIC:
+        kind = "answers"
+        text = (
+            f"The queue {first.topic}/{first.queue_id} of transactions' answers was deleted and began again: their "
+            f"check stands at {first.offset:,}, it ends at {first.end:,}; the answers in it are out of sight, "
+            "and their half messages are checked again"
+        )
+        evidence[HAPPENED] = f"the queue {first.topic}/{first.queue_id} was deleted and began again"
+    light: Severity | None = "note" if store.abort and not kind else None
+    return catalogue.CF02.found(text, path, None, evidence, light, kind=kind, caused_by=cause)

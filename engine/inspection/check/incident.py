@@ -41,6 +41,9 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
     known = not foreign.unknown_to_plans(store)
     already = lost_already(store, log) if known else None
     lost = {like: _start(starts.losses(like), already) for like in starts.releases}
+    for start in lost.values():
+        if start is not None and store.log.sequence.doubles:
+            start["losesNewMessages"] = True
     plan = losses.of_own_release(store, starts)
     return {
         "whatHappened": what_happened(grave, crashed=store.abort),
@@ -118,7 +121,8 @@ def _start(plan: RecoveryPlan | None, already: Loss | None) -> Json | None:
     if not plan.will_start:
         return {"starts": False, "why": plan.blockers[0].message, **_loss(Loss()), "indexFilesDeleted": 0}
     both = _together((*plan.undispatched.queues, *plan.dropped.queues))
-    return {"starts": True, "why": None, **_loss(Loss(both)), "indexFilesDeleted": len(plan.index_deleted)}
+    told = {"starts": True, "why": None, **_loss(Loss(both)), "indexFilesDeleted": len(plan.index_deleted)}
+    return {**told, "wrongNumbers": plan.misnumbered}
 
 
 def _together(rows: Iterable[QueueLoss]) -> tuple[QueueLoss, ...]:
@@ -152,6 +156,8 @@ def _steps(
     shown = _step("Ask what the next start would keep, drop and lose.", typed(PLAN))
     advised = list(_advised(grave))
     loses = lost is None or not lost["starts"] or lost["messages"] > 0
+    if lost is not None:
+        loses = loses or lost.get("wrongNumbers", 0) > 0 or lost.get("losesNewMessages", False)
     if not loses and not advised:
         yield _step("Start the broker: nothing is lost by that.", None)
         yield shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +13,17 @@ from numpy.typing import NDArray
 
 from engine.codec.columns import BLANK, UnitColumns
 from engine.codec.message import Unit
+from engine.codec.salvage import Wrong
 from engine.codec.unit_scan import Damage, Stop
 from engine.inspection.check.clock import Clock
 from engine.inspection.check.places import Span, Spans, between
 from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
+from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import zero_pages
-from engine.rules.findings import HAPPENED, Finding, Rule, Severity
+from engine.rules.findings import HAPPENED, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
 
 MOST_OF_A_RULE = 20
@@ -92,9 +95,31 @@ class LogCheck:
             if fault.kind == "size":
                 self._odd_lengths.add(fault.path)
             self._askew |= fault.kind in ("size", "overlap")
+        for read, other in sequence.doubles:
+            self._doubled(read, other)
         for oddity in sequence.oddities:
+            if oddity.kind == "double":
+                continue
             rule = catalogue.CL07 if oddity.kind in ("double", "link", "folder") else catalogue.DK01
             self._add(rule, oddity.what, oddity.path, oddity.offset, {"found": oddity.what})
+
+    def _doubled(self, read: ReadOnlyFile, other: ReadOnlyFile) -> None:
+        """CL07: two files of one name, in two folders of a log in several."""
+        zeros = [file for file in (read, other) if last_byte(file) == 0]
+        text = f"Begins at the same offset as {read.path}"
+        evidence: dict[str, Any] = {"found": [read.path, other.path], "zeros": [file.path for file in zeros]}
+        name = Path(other.path).name
+        evidence[HAPPENED] = f"the file {name} of the commit log is in two folders"
+        if len(zeros) == 1:
+            text += f"; {zeros[0].path} is all zeros"
+            evidence[HAPPENED] += f", and one of the two is all zeros ({zeros[0].path})"
+        text += ": a broker starts, writes into one of the two and reads from the other"
+        path = zeros[0].path if len(zeros) == 1 else other.path
+        kind = "zeros" if len(zeros) == 1 else "double"
+        # Not within the log's folder: a broker does not start with a name there that is no number.
+        away = Path(path).parent.parent / f"{name}.away"
+        command = f"mv {shlex.quote(path)} {shlex.quote(str(away))}" if len(zeros) == 1 else None
+        self._found.append(catalogue.CL07.found(text, path, other.start_offset, evidence, kind=kind, command=command))
 
     # -- the walk
 
@@ -386,8 +411,15 @@ class LogCheck:
         text = f"{size:,} bytes are no unit: {span.reason.removeprefix('no unit: ')}"
         evidence = {"expected": "a unit or a blank", **span.evidence()}
         data = self._bytes(span)
-        fields = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
-        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, fields)
+        wrong = self._wrong_fields(span) if size <= MOST_SALVAGED else ()
+        evidence[HAPPENED] = causes.of_stretch(data, span.start, size, [one.field for one in wrong])
+        if wrong and wrong[0].is_overflow:
+            length = wrong[0].would_be or 0
+            evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].says, length)
+            text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed and says "
+            text += f"{wrong[0].says:,}; its body is whole"
+            command = f"storescope message {STORE} {span.start} --json --body"
+            return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
         if zeros is not None:
             text += f" · {zeros[1]:,} bytes from {zeros[0]:,} on are zero: whole pages, as of a write that was lost"
@@ -413,10 +445,10 @@ class LogCheck:
     def _bytes(self, span: Span) -> bytes:
         return self._store.log.read(span.start, min(span.end - span.start, MOST_READ))
 
-    def _wrong_fields(self, span: Span) -> list[str]:
+    def _wrong_fields(self, span: Span) -> Sequence[Wrong]:
         """What is wrong with the one unit that stands in a broken place."""
         lost = lost_units(self._store, span.start, span.end - span.start)
-        return [wrong.field for wrong in lost[0].wrong] if len(lost) == 1 else []
+        return lost[0].wrong if len(lost) == 1 else ()
 
     def _stale_kind(self, span: Span) -> str:
         """Whether the units stand where they say they belong, too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.codec.message import Unit
 from engine.inspection import foreign
 from engine.inspection.check.places import between
 from engine.inspection.check.start import Starts
@@ -15,6 +16,7 @@ from engine.rules.findings import HAPPENED, Finding, at_least
 from engine.store.recovery.plan import RecoveryPlan, undispatched_words
 
 MOST = 20
+QUEUE_UNIT = 20
 
 
 _QUEUES = ("CQ", "CF02")
@@ -28,6 +30,7 @@ def findings(store: StoreSnapshot, starts: Starts, found: Sequence[Finding]) -> 
     if plan is not None and plan.will_start:
         yield from _index(plan)
         yield from _undispatched(store, plan, starts.left_out)
+        yield from _misnumbered(store, plan, starts)
 
 
 def is_troubled(store: StoreSnapshot, found: Sequence[Finding]) -> bool:
@@ -59,6 +62,48 @@ def _index(plan: RecoveryPlan) -> Iterator[Finding]:
         yield rules.IX04.found(text, gone[0].path, None, {**evidence, "to": start}, kind="lost")
     else:
         yield rules.IX04.found(f"{text} and indexes their units again", gone[0].path, None, evidence)
+
+
+FOLLOW_WRONG_NUMBERS = frozenset({"CQ10", "CF02"})
+
+
+def follow(found: Sequence[Finding]) -> Iterator[Finding]:
+    """``found``, in which what stands at queues that end too early follows from RP03 where that is there."""
+    jumps = any(one.id == "RP03" for one in found)
+    for one in found:
+        explained = jumps and one.id in FOLLOW_WRONG_NUMBERS and one.caused_by is None
+        yield one.follows("RP03") if explained else one
+
+
+def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
+    """RP03: units whose entries a start puts elsewhere than at their own numbers."""
+    queues = [queue for queue in plan.queues if queue.shifted]
+    if not queues:
+        return
+    first = max(queues, key=lambda queue: queue.shifted)
+    end = first.found.end_bytes // QUEUE_UNIT if first.found is not None else 0
+    walk = starts.queues.walks.get((first.topic, first.queue_id)) if starts.queues is not None else None
+    unit = store.log.seen_at(walk.first_behind, crc=False) if walk is not None and walk.first_behind >= 0 else None
+    name = f"{first.topic}/{first.queue_id}"
+    jump = f"the queue {name} ends at {end:,}"
+    if isinstance(unit, Unit):
+        jump = f"in {name} numbers jump from {end:,} to {unit.queue_offset:,}"
+    text = (
+        f"A start of {plan.like} gives {plan.misnumbered:,} units of {len(queues):,} queues wrong numbers: {jump}, "
+        f"and the "
+        "start goes on where the queue ends"
+    )
+    place = unit.offset if isinstance(unit, Unit) else plan.dispatch_from
+    file = store.log.sequence.find(place)
+    evidence: dict[str, Any] = {
+        "units": plan.misnumbered,
+        "expected": unit.queue_offset if isinstance(unit, Unit) else None,
+        "found": end,
+        "queues": [{"queue": f"{q.topic}/{q.queue_id}", "units": q.shifted} for q in queues[:MOST]],
+        "like": plan.like,
+    }
+    evidence[HAPPENED] = f"{jump}: what stood in between is gone, and the queues end in front of it"
+    yield rules.RP03.found(text, file.path if file else None, place, evidence)
 
 
 def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, told: Mapping[tuple[str, int], int]) -> Iterator[Finding]:

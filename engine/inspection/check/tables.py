@@ -63,6 +63,7 @@ def findings(store: StoreSnapshot) -> Iterator[Finding]:
     yield from _whole_tables(store)
     yield from lost_retries(store)
     yield from unknown_groups(store)
+    yield from thrown_filters(store)
 
 
 def is_of_a_broker(store: StoreSnapshot) -> bool:
@@ -321,6 +322,16 @@ def unknown_groups(store: StoreSnapshot) -> Iterator[Finding]:
         evidence = {"groups": missing[:MOST_NAMED], "expected": len(missing), "found": 0, "declared": len(known)}
         path = str(store.paths.config / "subscriptionGroup.json")
         yield catalogue_tables.CF03.found(text, path, None, evidence, kind="group")
+
+
+def thrown_filters(store: StoreSnapshot) -> Iterator[Finding]:
+    """CF10: filters by expression that a start throws away, because one of them does not fit the bloom filter."""
+    told = table_rows.thrown_filters(store)
+    if store.paths is None or told is None:
+        return
+    path = str(store.paths.config / "consumerFilter.json")
+    evidence = {"group": told.group, "topic": told.topic, "filters": told.filters, "groups": list(told.groups)}
+    yield catalogue_tables.CF10.found(told.words, path, None, evidence, "note" if store.abort else None)
 
 
 def bad_table(table: Table, path: str) -> Finding:

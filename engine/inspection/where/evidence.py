@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.codec import properties as props
-from engine.codec.message import Unit, parse_offset_message_id
+from engine.codec.batch import Member, walk
+from engine.codec.compression import unpack
+from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, host_text, parse_offset_message_id
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.byte_scan import items_with, units_with
 from engine.inspection.entry_verdict import resolve
@@ -36,6 +39,8 @@ SEEN: frozenset[rules.Verdict] = frozenset({"found", "consumed"})
 """Verdicts that what was read proves; every other one says that something is not there."""
 MOST_UNREAD = 8
 """Files that could not be read which the evidence names."""
+MOST_BATCHES = 100_000
+"""Batch units of a queue that are looked into for a key of a message inside them."""
 MOST_NAMES = 10_000
 """Names that begin with half an id which are counted."""
 AT_HAND = 16
@@ -160,6 +165,8 @@ class _Search:
         self._known: Sequence[int] | None = None
         """Offsets of the units that are named, where somebody else has looked for them."""
         self._at_hand: dict[int, Unit | None] = {}
+        self._members: dict[int, Member] = {}
+        """Offset of a batch unit → the message inside it that has the asked key."""
 
     def know(self, relatives: Mapping[str, Sequence[int]]) -> None:
         """Nothing is to be scanned: these are all units that share a unique key."""
@@ -188,18 +195,78 @@ class _Search:
         for family in self._by_key(text, beginning):
             found = True
             yield self._judge(family, asked=None, key=text)
+        for offset, member in self._batches_with(text).items() if not found or self._members else ():
+            batch = self._unit_at(offset)
+            if batch is not None:
+                found = True
+                yield self._judge_member(batch, member, text)
         if found:
             return
         if place is not None:
             yield self._by_queue(*place)
         elif parsed is not None and self._is_store_host(parsed[0]):
             yield _asked("offset", text, self._lost.offset(parsed[1], text))
-        elif (offset := parse_number(text)) is not None and len(text) not in {32, 56} and self._topic is None:
-            yield self._by_offset(offset)
+        elif parsed is not None and isinstance(other := self._store.log.seen_at(parsed[1]), Unit):
+            yield self._of_another_host(text, parsed[0], other)
+        elif (number := parse_number(text)) is not None and len(text) not in {32, 56} and self._topic is None:
+            yield self._by_offset(number)
         else:
             names = sorted(beginning.names)
             host = parsed[0] if parsed else None
             yield _asked("key", text, self._lost.key(text, host, self._unreadable, names))
+
+    def _batches_with(self, text: str) -> Mapping[int, Member]:
+        """Batch units that hold a message with this key, by offset: those that were met on the way, and packed ones."""
+        if self._known is None and text:
+            for queues in self._store.topics().values():
+                for queue in queues.values():
+                    if queue.kind == "batch":
+                        self._look_into_packed(queue, text)
+        return self._members
+
+    def _look_into_packed(self, queue: QueueReader, text: str) -> None:
+        """Look into the packed batches of one queue: their keys do not stand in the bytes of the log."""
+        if self._topic not in {None, queue.topic}:
+            return
+        for entry in islice(queue.entries(max(queue.min_offset, 0)), MOST_BATCHES):
+            unit = self._store.log.seen_at(entry.physical_offset, crc=False) if entry.state == "entry" else None
+            if isinstance(unit, Unit) and unit.sys_flag & COMPRESSED:
+                self._note_member(unit, text)
+
+    def _note_member(self, unit: Unit, text: str) -> None:
+        """Keep the message of a batch unit that has the key ``text``."""
+        if not unit.sys_flag & INNER_BATCH or not self._wanted(unit):
+            return
+        for member in walk(unpack(unit.body, unit.sys_flag).data):
+            if isinstance(member, Member) and (text == member.unique_key or text in member.keys):
+                self._members.setdefault(unit.offset, member)
+                return
+
+    def _judge_member(self, unit: Unit, member: Member, text: str) -> WhereResult:
+        """The verdict on a message inside a batch unit: it is read where the unit is, and no index leads to it."""
+        result = self._judge(self._family(unit), asked=unit)
+        holds = (
+            f"member {member.index:,} of the batch at {unit.offset:,}, message "
+            f"{unit.topic}/{unit.queue_id}/{unit.queue_offset + member.index}; no index holds keys of members"
+        )
+        route = rules.Route("uniqueKey" if text == member.unique_key else "key", text, "notInIndex", holds)
+        evidence = [self._facts.at(unit, "batch", holds), *result.evidence]
+        return replace(
+            result,
+            queue_offset=unit.queue_offset + member.index,
+            evidence=evidence,
+            routes=(*result.routes, route),
+        )
+
+    def _of_another_host(self, text: str, host: bytes, unit: Unit) -> WhereResult:
+        """An offset id that names another broker, of a place where this log has a unit of its own."""
+        holds = (
+            f"{text} names the broker {host_text(host)}; at this offset this log has a unit that {unit.store_host} "
+            f"stored: {unit.topic}/{unit.queue_id}/{unit.queue_offset}"
+        )
+        evidence = [self._facts.at(unit, "id", holds)]
+        result = WhereResult("unknown", None, None, None, None, evidence, rules.OTHER_HOST_STEP)
+        return _asked("offset", text, result)
 
     def _by_queue(self, topic: str, queue_id: int, offset: int) -> WhereResult:
         """The unit that the queue's entry leads to, else the one of the log that was given this queue offset."""
@@ -271,6 +338,7 @@ class _Search:
                     self._unreadable = self._unreadable or (place, item.offset)
                     continue
                 beginning.take(item)
+                self._note_member(item, text)
                 if text in {item.unique_key, rules.own_key(item), *item.keys} and self._wanted(item):
                     yield item
 

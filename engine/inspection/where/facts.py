@@ -21,11 +21,13 @@ from engine.codec import properties as props
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
+from engine.codec.words import lasting
 from engine.errors import CorruptUnit, StoreError, Undecoded
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.lookup import known_topics
+from engine.inspection.standing import StandingService, standing_services
 from engine.inspection.tables import read_table
 from engine.rules import where as rules
 from engine.rules.where import KeyReach
@@ -44,6 +46,7 @@ class FactFinder:
 
     def __init__(self, store: StoreSnapshot, group: str | None) -> None:
         self._store, self._group = store, group
+        self._services: list[StandingService] | None = None
 
     def facts(
         self, family: list[Unit], unit: Unit, evidence: list[Evidence], asked_key: str | None = None
@@ -62,7 +65,30 @@ class FactFinder:
             filter_matches=self._filter_matches(unit, evidence),
             keys=keys,
             groups=groups,
+            standing=self._standing(unit, evidence),
         )
+
+    def _standing(self, unit: Unit, evidence: list[Evidence]) -> str:
+        """What is said of a message that is overdue, and of the delay level where that stands still; else ""."""
+        if rules.role(unit) not in {"delayed", "retryWaiting", "timer"} or self._store.paths is None:
+            return ""
+        last = self._store.log.items_before(self._store.log.max_offset, 1, crc=False)
+        newest = last[-1].store_timestamp if last and isinstance(last[-1], Unit) else 0
+        services = self._standing_services(newest)
+        for service in services:
+            if (service.topic, service.queue_id) != (unit.topic, unit.queue_id):
+                continue
+            due = due_time(unit)
+            if unit.queue_offset >= service.next_offset and due is not None and due <= newest:
+                late = f"this message is overdue by {lasting(newest - due)} at the newest message of the store"
+                evidence.append(Evidence("service", None, None, f"{service.words}; {late}", newest))
+                return service.words
+        return ""
+
+    def _standing_services(self, newest: int) -> list[StandingService]:
+        if self._services is None:
+            self._services = list(standing_services(self._store, newest))
+        return self._services
 
     def at(self, unit: Unit, what: str, holds: str) -> Evidence:
         """Evidence that can be seen at ``unit``."""
@@ -72,10 +98,8 @@ class FactFinder:
     def unit(self, unit: Unit) -> Evidence:
         """A unit, its part in the message's life, and when it is due."""
         part = rules.role(unit)
-        due = unit.properties.get(props.TIMER_OUT_MS) if part in {"timer", "recall"} else None
-        if part in {"delayed", "retryWaiting"}:
-            due = str(unit.tags_code)
-        when = f", due {time_text(int(due))}" if due is not None and due.isdecimal() else ""
+        due = due_time(unit)
+        when = f", due {time_text(due)}" if due is not None else ""
         return self.at(
             unit, "unit", f"{unit.topic}/{unit.queue_id}/{unit.queue_offset}: {rules.ROLE_WORDS[part]}{when}"
         )
@@ -189,10 +213,16 @@ class FactFinder:
     def groups_in(self, topic: str, queue_id: int, number: int) -> list[tuple[Evidence, rules.GroupReach]]:
         """What the asked group, or every group, reads next in a queue, and whether that is behind entry ``number``."""
         found = []
+        queue = self._store.queue(topic, queue_id)
+        end = queue.max_offset if queue is not None else None
         for group, offset, file in self._progress.get((topic, queue_id), ()):
             if self._group in {None, group}:
                 side = f"it has read past {number:,}" if offset > number else f"{number:,} is still before it"
-                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}")
+                if end is not None and offset > end:
+                    side = f"beyond the end of the queue ({end:,}), so that says nothing of {number:,}"
+                elif offset < 0:
+                    side = f"below zero, so it has not begun here and {number:,} is still before it"
+                reach = rules.GroupReach(group, offset, f"{group} reads {offset:,} next: {side}", end)
                 found.append((Evidence("group", file, None, reach.why), reach))
         return found
 
@@ -252,6 +282,15 @@ class FactFinder:
                 evidence.append(Evidence("filter", table.file if table else None, None, f"{row.expression} {said}"))
                 return matches
         return None
+
+
+def due_time(unit: Unit) -> int | None:
+    """When a delayed, timed or recalled message is to be delivered, ms; None for every other one."""
+    part = rules.role(unit)
+    if part in {"delayed", "retryWaiting"}:
+        return unit.tags_code if unit.tags_code > 0 else None
+    due = unit.properties.get(props.TIMER_OUT_MS, "") if part in {"timer", "recall"} else ""
+    return int(due) if due.isdecimal() else None
 
 
 def time_text(ms: int) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.codec.columns import UnitColumns
 from engine.codec.java import index_key_hash
-from engine.codec.message import Unit, host_text, parse_unique_key
+from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_unique_key
+from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.block_scan import scan_log
@@ -168,6 +169,9 @@ class LostFinder:
                 return self._never_seen(evidence, topic, queue_id, offset)
             return _gone("expired", evidence, topic, queue_id, offset)
         low, high = queue.min_offset, queue.max_offset
+        first = self._first_unit(topic, queue_id) if offset >= high and self._store.log.min_offset > 0 else None
+        if first is not None and offset < first.queue_offset:
+            return self._between_queue_and_log(queue, first, offset)
         folder = str(queue.sequence.folders[0])
         evidence = [Evidence("queue", folder, None, f"holds offsets {low:,} to {high:,}")]
         if 0 <= offset < low:
@@ -196,6 +200,36 @@ class LostFinder:
             return self._with_what_was(result, entry.physical_offset)
         verdict = "neverSeen" if offset < 0 else "expired" if lost else "damaged"
         return _gone(verdict, evidence, topic, queue_id, offset)
+
+    def _first_unit(self, topic: str, queue_id: int) -> Unit | None:
+        """The first unit of the log that belongs into a queue."""
+        log = self._store.log
+        topics = TopicTable()
+        for block in scan_log(log, max(log.min_offset, 0), None, crc=False, topics=topics):
+            if not isinstance(block, UnitColumns):
+                continue
+            number = topics.find(topic)
+            hits = (block["topic_id"] == number) & (block["queue_id"] == queue_id) if number >= 0 else []
+            for offset in block["offset"][hits] if number >= 0 else ():
+                unit = log.seen_at(int(offset))
+                if isinstance(unit, Unit) and unit.transaction_type not in {PREPARED, ROLLBACK}:
+                    return unit
+        return None
+
+    def _between_queue_and_log(self, queue: QueueReader, first: Unit, offset: int) -> WhereResult:
+        """The queue ends in front of ``offset``, and the first unit that the log has of it comes behind it."""
+        log = self._store.log
+        holds = (
+            f"ends at {queue.max_offset:,}; the log begins at {log.min_offset:,}, and the first message that it has of "
+            f"the queue is {first.queue_offset:,}: those in between were in files that retention deleted"
+        )
+        evidence = [
+            Evidence("queue", str(queue.sequence.folders[0]), None, holds),
+            self._facts.at(
+                first, "unit", f"{queue.topic}/{queue.queue_id}/{first.queue_offset}, the first of its queue"
+            ),
+        ]
+        return _gone("expired", evidence, queue.topic, queue.queue_id, offset)
 
     def _behind_the_queue(
         self, queue: QueueReader, offset: int, was_read: bool, evidence: list[Evidence]

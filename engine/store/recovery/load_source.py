@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
 from engine.codec.checkpoint import Checkpoint, decode
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, CorruptUnit
+from engine.errors import CannotRead, CorruptUnit, StoreError
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.disk import Disk, DiskFile
 from engine.mapped.read_only import DescriptorCache, FileSequence, ReadOnlyFile
@@ -146,6 +147,14 @@ class DiskSequence(FileSequence):
                 if start is not None and start >= 0:
                     found.append(LoadedFile(entry.path, start, entry.size, self._disk))
         self.files = sorted(found, key=lambda f: f.start_offset)
+        for first, second in pairwise(self.files):
+            if first.start_offset == second.start_offset:
+                raise StoreError(
+                    f"{first.path} begins at the same offset: nothing is written while both are there, move one of the "
+                    "two out of the log's folders",
+                    file=second.path,
+                    offset=second.start_offset,
+                )
         return False
 
 

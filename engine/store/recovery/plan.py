@@ -284,6 +284,11 @@ class RecoveryPlan:
             or any(queue.found is None or queue.clear_to > queue.found.end_bytes for queue in self.queues)
         )
 
+    @property
+    def misnumbered(self) -> int:
+        """How many units get an entry that is not at their own queue offset."""
+        return sum(queue.shifted for queue in self.queues)
+
     def record(self) -> dict[str, Any]:
         """The ``recoveryPlan`` record of the command line."""
         return {
@@ -329,6 +334,7 @@ class RecoveryPlan:
             "clearedTo": max(self.clear_to, self.end_offset),
             "notes": list(self.notes),
             "queuesKnown": self.queues_known,
+            "wrongNumbers": self.misnumbered,
             "undispatched": self.undispatched.record() if self.undispatched is not None else None,
             "dropped": self.dropped.record() if self.dropped is not None else None,
         }

@@ -582,6 +582,11 @@ def _confirm(source: RecoverySource, walked: Walked) -> tuple[str, ...]:
 
 def _notes(source: RecoverySource) -> tuple[str, ...]:
     notes = list(source.notes)
+    for read, other in source.log.doubles:
+        notes.append(
+            f"{read.path} and {other.path} begin at the same offset: a broker that starts writes into one of the two "
+            "and reads from the other, and every message that it acknowledges is lost. Move one of them away first."
+        )
     if source.config.duplication_enable:
         notes.append("duplicationEnable is on: a confirm offset in memory may hold dispatch back")
     return tuple(notes)

@@ -122,8 +122,8 @@ def test_what_a_rule_says_is_said_in_chinese(dressed: QApplication, rule: str) -
         assert engine_words(text) != text, text
 
 
-FOUND = ("CF03", "CF05", "CF06", "CF07", "CF08", "CF09", "CL08", "CL13", "CQ14", "CQ15", "DK03", "IX03", "IX10", "TM01",
-         "TM02", "TM03", "CK02")  # fmt: skip
+FOUND = ("CF03", "CF05", "CF06", "CF07", "CF08", "CF09", "CF10", "CF11", "CF12", "CF13", "RP03",
+         "CL08", "CL13", "CQ14", "CQ15", "DK03", "IX03", "IX10", "TM01", "TM02", "TM03", "CK02")  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", FOUND)

@@ -1,0 +1,228 @@
+"""Services of a broker that stand still: delay levels, timer wheel, transaction check, revive of pops.
+
+Time is the newest store time of the log, never the wall clock: a store that is closed gets no older. A service stands
+still where what it does next was due, and the broker stored other messages for at least a minute afterwards; where
+messages waited only while no broker ran nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.codec import properties as props
+from engine.codec import timer
+from engine.codec.columns import UnitColumns
+from engine.codec.config_tables import delay_offsets
+from engine.codec.message import SCHEDULE_TOPIC, Unit
+from engine.codec.pop import REVIVE_GROUP, REVIVE_PREFIX
+from engine.codec.words import HALF_TOPIC, lasting, when
+from engine.errors import CorruptUnit
+from engine.inspection import tables
+from engine.inspection.block_scan import scan_log
+from engine.inspection.byte_scan import units_with
+from engine.inspection.queue_reader import CqEntry, QueueReader
+from engine.inspection.snapshot import StoreSnapshot
+from engine.rules.system_names import TIMER_TOPIC
+
+SETTLE_MS = 5_000
+"""Time after which a service has done what was due, with room."""
+ALIVE_MS = 60_000
+"""How long a broker must have stored messages behind what was due."""
+SLOW_SERVICE_MS = 600_000
+"""The same for the transaction check and the revive of pops, which come round every minute or less."""
+TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
+MOST_COUNTED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class StandingService:
+    """A service and what it should have done: ``next_offset`` of ``topic``/``queue_id`` was due at ``since`` (ms).
+
+    ``overdue`` entries were due at the newest store time, the first of them by ``overdue_ms``.
+    """
+
+    kind: str
+    name: str
+    topic: str
+    queue_id: int
+    next_offset: int
+    since: int
+    overdue: int
+    overdue_ms: int
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """What stands, since when, and what waits."""
+        many = "1 message is" if self.overdue == 1 else f"{self.overdue:,} messages are"
+        text = f"{self.name} stands at {self.next_offset:,} since {when(self.since)}: {many} overdue by up to "
+        return text + lasting(self.overdue_ms) + (f"; {self.why}" if self.why else "")
+
+
+def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+    """Every service that stands still."""
+    for queue_id in sorted(store.topics().get(SCHEDULE_TOPIC, {})):
+        service = standing_level(store, queue_id + 1, newest)
+        if service is not None:
+            yield service
+    yield from _standing_timer(store, newest)
+    yield from _standing_groups(store, newest)
+
+
+def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingService | None:
+    """The delay level where it stands still, else None."""
+    table = tables.loaded(store, "delayOffset.json")
+    queue = store.topics().get(SCHEDULE_TOPIC, {}).get(level - 1)
+    next_offset = delay_offsets(table)[0].get(level) if table is not None else None
+    if queue is None or next_offset is None or not queue.min_offset <= next_offset < queue.max_offset:
+        return None
+    first = queue.entry(next_offset)
+    if first is None or first.state != "entry" or not 0 < first.tags_code <= newest - ALIVE_MS:
+        return None
+    unit = store.log.seen_at(first.physical_offset, crc=False)
+    if not isinstance(unit, Unit) or not _was_alive_behind(store, first.tags_code, newest, ALIVE_MS):
+        return None
+    if _was_delivered(store, unit):
+        return None
+    why = ""
+    most = store.config.max_message_size if store.config is not None else 0
+    if most and unit.size > most - most // 8:
+        why = f"the first is {unit.size:,} bytes long, and maxMessageSize is {most:,}"
+    due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
+    return StandingService(
+        "level", f"Delay level {level}", SCHEDULE_TOPIC, level - 1, next_offset, first.tags_code, len(due),
+        newest - first.tags_code, why,
+    )  # fmt: skip
+
+
+def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+    """The timer service, where it has taken no message in, or delivered none, for a while."""
+    assert store.paths is not None
+    raw = store.small_file(store.paths.timercheck)
+    queue = store.queue(TIMER_TOPIC, 0)
+    if not raw or queue is None:
+        return
+    try:
+        check = timer.decode_check(raw)
+    except CorruptUnit:
+        return
+    waiting = _first_undelivered(store, queue, check, newest)
+    if waiting is None:
+        return
+    number, since, count = waiting
+    yield StandingService("timer", "The timer wheel", TIMER_TOPIC, 0, number, since, count, newest - since)
+
+
+def _first_undelivered(
+    store: StoreSnapshot, queue: QueueReader, check: timer.TimerCheck, newest: int
+) -> tuple[int, int, int] | None:
+    """(queue offset, due time in ms, messages) of what the timer should have delivered before it stood still."""
+    read_to = check.last_read_time
+    if read_to > newest - ALIVE_MS:
+        return None
+    found: tuple[int, int] | None = None
+    count = 0
+    start = max(queue.min_offset, queue.max_offset - MOST_COUNTED, 0)
+    for entry in _entries(queue, start):
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        due = _timer_due(unit) if isinstance(unit, Unit) else None
+        if due is None or not read_to < due <= newest - SETTLE_MS or not isinstance(unit, Unit):
+            continue
+        if found is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or _was_delivered(store, unit)):
+            continue
+        found = (entry.queue_offset, due) if found is None or due < found[1] else found
+        count += 1
+    return (*found, count) if found is not None else None
+
+
+def _timer_due(unit: Unit) -> int | None:
+    """When a message of the timer topic is to be delivered, ms; None for recalls."""
+    if props.TIMER_DEL_UNIQUE_KEY in unit.properties:
+        return None
+    text = unit.properties.get(props.TIMER_OUT_MS, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def _standing_groups(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:
+    """The transaction check and the revive of pops, by the offsets that they keep as groups."""
+    for row in tables.offsets(store):
+        if row.group == TRANSACTION_GROUP and row.topic == HALF_TOPIC:
+            kind, name = "transactions", "The check of transactions"
+        elif row.group == REVIVE_GROUP and row.topic.startswith(REVIVE_PREFIX):
+            kind, name = "revive", f"The revive of pops ({row.topic})"
+        else:
+            continue
+        for queue_id, next_offset in sorted(row.offsets.items()):
+            service = _standing_group(store, kind, name, row.topic, queue_id, next_offset, newest)
+            if service is not None:
+                yield service
+
+
+def _standing_group(
+    store: StoreSnapshot, kind: str, name: str, topic: str, queue_id: int, next_offset: int, newest: int
+) -> StandingService | None:
+    queue = store.queue(topic, queue_id)
+    if queue is None or not queue.min_offset <= next_offset < queue.max_offset:
+        return None
+    first = queue.entry(next_offset)
+    unit = store.log.seen_at(first.physical_offset, crc=False) if first is not None and first.state == "entry" else None
+    if not isinstance(unit, Unit):
+        return None
+    immune = unit.properties.get("CHECK_IMMUNITY_TIME_IN_SECONDS", "0")
+    since = unit.store_timestamp + (int(immune) * 1000 if immune.isdecimal() and len(immune) < 9 else 0)
+    if since > newest - SLOW_SERVICE_MS or not _was_alive_behind(store, since, newest, SLOW_SERVICE_MS):
+        return None
+    if kind == "transactions" and _newer_half(store, queue, unit, next_offset):
+        return None  # the check wrote the half again: its offset is behind in the table only
+    waiting = queue.max_offset - next_offset
+    return StandingService(kind, name, topic, queue_id, next_offset, since, waiting, newest - since)
+
+
+def _newer_half(store: StoreSnapshot, queue: QueueReader, half: Unit, number: int) -> bool:
+    """Whether the half message was written again behind its own place."""
+    for entry in _entries(queue, number + 1):
+        unit = store.log.seen_at(entry.physical_offset, crc=False)
+        if isinstance(unit, Unit) and half.unique_key and unit.unique_key == half.unique_key:
+            return True
+    return False
+
+
+def _entries(queue: QueueReader, start: int) -> Iterator[CqEntry]:
+    """Entries from ``start`` on, at most :data:`MOST_COUNTED`."""
+    for entry in queue.entries(start, min(queue.max_offset, start + MOST_COUNTED)):
+        if entry.state == "entry":
+            yield entry
+
+
+def _was_delivered(store: StoreSnapshot, unit: Unit) -> bool:
+    """Whether the log has the message again behind the place where it waits: the table is only older than the log."""
+    key, topic = unit.unique_key, unit.properties.get(props.REAL_TOPIC)
+    if not key:
+        return False
+    needle = f"{props.UNIQUE_KEY}\x01{key}".encode()
+    return any(other.topic == topic and other.unique_key == key for other in units_with(store.log, needle, unit.end))
+
+
+def _was_alive_behind(store: StoreSnapshot, due: int, newest: int, span_ms: int) -> bool:
+    """Whether the broker stored messages from a little behind ``due`` on for at least ``span_ms``."""
+    first = _first_stored_from(store, due + SETTLE_MS)
+    return first is not None and newest - first >= span_ms
+
+
+def _first_stored_from(store: StoreSnapshot, time: int) -> int | None:
+    """Store time of the first unit that was stored at or behind ``time``, ms; None where there is none."""
+    files = store.log.files
+    start = max(store.log.min_offset, 0)
+    for file in files:
+        head = store.log.seen_at(file.start_offset, crc=False)
+        if isinstance(head, Unit) and head.store_timestamp < time:
+            start = file.start_offset
+    for block in scan_log(store.log, start, None, crc=False, want_tags=False):
+        if isinstance(block, UnitColumns) and block.count:
+            late = np.flatnonzero(block.store_timestamp[: block.count] >= time)
+            if len(late):
+                return int(block.store_timestamp[late[0]])
+    return None
