@@ -7,6 +7,7 @@ Java: ``PlainPermissionManager``, ``PlainAccessConfig``, ``RemoteAddressStrategy
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from typing import Any
 from engine.errors import CannotRead, UsageError
 from engine.whole_file import PRIVATE, put_whole
 
+PERMISSIONS = ("PUB", "SUB", "PUB|SUB", "SUB|PUB", "DENY")
 SHORTEST_KEY = 6
 """Access keys and secrets are longer than that."""
 LARGEST_FILE = 1 << 20
+_log = logging.getLogger(__name__)
 _KEY = re.compile(r"""^("[^"]*"|'[^']*'|[^\s'"\[{#&*!|>%@`-][^:#]*?|-[^\s:#][^:#]*?)\s*:(?:\s+(.*))?$""")
 
 
@@ -112,9 +115,16 @@ def _account(row: Any, number: int) -> Account:
         raise UsageError(f"account {number}: admin: expected true or false, found {admin!r}")
     return Account(
         access_key, secret_key, address_test(_text(row, "whiteRemoteAddress") or ""), admin == "true",
-        _text(row, "defaultTopicPerm"), _text(row, "defaultGroupPerm"), _permissions(row, "topicPerms", number),
-        _permissions(row, "groupPerms", number),
+        _default(row, "defaultTopicPerm", number), _default(row, "defaultGroupPerm", number),
+        _permissions(row, "topicPerms", number), _permissions(row, "groupPerms", number),
     )  # fmt: skip
+
+
+def _default(row: Mapping[Any, Any], name: str, number: int) -> str | None:
+    permission = _text(row, name)
+    if permission is not None:
+        _warn_of_unknown(permission.strip(), f"account {number}: {name}")
+    return permission
 
 
 def _text(row: Mapping[Any, Any], name: str) -> str | None:
@@ -130,8 +140,16 @@ def _permissions(row: Mapping[Any, Any], name: str, number: int) -> tuple[tuple[
         resource, equals, permission = str(one).partition("=")
         if not equals or not resource.strip() or not permission.strip():
             raise UsageError(f"account {number}: {name}: expected NAME=PUB, SUB, PUB|SUB or DENY, found {one!r}")
+        _warn_of_unknown(permission.strip(), f"account {number}: {name}: {resource.strip()}")
         found.append((resource.strip(), permission.strip()))
     return tuple(found)
+
+
+def _warn_of_unknown(permission: str, where: str) -> None:
+    """Say that a word is no permission: RocketMQ takes it for DENY without a word."""
+    if permission not in PERMISSIONS:
+        expected = ", ".join(PERMISSIONS)
+        _log.warning("%s: %r is no permission and counts as DENY; expected %s", where, permission, expected)
 
 
 def address_test(pattern: str) -> Callable[[str], bool]:

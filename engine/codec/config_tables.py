@@ -330,7 +330,7 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
     check = _Check()
     rows: list[ConsumerOffset] = []
     for key, row in check.objects(value, "offsetTable"):
-        pieces = key.split("@")
+        pieces = key.rstrip("@").split("@")  # as Java's split does, which leaves empty ends out
         if len(pieces) not in {2, 3}:
             check.say(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
             continue

@@ -37,6 +37,10 @@ CL01 = _rule(
     "apache/rocketmq#6767",
     "apache/rocketmq#289",
     kinds={
+        "foreign": Kind(
+            step="find out what these files are (another program's log, a packed or encrypted copy) before anything "
+            "starts on them: a broker cuts the log at its first byte. Bring this store's own log back from a backup."
+        ),
         "overflow": Kind(
             step="take the message's body out and send it again with fewer properties; no broker dispatches it, and a "
             "recovery that begins in front of it cuts the log here, so copy the messages behind it out first."

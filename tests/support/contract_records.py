@@ -149,8 +149,8 @@ RECORDS: dict[str, Mapping[str, Check]] = {
     "whereResult": {
         "verdict": {
             "found", "expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "rolledBack", "delayed",
-            "retried", "deadLetter", "hiddenByTag", "notYetDispatched", "consumed", "notConsumed", "beyondQueue", "neverSeen",
-            "unknown",
+            "retried", "deadLetter", "hiddenByTag", "notYetDispatched", "consumed", "notConsumed", "beyondQueue",
+            "neverSeen", "unknown",
         },
         "physicalOffset": OPTIONAL_NUMBER,
         "topic": OPTIONAL_TEXT,

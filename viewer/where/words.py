@@ -42,7 +42,8 @@ LEADS = {
     "notInQueue": ("error", words("Does not lead to it")), "half": ("note", words("No queue lists a half message")),
     "rolledBack": ("note", words("No queue lists what was rolled back")), "consumed": ("ok", words("Has read past it")),
     "notConsumed": ("note", words("Has not come so far")),
-    "beyondQueue": ("error", words("Stands beyond the end of the queue")), "neverSeen": ("note", words("Nothing there")),
+    "beyondQueue": ("error", words("Stands beyond the end of the queue")),
+    "neverSeen": ("note", words("Nothing there")),
 }  # fmt: skip
 """What a way to a message says of itself, where that is not the word of the verdict."""
 FROM_ABSENCE = frozenset(

@@ -22,7 +22,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.rules import catalogue, causes, log_rules
-from engine.rules.causes import zero_pages
+from engine.rules.causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
 
@@ -395,6 +395,14 @@ class LogCheck:
             return catalogue.CL05.found(text, file, span.start, evidence)
         if span.kind == "other":
             return self._of_other(span)
+        if self._is_no_log(span):
+            text = f"Not one unit of RocketMQ stands in the {size:,} bytes of the log: it is of another program, or "
+            text += f"was overwritten whole ({span.reason.removeprefix('no unit: ')})"
+            evidence = {"expected": "units of RocketMQ", "found": self._bytes(span)[:16].hex()}
+            evidence[HAPPENED] = (
+                "the commit log holds not one unit of RocketMQ: it is another program's, or overwritten"
+            )
+            return catalogue.CL01.found(text, file, span.start, evidence, kind="foreign")
         if span.kind == "left":
             text = f"{span.units:,} units from here on are in no queue: {span.reason}"
             evidence = {
@@ -428,6 +436,13 @@ class LogCheck:
         before_another = span.end in self._others and not any(data)  # the log ended here
         cause = catalogue.CL05.id if before_another and not span.entries else None
         return catalogue.CL01.found(text, file, span.start, evidence, caused_by=cause)
+
+    def _is_no_log(self, span: Span) -> bool:
+        """Whether the log holds nothing of RocketMQ, from its first byte on: more than a first unit that was torn."""
+        if self.units or span.start != max(self._store.log.min_offset, 0) or "magic code" not in span.reason:
+            return False
+        head = self._bytes(span)[:PAGE]
+        return len(head) == PAGE and head.count(0) < PAGE // 2
 
     def _of_other(self, span: Span) -> Finding:
         """A file that is of another log."""

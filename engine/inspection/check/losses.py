@@ -78,7 +78,8 @@ def follow(found: Sequence[Finding]) -> Iterator[Finding]:
 def _misnumbered(store: StoreSnapshot, plan: RecoveryPlan, starts: Starts) -> Iterator[Finding]:
     """RP03: units whose entries a start puts elsewhere than at their own numbers."""
     queues = [queue for queue in plan.queues if queue.shifted]
-    if not queues:
+    left_out = plan.undispatched is not None and plan.undispatched.messages > 0
+    if not queues or left_out:  # what stood in between is in the log and was left out: RP01 says so
         return
     first = max(queues, key=lambda queue: queue.shifted)
     end = first.found.end_bytes // QUEUE_UNIT if first.found is not None else 0

@@ -339,5 +339,6 @@ def test_entries_behind_a_broken_one_are_kept_as_the_plan_says(golden, tmp_path,
     store_damage.damage(random.Random(443653196), store)
     assert main(["recover", str(store), "--apply", "--yes", "--empty-log", "--like", "5.3", "--json"]) == 0
     record = json.loads(capsys.readouterr().out.splitlines()[0])
-    (queue,) = [queue for queue in record["queues"] if (queue["topic"], queue["queueId"]) == ("SCHEDULE_TOPIC_XXXX", 16)]
+    delayed = [queue for queue in record["queues"] if queue["topic"] == "SCHEDULE_TOPIC_XXXX"]
+    (queue,) = [queue for queue in delayed if queue["queueId"] == 16]
     assert (queue["minOffset"], queue["maxOffset"]) == (5, 6)

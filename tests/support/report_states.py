@@ -1,0 +1,270 @@
+"""Stores as people describe them in bug reports, made by script, and what a right answer about each says and does not.
+
+They are kin of the states in ``tests/faults/reports``: the same kinds of trouble, in other tables, services and files.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from broken_stores import table
+from made_stores import START, MadeStore, healthy, write_queue
+from planted_faults import patch
+
+from engine.codec import batch, timer
+
+MINUTE = 60_000
+HALF, OP, TIMER = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "rmq_sys_wheel_timer"
+REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A command (STORE stands for the store, HERE for the folder it is in), and patterns of the answer."""
+
+    command: str
+    must: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    exit: int | None = None
+
+
+@dataclass(frozen=True)
+class ReportState:
+    """How to make a store below a folder, and what to ask about it."""
+
+    make: Callable[[Path], object]
+    questions: tuple[Question, ...]
+    config: dict[str, str] = field(default_factory=dict)
+
+
+def both(root: Path, name: str, text: str) -> None:
+    """A table and its ``.bak`` with the same text, as a broker has them ten seconds later."""
+    table(root, name, text)
+    table(root, f"{name}.bak", text)
+
+
+def group_with_a_word(here: Path) -> None:
+    root = healthy().write(here / "store")
+    group = {"groupName": "billing", "retryMaxTimes": "sixteen", "retryQueueNums": 1}
+    both(root, "subscriptionGroup.json", json.dumps({"subscriptionGroupTable": {"billing": group}, "dataVersion": {}}))
+
+
+def level_without_a_number(here: Path) -> None:
+    root = healthy().write(here / "store")
+    both(root, "delayOffset.json", '{"offsetTable":{"a":5,2:7}}')
+
+
+def offset_of_null(here: Path) -> None:
+    root = healthy().write(here / "store")
+    both(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:null}}}')
+
+
+def numbers_as_text(here: Path) -> None:
+    """What a broker converts: it loads, and nothing is wrong."""
+    root = healthy().write(here / "store")
+    both(root, "consumerOffset.json", '{"offsetTable":{"Orders@billing":{0:"3",1:3.0}}}')
+
+
+def _goes_on(made: MadeStore, minutes: int) -> None:
+    """The broker stores a message a minute."""
+    for _ in range(minutes):
+        made.put(step=MINUTE)
+
+
+def timer_stands(here: Path) -> None:
+    """A timed message was due; the wheel's hand did not come so far though the broker went on for half an hour."""
+    made = MadeStore()
+    due = START + 5 * MINUTE
+    made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(due)})
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    (root / "config").mkdir()
+    check = timer.TimerCheck(START + MINUTE, 0, 1, 1, 0, 0, 0)
+    (root / "config" / "timercheck").write_bytes(check.encoded())
+
+
+def timer_waits(here: Path) -> None:
+    """The same store, closed before the message was due: nothing stands still."""
+    made = MadeStore()
+    made.put(TIMER, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TIMER_OUT_MS": str(START + 90 * MINUTE)})
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    (root / "config").mkdir()
+    check = timer.TimerCheck(START + 30 * MINUTE, 0, 1, 1, 0, 0, 0)
+    (root / "config" / "timercheck").write_bytes(check.encoded())
+
+
+def transactions_stand(here: Path) -> None:
+    made = MadeStore()
+    for _ in range(3):
+        made.put(HALF, 0, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "TRAN_MSG": "true"})
+    _goes_on(made, 60)
+    root = made.write(here / "store")
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": {f"{HALF}@CID_RMQ_SYS_TRANS": {"0": 0}}}))
+
+
+def level_waited_while_no_broker_ran(here: Path) -> None:
+    """Closed while a message waited, and started ten hours later for a second: nothing stands still."""
+    made = MadeStore()
+    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+    delayed.tags_code = delayed.store_timestamp + 10_000
+    made.put(step=1000)
+    made.put(step=600 * MINUTE)
+    made.put(step=500)
+    root = made.write(here / "store")
+    table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
+
+
+def packed_batch(here: Path) -> None:
+    """Messages inside a packed inner batch: neither index nor the bytes of the log have their keys."""
+    made = MadeStore()
+    members = b"".join(
+        batch.encode(0, f"body {n}".encode(), {"KEYS": f"K{n}", "UNIQ_KEY": f"M{n:04}"}) for n in range(3)
+    )
+    packed = zlib.compress(members)
+    unit = made.put("Batched", 0, body=packed, sys_flag=0x80 | 0x1, more={"INNER_NUM": "3", "INNER_BASE": "0"})
+    made.next_offsets.pop(("Batched", 0))
+    made.put()
+    root = made.write(here / "store")
+    entry = struct.pack(">qiqqqhi", unit.offset, unit.size, 0, unit.store_timestamp, 0, 3, 0).ljust(46, b"\0")
+    write_queue(root / "batchconsumequeue" / "Batched" / "0", entry, 46 * 10)
+    topics = {"Batched": {"attributes": {"queue.type": "BatchCQ"}, "readQueueNums": 1, "writeQueueNums": 1}}
+    table(root, "topics.json", json.dumps({"topicConfigTable": topics | {"Orders": {}}}))
+
+
+def two_files_of_one_name(here: Path) -> None:
+    """Two paths, one name in both, and neither is zeros."""
+    made = healthy()
+    root = made.write(here / "store")
+    for disk in ("disk1", "disk2"):
+        (here / disk).mkdir()
+    for number, file in enumerate(sorted((root / "commitlog").iterdir())):
+        (here / ("disk1" if number % 2 == 0 else "disk2") / file.name).write_bytes(file.read_bytes())
+    first = min((root / "commitlog").iterdir())
+    (here / "disk2" / first.name).write_bytes(b"x" * len(first.read_bytes()))
+
+
+def properties_of_70000(here: Path) -> None:
+    """Properties of 70,000 bytes: their 16-bit length overflows to a number that looks sound."""
+    made = MadeStore(log_size=1 << 18)
+    made.put()
+    long = made.put(more={"note": "c" * 69_953})
+    made.put()
+    root = made.write(here / "store")
+    _ = long
+    assert root.exists()
+
+
+def foreign_log(here: Path) -> None:
+    root = healthy().write(here / "store")
+    for number, file in enumerate(sorted((root / "commitlog").iterdir())):
+        file.write_bytes((b"2026-11-28 INFO line %d of another program\n" % number * 200)[:4096])
+
+
+def jump_behind_a_clean_close(here: Path) -> None:
+    """A slave was away, its store was closed in order: the queues end at 3, and the log goes on with later numbers."""
+    root = healthy().write(here / "store")
+    min((root / "commitlog").iterdir()).unlink()
+    (root / "abort").touch()
+    for path in (root / "consumequeue").rglob("0*"):
+        if path.name == f"{0:020d}":
+            patch(path, 60, bytes(path.stat().st_size - 60))
+        elif path.is_file():
+            path.unlink()
+
+
+def light_offsets_of_another_log(here: Path) -> None:
+    """Every group is far beyond its queue, and below zero in one: the log was deleted and begun anew."""
+    root = healthy().write(here / "store")
+    offsets = {"Orders@billing": {"0": 4000, "1": 5000}, "Payments@audit": {"0": 900, "1": -1}}
+    table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
+
+
+STATES: dict[str, ReportState] = {
+    "a group's setting is a word": ReportState(
+        group_with_a_word,
+        (
+            Question("check STORE", ("CF01", "subscriptionGroup", "retryMaxTimes", "sixteen"), exit=1),
+            Question("recover STORE --plan", ("would start: no",), exit=1),
+        ),
+    ),
+    "a delay level is no number": ReportState(
+        level_without_a_number,
+        (
+            Question("check STORE", ("CF01", "delayOffset"), exit=1),
+            Question("recover STORE --plan", ("would start: no", "'a'"), exit=1),
+        ),
+    ),
+    "an offset is null": ReportState(
+        offset_of_null,
+        (
+            Question("check STORE", ("CF01", "found null"), exit=1),
+            Question("config STORE", (), ("consumerOffset.json is sound",)),
+        ),
+    ),
+    "offsets are texts and fractions": ReportState(
+        numbers_as_text,
+        (
+            Question("check STORE", (), ("CF01",), exit=0),
+            Question("groups STORE", (r"billing\s+Orders\s+0\s+3\b",)),
+        ),
+    ),
+    "the timer wheel stands": ReportState(
+        timer_stands,
+        (
+            Question("check STORE", ("CF13", "timer wheel stands", "1 message is overdue", "timerWheelEnable")),
+            Question("where STORE U00000", ("stands", "overdue")),
+        ),
+    ),
+    "a timer waits": ReportState(timer_waits, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)),
+    "the check of transactions stands": ReportState(
+        transactions_stand, (Question("check STORE", ("CF13", "check of transactions stands at 0", "3 messages")),)
+    ),
+    "a level waited while no broker ran": ReportState(
+        level_waited_while_no_broker_ran, (Question("check STORE", (), ("CF13", "overdue"), exit=0),)
+    ),
+    "a key inside a packed batch": ReportState(
+        packed_batch,
+        (
+            Question("where STORE K2", ("member 2 of the batch", "no index holds keys of members"), ("neverSeen",)),
+            Question("where STORE M0001", ("member 1 of the batch",), ("neverSeen",)),
+            Question("queryMsgByKey -s STORE -t Batched -k K2", ("batch",)),
+        ),
+    ),
+    "two files of one name": ReportState(
+        two_files_of_one_name,
+        (
+            Question(
+                "check STORE --config HERE/broker.conf --paths-from-config",
+                ("CL07", "disk2", "reads from the other"),
+                ("no message",),
+                1,
+            ),
+        ),
+        {"storePathCommitLog": "HERE/disk1,HERE/disk2", "mappedFileSizeCommitLog": "4096"},
+    ),
+    "a log of another program": ReportState(
+        foreign_log,
+        (Question("check STORE", ("not one unit of RocketMQ", "another program"), (r"\d+ messages lost",), 1),),
+    ),
+    "queue numbers jump": ReportState(
+        jump_behind_a_clean_close,
+        (
+            Question("check STORE", ("RP03", "numbers jump", "storescope dispatch"), ("leave consumer offsets",), 1),
+            Question("recover STORE --plan", ("Wrong numbers",)),
+        ),
+    ),
+    "offsets of a log that was deleted": ReportState(
+        light_offsets_of_another_log,
+        (
+            Question("check STORE", ("CF12", "begun anew", "CF11"), ("log has deleted",)),
+            Question("groups STORE", ("beyondMax", "notBegun")),
+            Question("where STORE Orders/0/0 --group billing", ("beyond the end",), ("has read past",)),
+        ),
+    ),
+}
