@@ -40,8 +40,10 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
     """Return what waits of each group.
 
     Raises:
-        CannotRead: offsets or records cannot be read: then nothing is known.
+        CannotRead: offsets or records cannot be read or are not decoded: then nothing is known.
     """
+    store.require("pop")
+    store.whole_topics()
     read = {(row.group, row.topic): row.offsets for row in offsets(store) if row.mode != "broadcast"}
     groups = {group for group, _ in read}
     waits = GroupWaits()
