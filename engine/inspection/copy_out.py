@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
+from engine.inspection.foreign import undecoded_parts
 from engine.inspection.opening import recognise
 from engine.mapped.reading import Reading
 
@@ -204,14 +205,16 @@ def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:
-    """The newest log files, everything of queues, index and state: what a start reads."""
+    """What a start reads: the newest log files, all of queues, index and state, and parts that are not decoded."""
+    undecoded = tuple(f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root)
+                      if part.is_in_the_way_of_writing)  # fmt: skip
     logs = [entry.name for entry in reading.entries(root / "commitlog")][-_LOG_FILES_FOR_RECOVERY:]
 
     def chosen(name: str) -> bool:
         first, _, rest = name.partition(os.sep)
         if first == "commitlog":
             return rest in logs
-        return first in _RECOVERY_FOLDERS or name in _RECOVERY_FILES
+        return first in _RECOVERY_FOLDERS or name in _RECOVERY_FILES or name.startswith(undecoded)
 
     return chosen
 

@@ -13,7 +13,7 @@ from engine.codec.checkpoint import Checkpoint
 from engine.codec.config_tables import BACKUP
 from engine.codec.index import HEADER_SIZE, decode_header
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, CorruptUnit, UsageError
+from engine.errors import CannotRead, CorruptUnit, Undecoded, UsageError
 from engine.inspection import foreign, left_behind
 from engine.inspection.snapshot import StoreSnapshot
 from engine.layout import COMMIT_LOG_FILE_SIZE
@@ -101,7 +101,8 @@ def source_of(store: StoreSnapshot) -> RecoverySource:
     tables = Tables(partial(_table_bytes, store), str(paths.config))
     store.log.sequence.whole()
     store.whole_topics()
-    store.whole_index()
+    with contextlib.suppress(Undecoded):  # an index in a RocksDB is no file of a plan
+        store.whole_index()
     readers = [queue for queues in store.topics().values() for queue in queues.values()]
     config = store.config or MessageStoreConfig()
     simple_sizes = [q.sequence.file_size for q in readers if q.kind == "simple" and q.files]

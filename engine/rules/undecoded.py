@@ -272,11 +272,8 @@ def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: in
     several = frozenset(subject for name, subject in tables.items() if name in names)
     if several:
         return several
-    if "forbidden" in names:
-        return frozenset({"groups"})
-    if "kvDataVersion" in names and folder not in _BY_NAME:
-        return _TABLES
-    return frozenset()
+    # 5.3 gives each of its three databases of tables the same families: only the folder tells them apart.
+    return _TABLES if "kvDataVersion" in names and folder not in _BY_NAME else frozenset()
 
 
 def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:

@@ -262,3 +262,45 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
     assert code == 0, out
     assert "DLedger" in out
     assert changes(before, fingerprint(root)) == []
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(("kind", "folder"), [("rocks-separate-5.5.1", "consumequeue_rocksdb"),
+                                              ("rocksdb-timer-index-5.5.1", "rocksdbstore")])  # fmt: skip
+def test_a_copy_of_what_recovery_reads_has_the_parts_that_are_not_decoded(kind, folder, golden, tmp_path):
+    """The set left ``consumequeue_rocksdb`` behind: a broker that started on the copy had no queues."""
+    assert told("snapshot", golden(kind), tmp_path / "copy", "--recovery-set")[0] == 0
+    there, here = ({path.name for path in (place / folder).iterdir()} for place in (golden(kind), tmp_path / "copy"))
+    assert there == here
+
+
+@pytest.mark.golden
+def test_an_index_in_a_rocksdb_is_not_a_missing_one(golden, tmp_path):
+    """With ``indexFileWriteEnable=false`` the check said that a query by key finds nothing, while the broker answered
+    from ``rocksdbstore``.
+    """
+    root = tmp_path / "store"
+    shutil.copytree(golden("rocksdb-timer-index-5.5.1"), root)
+    shutil.rmtree(root / "index")
+    with open_store(root) as store:
+        unit = next(item for item in store.units() if isinstance(item, Unit) and item.unique_key)
+    assert "IX10" not in told("check", root)[1]
+    code, out, err = told("trace", root, unit.topic, unit.unique_key)
+    assert code == 3
+    assert "cannot be told: the index is in a RocksDB (rocksdbstore/)" in err
+    code, out, _ = told("where", root, unit.unique_key)
+    assert "notInIndex" not in out
+    assert "there is no index" not in out
+    assert told("index", root)[0] == 3
+    assert "would start: yes" in told("recover", root, "--plan")[1]
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("kind", ["rocks-5.5.1", "rocksdb-orders-5.5.1"])
+def test_a_store_with_queues_in_a_rocksdb_is_copied_out_without_its_tables(kind, golden, tmp_path):
+    """The new store has file queues of every message; what was in a RocksDB is named, and is not in it."""
+    code, out, _ = told("copy", golden(kind), tmp_path / "copy")
+    assert code == 3
+    assert "cannot be told: the queues are in a RocksDB" in out
+    assert not list((tmp_path / "copy").rglob("CURRENT"))
+    assert told("put", tmp_path / "copy", "--topic", "Orders", "--body", "tea", "--yes")[0] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from engine.rules.undecoded import answering, find_undecoded, in_the_way_of_writing
@@ -74,6 +76,34 @@ def test_queues_and_tables_count_however_little_is_on_disk():
     for folder in ("consumequeue", "config/rdb"):
         (part,) = find_undecoded(Folders().put(folder, tables=0))
         assert in_the_way_of_writing([part]) is part
+
+
+def manifest_of(*families: str) -> bytes:
+    """A manifest that adds these column families behind ``default``."""
+    edits = [b"\x01\x01c"]
+    for number, name in enumerate(families, 1):
+        edits.append(bytes([0xC8, 0x01, number, 0xC9, 0x01, len(name)]) + name.encode())
+    return b"".join(struct.pack("<IHB", 0, len(edit), 1) + edit for edit in edits)
+
+
+@pytest.mark.parametrize(("folder", "families", "subjects"), [
+    ("elsewhere", ("offset",), {"queues"}),
+    ("elsewhere", ("popState",), {"pop"}),
+    ("elsewhere", ("timer", "trans"), {"index", "timer", "transactions"}),
+    ("elsewhere", ("kvDataVersion",), {"topics", "groups", "offsets"}),
+    ("config/topics", ("kvDataVersion", "forbidden"), {"topics"}),
+    ("config/consumerOffsets", ("kvDataVersion", "forbidden"), {"offsets"}),
+    ("config/metadata", ("topic", "topicVersion", "subscriptionGroup", "consumerOffset"),
+     {"topics", "groups", "offsets"}),
+])  # fmt: skip
+def test_column_families_tell_what_a_rocksdb_is_for(folder, families, subjects):
+    """A broker of 5.3.3 has the family ``forbidden`` in the databases of topics and of offsets, too: these were taken
+    for groups.
+    """
+    folders = Folders().put(folder)
+    folders.files[f"{folder}/MANIFEST-000005"] = manifest_of(*families)
+    (part,) = find_undecoded(folders)
+    assert part.subjects == subjects
 
 
 def test_file_queues_beside_a_rocksdb_are_asked_where_they_count():
