@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from engine.releases import Release, of
-from engine.store.recovery.plan import Loss, QueuePlan, RecoveryPlan
+from engine.store.recovery.plan import Blocker, Loss, QueuePlan, RecoveryPlan
 from viewer.look.assets import tr
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import full_moment, number, size
@@ -61,7 +61,7 @@ def start_rows(
             continue
         blockers = [b for b in one.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
         said = tr("would not start") if blockers else tr("would start")
-        why = engine_words(blockers[0].message) if blockers else ""
+        why = "{reason} · {file}".format(**_blocker_parts(blockers[0])) if blockers else ""
         if len(blockers) > 1:
             why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
         if written is not None and written[0] == one.like:
@@ -96,9 +96,11 @@ def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[Pl
     missed = plan.empty_log
     rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
     rows += [
-        PlanRow("error", tr("Would not start"), b.finding, f"{engine_words(b.message)} · {b.broker_log}")
+        PlanRow("error", tr("Would not start"), parts["file"] or b.finding,
+                " · ".join(part for part in (parts["reason"], b.finding, b.broker_log) if part))
         for b in plan.blockers
-    ]
+        for parts in (_blocker_parts(b),)
+    ]  # fmt: skip
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
     rows.append(
@@ -189,6 +191,13 @@ def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
     of = tr("{n:,} of {all:,}", n=len(gone), all=len(gone) + len(plan.index_kept))
     mark = "error" if first < start and entries else "warn"
     return [PlanRow(mark, tr("Index files deleted"), of, why, places.index(gone[0].name))]
+
+
+def _blocker_parts(blocker: Blocker) -> dict[str, str]:
+    """``reason`` without the path that its sentence begins with, and the ``file`` by the end of its path."""
+    said, path = engine_words(blocker.message), blocker.file or ""
+    reason = said.removeprefix(path).lstrip(":：\t ") if path and said.startswith(path) else said
+    return {"reason": reason, "file": _short(_tail(path)) if path else ""}
 
 
 def _end_row(plan: RecoveryPlan) -> PlanRow:

@@ -328,6 +328,8 @@ class PositionsPane(Pane):
             names = [one.key for one in listed]
             self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
         self.now.set_state(None if seen.files else State("empty", tr("The store has no commit log.")))
+        at_end = not self._parts_live or self.over_time.at_end
+        self._now_head.set_title(tr("Now") if at_end else tr("At that time"))
         self._now_head.set_note(full_moment(seen.at))
         self._live.setVisible(self._parts_live)
         self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
@@ -344,7 +346,7 @@ class PositionsPane(Pane):
     def _show_unknown(self) -> None:
         """What files do not tell, and what of the log itself is not to be had."""
         broken = self.session.broken if self.session is not None else ()
-        unknown = [Fact(one.name, one.why, code=False) for one in self._listed if one.offset is None]
+        unknown = unknown_facts(self._listed)
         unknown += [Fact(tr("commit log"), one.words, code=False, place=places.log(one.start), role="error")
                     for one in broken[:MOST_BROKEN]]  # fmt: skip
         if len(broken) > MOST_BROKEN:
@@ -497,6 +499,18 @@ def draw_positions(plot: LivePlot, seen: Look) -> None:
         [(offset - minimum) / MIB for _, offset in seen.heads], size(seen.heads[-1][1] - minimum), dots=True,
     )  # fmt: skip
     plot.show_curves([heads], _marks(seen, minimum), times=True)
+
+
+def unknown_facts(rows: Sequence[PositionRow]) -> list[Fact]:
+    """The positions that files do not tell, with the reason; those with the same reason are one line."""
+    by_reason: dict[str, list[str]] = {}
+    for row_ in rows:
+        if row_.offset is None:
+            by_reason.setdefault(row_.why, []).append(row_.name)
+    return [
+        Fact(names[0], why, code=False) if len(names) == 1 else Fact("", f"{', '.join(names)}: {why}", code=False)
+        for why, names in by_reason.items()
+    ]
 
 
 def _marks(seen: Look, minimum: int) -> list[Line]:

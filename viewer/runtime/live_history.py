@@ -87,6 +87,7 @@ class LiveHistory:
         self.breaks: deque[tuple[float, float]] = deque(maxlen=MOST_BREAKS)
         """(from, to) in s of the times in which nobody sampled: nothing is drawn there."""
         self._pause = 0
+        self._engine_spoke = False
         self._rows = RowRing(2 + len(KEYS), capacity)
         self._numbers = itertools.count(1)
         self._over: set[str] = set()
@@ -105,9 +106,12 @@ class LiveHistory:
         for key, series in self.positions.items():
             offset = look.offset(key)
             series.append(at, None if offset is None else offset - self.base)
+        self._engine_spoke = self._engine_spoke or look.lab
         gaps = gaps_of(look)
         for key, series in self.gaps.items():
-            series.append(at, getattr(gaps, key))
+            # Once the engine itself told what waits for a flush, the checkpoint's older word would be a jump.
+            unknown = key == "flush" and self._engine_spoke and not look.lab
+            series.append(at, None if unknown else getattr(gaps, key))
         self._rows.append([look.at, look.units if look.units is not None else UNKNOWN,
                            *(UNKNOWN if o is None else o for o in look.offsets())])  # fmt: skip
         self._add_rates(look)

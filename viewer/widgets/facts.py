@@ -73,7 +73,7 @@ class Facts(QWidget):
         return [f"{fact.name}: {fact.value} {fact.note}".strip() for fact in self._shown]
 
     def _line(self, fact: Fact) -> QWidget:
-        name = Label(fact.name, 12, "text3")
+        name = Label(fact.name, 12, "text3", wrap=True)
         name.setFixedWidth(px(self._name_width) if fact.name else 0)
         name.setAlignment(Qt.AlignmentFlag.AlignTop)
         if fact.place is not None:

@@ -40,8 +40,9 @@ class RecordTable(QAbstractTableModel):
         super().__init__(parent)
         self.kind = kind
         self.rows: list[Record] = list(rows)
-        self._texts: dict[int, list[str]] = {}
-        self._looks: dict[int, RowLook | None] = {}
+        self._texts: dict[int, tuple[Record, list[str]]] = {}
+        self._looks: dict[int, tuple[Record, RowLook | None]] = {}
+        """By the row's id, with the row itself: as long as it is held no other row can have this id."""
         self.sorted_by, self.order = -1, Qt.SortOrder.AscendingOrder
         """The column by which the rows are sorted, −1 for none."""
         self.folded: frozenset[int] = frozenset()
@@ -76,14 +77,17 @@ class RecordTable(QAbstractTableModel):
 
     def replace_row(self, number: int, row: Record) -> None:
         """Another record in the place of row ``number``."""
+        self._forget(self.rows[number])
         self.rows[number] = row
         self.row_changed(number)
 
+    def _forget(self, row: Record) -> None:
+        self._texts.pop(id(row), None)
+        self._looks.pop(id(row), None)
+
     def row_changed(self, number: int) -> None:
         """The record in row ``number`` was changed in place."""
-        key = id(self.rows[number])
-        self._texts.pop(key, None)
-        self._looks.pop(key, None)
+        self._forget(self.rows[number])
         self.dataChanged.emit(self.index(number, 0), self.index(number, len(self.columns) - 1))
 
     def retranslate(self) -> None:
@@ -97,19 +101,18 @@ class RecordTable(QAbstractTableModel):
     def texts(self, number: int) -> list[str]:
         """What the cells of row ``number`` show."""
         row = self.rows[number]
-        found = self._texts.get(id(row))
-        if found is None:
-            found = self._texts[id(row)] = [column.text(row) for column in self.kind.columns]
-        return found
+        kept = self._texts.get(id(row))
+        if kept is None:
+            kept = self._texts[id(row)] = (row, [column.text(row) for column in self.kind.columns])
+        return kept[1]
 
     def look(self, number: int) -> RowLook | None:
         """How row ``number`` differs as a whole."""
         row = self.rows[number]
-        try:
-            return self._looks[id(row)]
-        except KeyError:
-            look = self._looks[id(row)] = self.kind.look(row)
-            return look
+        kept = self._looks.get(id(row))
+        if kept is None:
+            kept = self._looks[id(row)] = (row, self.kind.look(row))
+        return kept[1]
 
     def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.rows)

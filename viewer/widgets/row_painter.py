@@ -148,13 +148,15 @@ class RowPainter:
         self._once: set[tuple[str, str, str, float]] = set()
         self._figures: dict[str, tuple[list[int], list[QPointF]]] = {}
         self._points: dict[tuple[int, int], list[QPointF]] = {}
-        self._rows: OrderedDict[int, QPixmap] = OrderedDict()
-        self._seen: set[int] = set()
+        self._rows: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
+        """By the row's id: the row, which keeps its id from being given to another one, and its picture."""
+        self._seen: dict[int, object] = {}
 
     def keep_only(self, rows: list[object]) -> None:
         """Drop what is kept for rows that are gone."""
         alive = {id(row) for row in rows}
-        self._seen &= alive
+        for key in [key for key in self._seen if key not in alive]:
+            del self._seen[key]
         for key in [key for key in self._rows if key not in alive]:
             del self._rows[key]
 
@@ -167,10 +169,10 @@ class RowPainter:
         """
         key, ratio = id(model.rows[number]), p.device().devicePixelRatioF()
         if state.chosen or state.hovered or state.lit or key not in self._seen:
-            self._seen.add(key)
+            self._seen[key] = model.rows[number]
             self.paint_row(p, model, number, slots, rect, state)
             return
-        picture = self._rows.get(key)
+        picture = self._rows[key][1] if key in self._rows else None
         if picture is None or picture.size() != rect.size() * ratio:
             picture = QPixmap(rect.size() * ratio)
             picture.setDevicePixelRatio(ratio)
@@ -181,7 +183,7 @@ class RowPainter:
             self.finish(painter)
             self._figures = waiting
             painter.end()
-            self._rows[key] = picture
+            self._rows[key] = (model.rows[number], picture)
             while len(self._rows) > PICTURES:
                 self._rows.popitem(last=False)
         p.drawPixmap(rect.topLeft(), picture)

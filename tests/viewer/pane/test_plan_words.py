@@ -16,7 +16,7 @@ from engine.inspection.snapshot import open_store
 from engine.store.recovery.plan import Blocker, IndexPlan, Loss, QueueLoss
 from viewer.look import assets
 from viewer.look.engine_words import engine_words
-from viewer.pane.plan_words import cut_queues, fates, headline, plan_rows, start_rows, without_own_lock
+from viewer.pane.plan_words import _blocker_parts, cut_queues, fates, headline, plan_rows, start_rows, without_own_lock
 from viewer.runtime.store_work import OtherStart
 
 
@@ -91,3 +91,13 @@ def test_a_queue_that_a_start_stops_reading_is_counted_as_cut(tmp_path: Path) ->
     assert (row.value, row.why[:12]) == (f"1 of {len(found.queues)}", "318 entries;")
     kept = next(one for one in fates(found, 1) if one.name == "consumequeue")
     assert kept.why == f"{len(found.queues)} queues, 1 cut"
+
+
+def test_the_reason_stands_before_the_path() -> None:
+    """Three rows of the plan each showed the beginning of a path, and the reason was never in sight."""
+    path = "/very/long/way/to/the/store/consumequeue/CartUpdates/0/00000000000000000000"
+    blocker = Blocker("CQ01", f"{path}: expected a file of 6,000 bytes, found 1,000 bytes", f"{path}\t1000", path)
+    parts = _blocker_parts(blocker)
+    assert parts == {"reason": "expected a file of 6,000 bytes, found 1,000 bytes", "file": "CartUpdates/0/…0"}
+    whole = Blocker("AB01", "A process holds the store's lock: a broker is running on it", "", None)
+    assert _blocker_parts(whole) == {"reason": whole.message, "file": ""}

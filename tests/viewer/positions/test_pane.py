@@ -8,8 +8,9 @@ import pytest
 from panes import on_store, settled, until, write_in_place
 
 from engine.replication.master import SlavePosition
+from viewer.pane.position_facts import PositionRow
 from viewer.positions import pane as module
-from viewer.positions.pane import PositionsPane
+from viewer.positions.pane import PositionsPane, unknown_facts
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.recovery_plan import recovery_of
@@ -104,3 +105,11 @@ def test_a_store_that_grows_is_followed_over_time(qapp, golden, tmp_path, monkey
         pane.grab()
 
     on_store(qapp, PositionsPane, store, drive)
+
+
+def test_positions_that_are_unknown_for_one_reason_are_one_line() -> None:
+    """A log file without rights said its three lines of "Permission denied" six times."""
+    rows = [
+        PositionRow(name, name, "posLog2", None, None, "", "Permission denied", None) for name in ("wrote", "flushed")
+    ]
+    assert [fact.value for fact in unknown_facts(rows)] == ["wrote, flushed: Permission denied"]

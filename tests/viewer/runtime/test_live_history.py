@@ -27,6 +27,19 @@ def test_gaps_are_as_rocketmq_counts_them() -> None:
     assert outside.dispatch == 2000
 
 
+def test_what_waits_for_a_flush_does_not_jump_to_the_checkpoint() -> None:
+    """Between the plug and its note the gap to flush stood at 5.4 MiB for a second, where 65 KiB had been open. The
+    files spoke in the engine's place, and their checkpoint is minutes older.
+    """
+    files = [look(n, lab=False, flushed=None, confirm=None) for n in range(10, 20)]
+    history = fill(LiveHistory(), [*(look(n) for n in range(10)), *files])
+    values = list(history.gaps["flush"].values)
+    assert all(np.isfinite(values[:10]))
+    assert not any(np.isfinite(values[10:]))
+    alone = fill(LiveHistory(), files)
+    assert all(np.isfinite(list(alone.gaps["flush"].values))), "of a store of files it is what is known"
+
+
 def test_rates_and_the_way_back() -> None:
     history = fill(LiveHistory(), [look(n) for n in range(50)])
     assert history.rate("wrote", history.last) == pytest.approx(10_000)

@@ -87,3 +87,20 @@ def test_a_row_that_took_the_place_of_another_shows_its_own_text(table):
 def test_terms_for_the_filter_name_field_and_value():
     assert KIND.columns[2].filter_text(Entry(1, 'a"b')) == 'topic = "a\\"b"'
     assert KIND.columns[1].filter_text(Entry(7, ""), exclude=True) == "not queueOffset = 7"
+
+
+def test_a_row_never_wears_the_texts_of_another_one():
+    """Rows of the positions wore name and number of other rows for seconds. Texts were kept by the address of a row
+    that had been replaced, and a new row of another name was given that address.
+    """
+    table = RecordTable(KIND, [Entry(1, "T"), Entry(2, "T")])
+    for number in (0, 1):
+        assert table.texts(number)[1] == str(number + 1)
+        table.look(number)
+    addresses = {id(row) for row in table.rows}
+    table.replace_row(0, Entry(3, "T"))
+    table.replace_row(1, Entry(4, "T"))
+    rows = [Entry(number, "T") for number in range(100, 400)]
+    assert any(id(row) in addresses for row in rows), "addresses are given again"
+    table.set_rows(rows)
+    assert [table.texts(number)[1] for number in range(300)] == [str(row.queue_offset) for row in rows]
