@@ -302,15 +302,13 @@ class MessageStoreConfig:
 
     def only_paths(self) -> MessageStoreConfig:
         """The paths of this configuration, and nothing else of it."""
-        keys = {str(item.metadata["java"]) for item in _path_fields()} & self.given
-        return replace(self, given=frozenset(keys))
+        return replace(self, given=PATH_KEYS & self.given)
 
     def without_paths(self) -> MessageStoreConfig:
         """This configuration without any path: everything lies below the folder that is named."""
-        keys = {str(item.metadata["java"]) for item in _path_fields()}
         empty: dict[str, Any] = {item.name: "" for item in _path_fields()}
         return replace(
-            self, given=self.given - keys, other_paths=(), paths_from_config=False, paths_left_out=True, **empty
+            self, given=self.given - PATH_KEYS, other_paths=(), paths_from_config=False, paths_left_out=True, **empty
         )
 
     def clamped(self) -> list[tuple[str, int, int]]:
@@ -587,3 +585,6 @@ RENAMED = {
 
 OLD_PATH_KEYS = frozenset(key for key, decides in RENAMED.items() if decides == "storePathRootDir")
 """Keys of :data:`RENAMED` that name a part of a store: nobody follows them, but they tell which store was meant."""
+
+PATH_KEYS = frozenset(str(item.metadata["java"]) for item in _path_fields())
+"""Keys of :class:`MessageStoreConfig` that name a file or folder: :mod:`engine.store_folders` decides about each."""

@@ -63,6 +63,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError("expected an absent or empty directory", file=args.out)
     config = read_config(args)
+    for store in args.stores:
+        settle_folders(Path(store), config).refuse_outside()  # before Spark is started for nothing
     with started(args, out, "rebuild") as job:
         from engine.pipeline.rebuild import OnSpark, rebuild
 

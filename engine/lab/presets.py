@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from engine.config import MessageStoreConfig
+from engine.config import PATH_KEYS, MessageStoreConfig
 
 _MIB = 1 << 20
-NOT_IN_A_LAB = frozenset({
-    "storePathRootDir", "storePathCommitLog", "readOnlyCommitLogStorePaths", "storePathDLedgerCommitLog",
-    "storePathEpochFile", "storePathBrokerIdentity", "storeType", "enableDLegerCommitLog",
-})  # fmt: skip
+NOT_IN_A_LAB = PATH_KEYS | {"storeType", "enableDLegerCommitLog"}
 """Keys that a lab store refuses: they would lead out of its directory, or to a kind of store that is not written."""
 
 

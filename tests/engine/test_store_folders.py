@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from engine.codec.encode import Message
-from engine.config import MessageStoreConfig, parse_properties
+from engine.config import OLD_PATH_KEYS, PATH_KEYS, MessageStoreConfig, parse_properties
 from engine.errors import StoreLocked
 from engine.mapped.store_lock import StoreLock
 from engine.message_store import MessageStore
@@ -100,6 +100,13 @@ def test_a_path_that_lies_elsewhere_is_refused_by_its_key_and_both_folders(
     with pytest.raises(OutsidePath):
         MessageStore(copy, conf(**given))
     assert sorted(path.name for path in copy.iterdir()) == ["commitlog"], "not even a lock was made"
+
+
+def test_every_key_that_names_a_path_is_looked_at() -> None:
+    """A key that is added with a path in it, and not declared as one, would lead out of the store unseen."""
+    texts = {item.metadata["java"] for item in fields(MessageStoreConfig) if item.default == ""}  # type: ignore[comparison-overlap]
+    assert {key for key in texts if "path" in key.lower()} == PATH_KEYS
+    assert "storePathConsumeQueue" in OLD_PATH_KEYS
 
 
 def test_another_name_of_the_same_folder_is_the_same_store(copy: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import golden_stores
 import pytest
 
 from engine.cli.main import main
@@ -56,3 +57,24 @@ def test_what_is_no_store_is_told_in_a_line(said, tmp_path, spark):
     assert (code, rows) == (3, [])
     assert err.count("\n") == 1
     assert "expected a store" in err
+
+
+def test_workers_do_not_follow_a_foreign_configuration(said, golden, tmp_path, spark):
+    """The configuration of the live store travels to Spark's workers with its paths: they read the copy."""
+    live = shutil.copytree(golden("clean-5.3.3"), tmp_path / "live")
+    copy = shutil.copytree(golden("crash-flip-5.3.3"), tmp_path / "copy", ignore=shutil.ignore_patterns("timerwheel"))
+    conf = tmp_path / "broker.conf"
+    conf.write_text(f"storePathRootDir={live}\nstorePathCommitLog={live}/commitlog\n")
+    before = golden_stores.fingerprint(live), golden_stores.fingerprint(copy)
+    how = ("--master", "local[2]", "--log-file", tmp_path / "spark.log", "--json", "--config", conf)
+    _, rows, err = said("pipeline", "verify", copy, *how)
+    _, wanted, _ = said("check", copy, "--config", conf, "--json")
+    assert [row for row in rows if row["type"] in {"finding", "summary"}] == [
+        {**row, "store": str(copy)} for row in wanted
+    ]
+    assert f"storePathCommitLog={live}/commitlog leads to another store" in err
+    code, rows, err = said("pipeline", "rebuild", copy, "--out", tmp_path / "new", *how)
+    assert (code, rows) == (2, [])
+    assert str(live) in err
+    assert not (tmp_path / "new").exists()
+    assert (golden_stores.fingerprint(live), golden_stores.fingerprint(copy)) == before
