@@ -15,6 +15,7 @@ import logging
 import ssl
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.broker.broker import Broker
@@ -29,6 +30,8 @@ from engine.remoting.frame import Command
 REGISTER_BROKER, UNREGISTER_BROKER, GET_ROUTE, GET_CLUSTER_INFO = 103, 104, 105, 106
 PATIENCE = 6.0
 """Seconds."""
+WHOLE_PAUSE_S = 1.0
+"""Until everything is registered anew behind a deleted topic: several of them are one registration."""
 _log = logging.getLogger(__name__)
 
 
@@ -91,7 +94,9 @@ def _routes(body: bytes | memoryview) -> Routes:
 
 
 class Registration:
-    """Keeps the name servers told. ``step`` registers everything with each of them."""
+    """Keeps the name servers told. ``step`` registers everything with each of them, ``register_changed`` topics that
+    are new or other than before: what that costs does not grow with the number of all topics.
+    """
 
     def __init__(self, broker: Broker, name_servers: Sequence[str], tls: ssl.SSLContext | None = None) -> None:
         self._broker = broker
@@ -102,6 +107,11 @@ class Registration:
         """Whoever asks while another connects waits for that connection: a second one would never be closed."""
         self._version = 0
         self._asked = asyncio.Event()
+        self._changed: set[str] = set()
+        """Topics that name servers do not know yet as they are now."""
+        self._changing = asyncio.Lock()
+        self._whole: dict[str, Connection] = {}
+        """The connection over which a name server was told everything: behind a new one it is told that first."""
         self.refused: dict[str, str] = {}
         """Why a name server does not know this broker."""
         self.registered: set[str] = set()
@@ -116,30 +126,61 @@ class Registration:
 
     @property
     def is_due(self) -> bool:
-        """Whether something has changed that a name server does not know yet."""
-        return self.names_servers and self._asked.is_set()
+        """Whether topics have changed that a name server does not know yet."""
+        return self.names_servers and bool(self._changed)
 
-    def ask(self, _changed: Sequence[TopicConfig] = ()) -> None:
-        """Register soon: something has changed."""
+    def ask(self, changed: Sequence[TopicConfig] = ()) -> None:
+        """Register soon: these topics have changed; none: some were deleted, or something else has changed."""
+        self._changed.update(topic.name for topic in changed)
         self._asked.set()
 
     async def run(self) -> None:
         """Register until cancelled."""
+        loop = asyncio.get_running_loop()
         while True:
             await self.step()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._broker.config.registration_ms / 1000):
-                    await self._asked.wait()
+            due = loop.time() + self._broker.config.registration_ms / 1000
+            while loop.time() < due:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(due):
+                        await self._asked.wait()
+                        self._asked.clear()
+                        if self._changed:
+                            await self.register_changed()
+                        else:
+                            due = min(due, loop.time() + WHOLE_PAUSE_S)
 
     async def step(self) -> None:
-        """One registration with every name server."""
+        """One registration of everything with every name server."""
         self._asked.clear()
+        self._changed.clear()
+        request = self._request(self._broker.store.tables.topics())
+        await asyncio.gather(*(self._register(at, request) for at in self._name_servers))
+
+    async def register_changed(self) -> None:
+        """Register the topics that have changed. Several that ask while it goes on are served by one more."""
+        async with self._changing:
+            if not self._changed:
+                return
+            names, self._changed = self._changed, set()
+            topics = self._broker.store.tables.topics()
+            request = self._request({name: topics[name] for name in names if name in topics})
+            await asyncio.gather(*(self._register_some(at, request) for at in self._name_servers))
+
+    async def _register_some(self, address: str, request: Command) -> None:
+        """Everything, where the name server may not know the rest: it is new, or refuses a part."""
+        connection = self._whole.get(address)
+        known = connection is not None and self._connections.get(address) is connection
+        if not known or connection is None or connection.closed.is_set() or not await self._register(
+            address, request, whole=False
+        ):
+            await self._register(address, self._request(self._broker.store.tables.topics()))
+
+    def _request(self, topics: Mapping[str, TopicConfig]) -> Command:
         self._version += 1
-        body, header = self._body(), self._header()
+        body, header = self._body(topics), self._header()
         header["bodyCrc32"] = str(zlib.crc32(body) & 0x7FFFFFFF)
-        await asyncio.gather(
-            *(self._register(at, Command(REGISTER_BROKER, dict(header), body)) for at in self._name_servers)
-        )
+        return Command(REGISTER_BROKER, header, body)
 
     async def route_of(self, topic: str) -> dict[str, int] | None:
         """Of a topic the brokers that have it, with the number of queues that can be read, as the first name server
@@ -169,30 +210,33 @@ class Registration:
             "compressed": "false", "enableActingMaster": "false",
         }  # fmt: skip
 
-    def _body(self) -> bytes:
-        topics = self._broker.store.tables.topics()
+    def _body(self, topics: Mapping[str, TopicConfig]) -> bytes:
         permission = self._broker.config.permission
         rows = {name: {**topic_row(one), "perm": one.perm & (permission | 1)} for name, one in topics.items()}
         version = {"counter": self._version, "stateVersion": 0, "timestamp": self._broker.started}
         wrapper = {"dataVersion": version, "topicConfigTable": rows}
         return write({"filterServerList": [], "topicConfigSerializeWrapper": wrapper})
 
-    async def _register(self, address: str, request: Command) -> None:
+    async def _register(self, address: str, request: Command, *, whole: bool = True) -> bool:
+        """Whether the name server took it; ``whole``: it is told everything."""
         try:
             connection = await self._connection(address)
             self._refuse_held(await ask_routes(connection))
-            answer = await connection.ask(request, PATIENCE)
+            answer = await connection.ask(replace(request, fields=dict(request.fields)), PATIENCE)
         except (OSError, TimeoutError, ValueError, RouteHeld) as error:
             self._cannot(address, cause_of(error, type(error).__name__))
-            return
+            return False
         if answer.code != Answer.SUCCESS:
             self._cannot(address, answer.remark or f"code {answer.code}")
         else:
+            if whole:
+                self._whole[address] = connection
             self.refused.pop(address, None)
             self._note_master(answer)
             if address not in self.registered:
                 self.registered.add(address)
                 self._tell(address, None)
+        return answer.code == Answer.SUCCESS
 
     async def _unregister(self, address: str) -> None:
         """Where the name server does not say whose the route is, nothing is removed: it drops this broker by itself

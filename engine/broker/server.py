@@ -160,7 +160,7 @@ class ListeningBroker:
 
     async def _answer_registered(self, answer: Command, request: Command, connection: Connection) -> None:
         """Whoever declares a topic finds it at the name servers when he is answered: Java registers first."""
-        await self.registration.step()
+        await self.registration.register_changed()
         if not request.is_one_way:
             connection.send(answer)
 

@@ -101,11 +101,12 @@ class Topics:
         return (self._light and name.startswith(LMQ_PREFIX)) or name in self._tables.groups()
 
     def declare(self, *topics: TopicConfig) -> None:
-        """Declare topics anew, and tell; saved at once. Light queues are left out."""
+        """Declare topics anew, and tell. Light queues are left out."""
         if self._light:
             topics = tuple(topic for topic in topics if not topic.name.startswith(LMQ_PREFIX))
-        _kept_soon(lambda: self._tables.declare_topics(topics))
+        self._tables.declare_topics(topics, save=False)
         self.changed(list(topics))
+        self._save_soon()
 
     def _create(self, topic: TopicConfig) -> None:
         self._tables.declare_topics([topic], save=False)

@@ -373,6 +373,40 @@ def render(value: Any) -> str:
     return "".join(out)
 
 
+class RowTexts:
+    """Texts of a table's rows, so that a save spells only those that changed. A row is known by its object: whoever
+    changes one puts a new object in its place.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str | int, tuple[Any, str]] = {}
+
+    def render(self, value: dict[str | int, Any], table: str) -> str:
+        """:func:`render` of ``value``, whose member ``table`` holds the rows."""
+        rows = value.get(table)
+        if not isinstance(rows, dict) or not rows or not all(type(key) is str for key in rows):
+            return render(value)
+        known, kept = self._known, {}
+        for key, row in rows.items():
+            text = known.get(key)
+            if text is None or text[0] is not row:
+                out = [_text(str(key), _SPECIAL), ":"]
+                _write(row, 2, out)
+                text = (row, "".join(out))
+            kept[key] = text
+        self._known = kept
+        inner = ",\n\t\t".join(text for _, text in kept.values())
+        out, comma = [], "{"
+        for key, member in value.items():
+            out += [comma, "\n\t" if isinstance(key, str) else "", _key(key, _SPECIAL), ":"]
+            if key == table:
+                out.append("{\n\t\t" + inner + "\n\t}")
+            else:
+                _write(member, 1, out)
+            comma = ","
+        return "".join([*out, "\n}"])
+
+
 def render_line(value: Any) -> str:
     """``value`` on one line in ASCII, as brokers write ``timermetrics`` and ``transactionMetrics``."""
     if isinstance(value, dict):

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import BACKUP, SubscriptionGroup, TopicConfig, load_table
-from engine.codec.json_dialect import render
+from engine.codec.json_dialect import RowTexts, render
 from engine.errors import CannotRead, StoreError, UsageError
 from engine.layout import LONGEST_NAME, LONGEST_TOPIC, StorePaths
 from engine.mapped.disk import Disk, put_file
@@ -54,6 +54,8 @@ class ConfigTables:
         self._tables = {
             name: ConfigTable(paths.config / name, disk) for name in (TOPICS, GROUPS, self._offsets_file, DELAY_OFFSETS)
         }
+        for name, rows in ((TOPICS, "topicConfigTable"), (GROUPS, "subscriptionGroupTable")):
+            self._tables[name].rows = rows
         self._lock = threading.RLock()
         self._batch: frozenset[str] = frozenset()
         self._topics: dict[str, TopicConfig] | None = None
@@ -104,7 +106,7 @@ class ConfigTables:
     def text(self, name: str) -> str:
         """A table (:data:`TOPICS` and the like) as it would be saved now."""
         with self._lock:
-            return render(self._ready(name).value)
+            return self._ready(name).text()
 
     def create_topic(
         self, name: str, queues: int = 8, *, perm: int = 6, attributes: Mapping[str, str] | None = None
@@ -134,6 +136,7 @@ class ConfigTables:
         if not wanted:
             return
         with self._lock:
+            before, changed = self.topics(), {}
             held = self._members(TOPICS, "topicConfigTable")
             for topic in wanted:
                 row = dict(_as_object(held.get(topic.name)))
@@ -144,9 +147,11 @@ class ConfigTables:
                 })  # fmt: skip
                 if of(self._like).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
-                held[topic.name] = dict(sorted(row.items()))
+                held[topic.name] = changed[topic.name] = dict(sorted(row.items()))
             self._changed(TOPICS)
-            self._batch = frozenset(topic.name for topic in self.topics().values() if topic.batch)
+            read = {topic.name: topic for topic in codec.topics({"topicConfigTable": changed}).rows}
+            self._topics = {**before, **read}
+            self._batch = (self._batch - read.keys()) | {topic.name for topic in read.values() if topic.batch}
             if save:
                 self._save(TOPICS)
 
@@ -181,6 +186,7 @@ class ConfigTables:
         if not name or len(name) > 255:
             raise UsageError(f"group: expected 1 to 255 characters, found {len(name)}")
         with self._lock:
+            before = self.groups()
             held = self._members(GROUPS, "subscriptionGroupTable")
             row: dict[str | int, Any] = {
                 "brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True, "consumeFromMinEnable": True,
@@ -198,8 +204,12 @@ class ConfigTables:
             held[name] = dict(sorted(row.items(), key=lambda item: str(item[0])))
             if of(self._like).tables_of_5:
                 self._tables[GROUPS].value.setdefault("forbiddenTable", {})
-            self._changed(GROUPS, save=save)
-            return self.groups()[name]
+            self._changed(GROUPS)
+            (group,) = codec.subscription_groups({"subscriptionGroupTable": {name: held[name]}}).rows
+            self._groups = {**before, name: group}
+            if save:
+                self._save(GROUPS)
+            return group
 
     def delete_group(self, name: str, *, offsets: bool = True) -> bool:
         """Take a consumer group out of the tables, with its ``offsets`` or without; False where it was not declared."""
@@ -352,6 +362,11 @@ class ConfigTable:
         self.path = path
         self.value: dict[str | int, Any] = {}
         self.changed = False
+        self.rows = ""
+        """The member that holds the rows, where no row is changed in its place: then unchanged ones are not spelled
+        again.
+        """
+        self._texts = RowTexts()
         self._disk = disk
         self._sound = False  # the file holds what a broker reads: fit to become the .bak
         self._writing = threading.Lock()
@@ -388,7 +403,11 @@ class ConfigTable:
         """The text as it is now, and its number: nothing is changed that it does not have."""
         self._taken += 1
         self.changed = False
-        return self._taken, render(self.value).encode("utf-8", "replace")
+        return self._taken, self.text().encode("utf-8", "replace")
+
+    def text(self) -> str:
+        """The table as it is now."""
+        return self._texts.render(self.value, self.rows) if self.rows else render(self.value)
 
     def write(self, number: int, text: bytes) -> None:
         """Copy the sound file to ``.bak``, then put ``text`` in its place, unless a later one is there already; raises

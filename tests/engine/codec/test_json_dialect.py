@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.codec import json_dialect
-from engine.codec.json_dialect import DEEPEST, ObjectKey, parse, render, render_line
+from engine.codec.json_dialect import DEEPEST, ObjectKey, RowTexts, parse, render, render_line
 
 CASES = [
     pytest.param('{"a":1}', {"a": 1}, id="standard"),
@@ -252,3 +252,18 @@ def test_everything_reads_back(value: dict[str, Any]) -> None:
 @given(st.dictionaries(TEXT, st.integers(), max_size=3))
 def test_without_integer_keys_it_is_plain_json(value: dict[str, int]) -> None:
     assert json.loads(render(value)) == value
+
+
+def test_rows_that_stay_are_spelled_as_before():
+    rows: dict[str | int, object] = {f"t{number}": {"n": number, "deep": {"a": [1, "x"]}} for number in range(3)}
+    value = {"dataVersion": {"counter": 1, "table": {}}, "table": rows, "z": {}}
+    texts = RowTexts()
+    assert texts.render(value, "table") == render(value)
+    rows["t1"] = {"n": 9}
+    rows["new \"row"] = {}
+    del rows["t0"]
+    value["dataVersion"] = {"counter": 2}
+    for _ in range(2):
+        assert texts.render(value, "table") == render(value)
+    for other in ({}, {"table": {}}, {"table": None}, {"table": {1: {"a": 1}, "b": 2}}):
+        assert texts.render(other, "table") == render(other)
