@@ -233,6 +233,8 @@ def checkpoint_positions(store: StoreFiles) -> dict[str, Position]:
         found["masterFlushedOffset"] = Position(page.master_flushed_offset, "written in the checkpoint")
     if page.confirm_phy_offset:
         found["confirmPhyOffset"] = Position(page.confirm_phy_offset, "written in the checkpoint")
+    if page.logics_physical_offset:
+        found["logicsPhysicalOffset"] = Position(page.logics_physical_offset, "written in the checkpoint")
     return found
 
 

@@ -240,7 +240,7 @@ def get_result(item: GetResult) -> Json:
 
 
 def checkpoint(page: Checkpoint) -> Json:
-    """The fields of the checkpoint page, those of 5.x where they are set."""
+    """The fields of the checkpoint page, those that only later releases write where they are set."""
     record = {
         "physicMsgTimestamp": page.physic_msg_timestamp,
         "logicsMsgTimestamp": page.logics_msg_timestamp,
@@ -250,6 +250,8 @@ def checkpoint(page: Checkpoint) -> Json:
         record["masterFlushedOffset"] = page.master_flushed_offset
     if page.confirm_phy_offset:
         record["confirmPhyOffset"] = page.confirm_phy_offset
+    if page.logics_physical_offset:
+        record["logicsPhysicalOffset"] = page.logics_physical_offset
     return record
 
 

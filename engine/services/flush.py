@@ -275,7 +275,7 @@ class FlushConsumeQueue(Generic[Queue]):
             pass
 
     def _pieces(self, least_pages: int) -> Iterator[None]:
-        before = self._checkpoint.logics
+        before, offset = self._checkpoint.logics, self._checkpoint.logics_offset
         piece = PIECE if least_pages == 0 else PIECE * 64
         if least_pages == 0:
             yield from self._queues.settle()
@@ -285,7 +285,7 @@ class FlushConsumeQueue(Generic[Queue]):
                 yield
         if least_pages == 0:
             if before > 0:
-                self._checkpoint.settle_logics(before)
+                self._checkpoint.settle_logics(before, offset)
             self._checkpoint.flush()
 
     def _flush_queue(self, queue: Queue, least_pages: int) -> None:

@@ -161,7 +161,7 @@ class Rebuild:
         self._names: Sequence[str] = ()
         self._plain_names = 0  # topics whose units make plain entries, counted from the first
         self._plain = True
-        self._newest = 0
+        self._newest = self._newest_offset = 0
         self.units = 0
 
     def __enter__(self) -> Self:
@@ -198,6 +198,7 @@ class Rebuild:
             self._give_keys(columns, topics.prefixes(), rows, self._index)
             self._thread.wakeup()
         self._newest = max(self._newest, int(columns.store_timestamp[stop - 1]))
+        self._newest_offset = max(self._newest_offset, int(columns.physical_offset[stop - 1]))
 
     def _give_keys(self, columns: UnitColumns, prefixes: UInt32, rows: Int64, index: IndexService) -> None:
         if not self._writer.idle or columns.buffer.flags.writeable:  # it may be filled with the next block
@@ -227,6 +228,11 @@ class Rebuild:
     def last_store_timestamp(self) -> int:
         """Store time (ms) of the newest unit that was taken."""
         return max(self._newest, self._dispatcher.last_store_timestamp)
+
+    @property
+    def last_physical_offset(self) -> int:
+        """Offset into the log of the newest unit that was taken."""
+        return max(self._newest_offset, self._dispatcher.last_physical_offset)
 
     def finish(self) -> None:
         """Return when every block is in the files. Raises ``OSError``."""

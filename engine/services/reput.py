@@ -63,6 +63,10 @@ class Dispatcher(Protocol):
     def last_store_timestamp(self) -> int:
         """Store time (ms) up to which units are in their queues."""
 
+    @property
+    def last_physical_offset(self) -> int:
+        """Offset into the log up to which they are."""
+
     def dispatch(self, request: Request) -> None:
         """One unit."""
 
@@ -131,6 +135,7 @@ class ReputMessage:
                 stamp = self._dispatcher.last_store_timestamp
                 if stamp > 0:
                     self._checkpoint.logics = stamp
+                    self._checkpoint.logics_offset = self._dispatcher.last_physical_offset
                 if self.told is not None:
                     self.told()
             if self._waiters:

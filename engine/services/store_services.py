@@ -296,7 +296,7 @@ def wire(
     _refuse_foreign_kinds(config)
     flags = RunningFlags()
     tables = ConfigTables(paths, disk, clock, like=like, light=config.enable_lmq)
-    checkpoint = StoreCheckpoint(paths.checkpoint, disk)
+    checkpoint = StoreCheckpoint(paths.checkpoint, disk, of(like).checkpoint_numbers)
     pool = _pool(config)
     files, allocate = _log_files(paths, config, disk, pool)
     commit_log = CommitLog(

@@ -69,6 +69,7 @@ class PendingEntries:
         self._known = 0
         self._capacity = SMALLEST
         self._timestamps = [0, 0]  # of the oldest row in _runs, in _rows
+        self._offsets = [0, 0]  # of the same rows, into the log
         self._added = self._seen = 0
         self.count = 0
         """Rows that wait; 0 is the usual case and costs nothing."""
@@ -77,6 +78,11 @@ class PendingEntries:
     def oldest_timestamp(self) -> int:
         """Store time (ms) of the oldest unit that waits, 0 where none does."""
         return self._timestamps[0] or self._timestamps[1]
+
+    @property
+    def oldest_offset(self) -> int:
+        """Offset into the log of the oldest unit that waits; meaningless where none does."""
+        return self._offsets[0] if self._timestamps[0] else self._offsets[1]
 
     def wants(self, runs: QueueRuns) -> bool:
         """Whether the rows of a block should wait: some do already, or it has very few for each of many queues."""
@@ -97,7 +103,7 @@ class PendingEntries:
                 self._ids[names[number]] = (*self._ids.get(names[number], ()), number)
             self._known = len(names)
             self._rows.add(columns, first, stop)
-            self._note(stop - first, timestamp)
+            self._note(stop - first, timestamp, int(columns.physical_offset[first]))
 
     def add_one(self, request: Request) -> bool:
         """One unit behind the others; False where its topic is not known here."""
@@ -109,10 +115,12 @@ class PendingEntries:
                 request.sys_flag, numbers[0], request.queue_id, request.queue_offset, request.physical_offset,
                 request.size, request.tags_code,
             )  # fmt: skip
-            self._note(1, request.store_timestamp)
+            self._note(1, request.store_timestamp, request.physical_offset)
             return True
 
-    def _note(self, rows: int, timestamp: int) -> None:
+    def _note(self, rows: int, timestamp: int, offset: int) -> None:
+        if not self._timestamps[1]:
+            self._offsets[1] = offset
         self._timestamps[1] = self._timestamps[1] or timestamp
         self.count += rows
         self._added += rows
@@ -170,7 +178,7 @@ class PendingEntries:
         runs = build_runs(rows, 0, rows.count)
         self._capacity = min(max(SMALLEST, ENOUGH * len(runs)), LARGEST)
         self._runs, self._written, self._next = runs, np.zeros(len(runs), np.bool_), 0
-        self._timestamps = [self._timestamps[1], 0]
+        self._timestamps, self._offsets = [self._timestamps[1], 0], [self._offsets[1], 0]
         self.count = max(rows.count, 1)
         return True
 

@@ -50,12 +50,18 @@ class Dispatcher:
         self._multi_dispatch = config.enable_multi_dispatch
         self._rules = Rules(delay_levels=config.delay_levels()) if rules is None else rules
         self.failed: Literal["queue", "index"] | None = None
-        self._newest_timestamp = 0
+        self._newest_timestamp = self._newest_offset = 0
 
     @property
     def last_store_timestamp(self) -> int:
         """Store time (ms) up to which units are in their queues."""
         return self._queues.pending.oldest_timestamp or self._newest_timestamp
+
+    @property
+    def last_physical_offset(self) -> int:
+        """Offset into the log up to which units are in their queues: that of the newest of them."""
+        pending = self._queues.pending
+        return pending.oldest_offset if pending.oldest_timestamp else self._newest_offset
 
     # -- one unit
 
@@ -72,7 +78,7 @@ class Dispatcher:
     def _into_queue(self, request: Request) -> None:
         bits = self.bit_map(request) if self.bit_map is not None else b""
         self._queues.put(request, bits)
-        self._newest_timestamp = request.store_timestamp
+        self._newest_timestamp, self._newest_offset = request.store_timestamp, request.physical_offset
         if self._multi_dispatch:
             for name, queue_id, queue_offset in light_entries(request.properties, request.topic, request.queue_id):
                 self._queues.put_light(request, name, queue_id, queue_offset)
@@ -127,7 +133,8 @@ class Dispatcher:
             if not self._queues.put_late(columns, range(begin, stop), runs, topics.names, int(stored[begin])):
                 for group in self._queues.put_runs(runs, topics.names):
                     self._singly(columns, runs, group)
-            self._newest_timestamp = int(stored[int(runs.row.max())])
+            newest = int(runs.row.max())
+            self._newest_timestamp, self._newest_offset = int(stored[newest]), int(columns.physical_offset[newest])
 
     def _singly(self, columns: UnitColumns, runs: QueueRuns, group: int) -> None:
         for row in runs.row[runs.start[group] : runs.start[group + 1]].tolist():

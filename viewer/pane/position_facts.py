@@ -42,6 +42,7 @@ NAMES = {
     "indexMsgTimestamp": words("checkpoint, index"),
     "masterFlushedOffset": words("checkpoint, master flushed"),
     "confirmPhyOffset": words("checkpoint, confirm"),
+    "logicsPhysicalOffset": words("checkpoint, queues (offset)"),
 }
 FIELDS = {"queue_max": "queueMax", "index_end": "indexEnd"}
 LOG_FLAGS = ("wrote", "committed", "confirm", "flushed")

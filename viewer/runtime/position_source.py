@@ -240,6 +240,7 @@ def _checkpoint(told: Told, files: dict[str, Position]) -> dict[str, Position]:
         "indexMsgTimestamp": (sample.index_msg_timestamp, told.dispatched),
         "masterFlushedOffset": (0, told.wrote),
         "confirmPhyOffset": (0, told.confirm),
+        "logicsPhysicalOffset": (0, told.dispatched),
     }
     held = {}
     for name, position in files.items():

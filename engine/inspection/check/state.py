@@ -14,6 +14,7 @@ from engine.inspection import recovery
 from engine.inspection.check import tables as check_tables
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import release_of
+from engine.releases import of
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, Finding, Severity
 
@@ -58,7 +59,7 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         return
     if data is None or found is None:
         if newest_time:
-            text = "There is no checkpoint: an abnormal start would begin at the first file"
+            text = f"There is no checkpoint: an abnormal start would begin {_where_it_begins(store)}"
             evidence = {"expected": CHECKPOINT_SIZE, "found": None, HAPPENED: "the checkpoint is gone"}
             severity: Severity = "warn" if store.abort and store.lock_state != "held" else "note"
             yield catalogue.CK05.found(text, str(path), None, evidence, severity)
@@ -70,6 +71,11 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         yield catalogue.CK05.found(text, str(path), 0, evidence)
     if newest_time:
         yield from _times(store, found, str(path), newest_time, credible)
+    if (found.logics_physical_offset or 0) > log_end:
+        text = f"logicsPhysicalOffset is {found.logics_physical_offset:,}, the log ends at {log_end:,}"
+        evidence = {"expected": log_end, "found": found.logics_physical_offset}
+        written = store.lock_state == "held"  # after the log was read
+        yield catalogue.CK02.found(text, str(path), 40, evidence, "note" if written else None)
     if found.confirm_phy_offset is not None and found.confirm_phy_offset > log_end:
         text = f"confirmPhyOffset is {found.confirm_phy_offset:,}, the log ends at {log_end:,}"
         evidence = {"expected": log_end, "found": found.confirm_phy_offset}
@@ -88,8 +94,10 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
     zero = [number for number, time in enumerate(times[:2]) if time == 0]
     if zero:
+        if of(release_of(store)).logics_time_at_thorough_flush and (found.logics_physical_offset or not store.abort):
+            return  # 5.5 goes by the offset; without it the broker lived less than a minute
         names = " and ".join(_FIELDS[number] for number in zero)
-        text = f"{names} zero: an abnormal start would begin at the first file of the log"
+        text = f"{names} zero: an abnormal start would begin {_where_it_begins(store)} of the log"
         evidence = {"found": _told(times)}
         crashed = store.abort and store.lock_state != "held" and len(store.log.files) > FAR_BEHIND_FILES
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
@@ -98,6 +106,16 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         text = f"The checkpoint is {lasting(behind)} behind the newest unit"
         evidence = {"expected": when(credible), "found": _told(times), "behindMs": behind}
         yield catalogue.CK03.found(text, path, 0, evidence)
+
+
+def _where_it_begins(store: StoreSnapshot) -> str:
+    """Where a start after a crash begins that finds no time or offset in the checkpoint."""
+    release = of(release_of(store))
+    if release.recovery_file_limit is None:
+        return "at the first file"
+    given = store.config.commit_log_recover_max_num if store.config is not None else 0
+    most = given if given > 0 else release.recovery_file_limit
+    return "at the first file" if len(store.log.files) <= most else f"{most} files before the end"
 
 
 def _told(times: tuple[int, ...]) -> dict[str, str]:

@@ -91,6 +91,10 @@ class Bulk(Protocol):
     def last_store_timestamp(self) -> int:
         """Store time (ms) of the newest unit."""
 
+    @property
+    def last_physical_offset(self) -> int:
+        """Its offset into the log."""
+
 
 MakeBulk = Callable[[], AbstractContextManager[Bulk]]
 Progress = Callable[[int], None]
@@ -261,12 +265,12 @@ class _Execution:
         if self._progress is not None:
             self._progress(request.physical_offset)
 
-    def _dispatched(self) -> int:
-        """Everything taken is in the files; gives the store time of the newest unit."""
+    def _dispatched(self) -> tuple[int, int]:
+        """Everything taken is in the files; gives the store time of the newest unit, and its offset into the log."""
         if self._bulk is None:
-            return self._to.dispatcher.last_store_timestamp
+            return self._to.dispatcher.last_store_timestamp, self._to.dispatcher.last_physical_offset
         self._bulk.finish()
-        return self._bulk.last_store_timestamp
+        return self._bulk.last_store_timestamp, self._bulk.last_physical_offset
 
     # -- cutting
 
@@ -308,7 +312,7 @@ class _Execution:
     def finish(self, plan: RecoveryPlan) -> None:
         """Cut the log, correct the minimums, and hold what is there against the plan."""
         to = self._to
-        newest = self._dispatched()
+        newest, newest_offset = self._dispatched()
         if _empties(plan):
             self._forget_the_log()
         if plan.start_file is None:
@@ -319,6 +323,9 @@ class _Execution:
         checkpoint = to.checkpoint
         checkpoint.confirm = max(plan.confirm_offset, 0)
         checkpoint.logics = max(checkpoint.logics, newest)
+        if checkpoint.logics_offset >= plan.end_offset:
+            checkpoint.cut_logics_offset(max(plan.confirm_offset, 0))
+        checkpoint.logics_offset = max(checkpoint.logics_offset, newest_offset)
         if self._before is not None:
             self._crash_is_over(self._before)
 
@@ -379,7 +386,7 @@ class _Execution:
         checkpoint = to.checkpoint
         checkpoint.physic = before.physic_msg_timestamp
         checkpoint.logics = max(before.logics_msg_timestamp, checkpoint.logics)
-        checkpoint.settle_logics(checkpoint.logics)
+        checkpoint.settle_logics(checkpoint.logics, checkpoint.logics_offset)
         checkpoint.flush()
 
 

@@ -110,8 +110,8 @@ def _entries(queue: RecoveredQueue) -> int:
 
 def _knows(checkpoint: Checkpoint) -> bool:
     times = (checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp, checkpoint.index_msg_timestamp)
-    offsets = (checkpoint.master_flushed_offset or 0, checkpoint.confirm_phy_offset or 0)
-    return any(value > 0 for value in (*times, *offsets))
+    offsets = (checkpoint.master_flushed_offset, checkpoint.confirm_phy_offset, checkpoint.logics_physical_offset)
+    return any((value or 0) > 0 for value in (*times, *offsets))
 
 
 # -- one folder of several

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
-from engine.codec.checkpoint import Checkpoint, decode
+import pytest
+from recovered_stores import golden_config
+
+from engine.codec.checkpoint import Checkpoint, decode, encode
+from engine.codec.encode import Message
+from engine.config import MessageStoreConfig
 from engine.mapped.disk import RealDisk
+from engine.message_store import MessageStore
 from engine.store.store_checkpoint import StoreCheckpoint
 
 
@@ -61,3 +69,54 @@ def test_a_short_file_reads_as_zeros_and_is_made_whole(tmp_path: Path) -> None:
     assert checkpoint.flush()
     assert (tmp_path / "checkpoint").read_bytes() == bytes(4096)
     checkpoint.close()
+
+
+def test_the_queues_offset_is_written_with_their_time_and_never_falls_to_zero(tmp_path: Path) -> None:
+    """Every checkpoint that we wrote had 0 at byte 40. 5.5 begins a start after a crash at that number."""
+    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint.settle_logics(10, 4_000)
+    checkpoint.flush()
+    checkpoint.settle_logics(20)
+    checkpoint.flush()
+    checkpoint.close()
+    assert decode((tmp_path / "checkpoint").read_bytes()) == Checkpoint(0, 20, 0, None, None, 4_000)
+
+
+def test_an_older_release_leaves_the_numbers_of_a_newer_one_in_place(tmp_path: Path) -> None:
+    before = encode(Checkpoint(1, 2, 3, 4, 5, 6))[:100] + b"\x07" * 3996
+    (tmp_path / "checkpoint").write_bytes(before)
+    checkpoint = StoreCheckpoint(tmp_path / "checkpoint", RealDisk(), 3)
+    checkpoint.load()
+    checkpoint.physic, checkpoint.confirm = 11, 99
+    checkpoint.settle_logics(12, 98)
+    assert checkpoint.flush()
+    assert not checkpoint.flush()
+    checkpoint.close()
+    after = (tmp_path / "checkpoint").read_bytes()
+    assert decode(after) == Checkpoint(11, 12, 3, 4, 5, 6)
+    assert after[24:] == before[24:]
+
+
+def test_a_log_that_is_cut_takes_the_offset_with_it(tmp_path: Path) -> None:
+    checkpoint = made(tmp_path / "checkpoint")
+    checkpoint.settle_logics(10, 4_000)
+    checkpoint.cut_logics_offset(1_000)
+    assert checkpoint.value.logics_physical_offset == 1_000
+
+
+@pytest.mark.golden
+def test_a_closed_store_of_5_5_keeps_its_checkpoint_over_a_start_and_a_close(golden, tmp_path: Path) -> None:
+    shutil.copytree(golden("clean-5.5.1"), tmp_path / "store")
+    before = decode((tmp_path / "store" / "checkpoint").read_bytes())
+    with MessageStore(tmp_path / "store", golden_config("clean-5.5.1")) as store:
+        assert store.release == "5.5"
+    after = decode((tmp_path / "store" / "checkpoint").read_bytes())
+    assert before.logics_physical_offset
+    assert replace(after, confirm_phy_offset=before.confirm_phy_offset) == before  # a start sets that one
+
+
+def test_a_put_moves_the_offset_to_the_last_unit_of_a_queue(tmp_path: Path) -> None:
+    with MessageStore(tmp_path / "store", MessageStoreConfig(mapped_file_size_commit_log=1 << 20)) as store:
+        results = [store.put_message(Message("Orders", b"body", 0)) for _ in range(3)]
+    found = decode((tmp_path / "store" / "checkpoint").read_bytes())
+    assert found.logics_physical_offset == results[-1].append.physical_offset > 0
