@@ -57,7 +57,8 @@ def check(
     now: int | None = None,
 ) -> Iterator[Finding | Summary]:
     """Every finding, gravest first and a cause before what follows from it, last a :class:`Summary`. Of what could not
-    be read nothing is concluded, and the summary is not complete then (:attr:`StoreSnapshot.unread` names it).
+    be read nothing is concluded, and the summary is not complete then (:attr:`StoreSnapshot.unread` names it). Nor is
+    it complete where a part that counts is not decoded.
 
     ``only`` names rules by id; ``progress`` gets bytes of the log done and in all; a check that ``cancel`` stops tells
     what the part it saw showed, and its summary is not complete. ``proofs`` are stretches of the log in which
@@ -92,6 +93,8 @@ def check(
     if summary.complete and only is None and starts.log is not None:
         with contextlib.suppress(CannotRead):
             summary = replace(summary, incident=incident.of(store, starts, told, starts.log))
+    if foreign.parts_undecoded(store):
+        summary = replace(summary, complete=False)
     yield summary if not store.unread else replace(summary, complete=False, incident=None)
 
 

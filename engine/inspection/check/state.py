@@ -82,6 +82,9 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         yield catalogue.CK04.found(text, str(path), 32, evidence)
 
 
+_LOGICS = 1
+
+
 def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:
     times = (found.physic_msg_timestamp, found.logics_msg_timestamp, found.index_msg_timestamp)
     ahead = [number for number, time in enumerate(times) if time > newest]
@@ -93,6 +96,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
     zero = [number for number, time in enumerate(times[:2]) if time == 0]
+    if store.undecoded_part("queues") is not None:
+        zero = [number for number in zero if number != _LOGICS]  # queues in a RocksDB keep their own, and write none
     if zero:
         if of(release_of(store)).logics_time_at_thorough_flush and (found.logics_physical_offset or not store.abort):
             return  # 5.5 goes by the offset; without it the broker lived less than a minute
