@@ -16,6 +16,7 @@ from viewer.log.columns import readers
 from viewer.log.row_dress import RowDress, RowMarks
 from viewer.log.rows import LogRow, LogSource, MatchSource, UnitRow
 from viewer.look.assets import tr
+from viewer.look.broken import Broken, bytes_within
 from viewer.look.formats import size
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class FilterState:
     looked: int = 0
     spent: float = 0.0
     """Seconds that it took so far."""
+    broken: Callable[[], Iterable[Broken]] = tuple
+    """Stretches of the log that are missing or cannot be read: nobody looks at them."""
 
     def begin(self, text: str, log: LogSource) -> MatchSource:
         """Look for ``text`` from the beginning of the log; the rows that will be found."""
@@ -58,12 +61,15 @@ class FilterState:
 
     @property
     def whole(self) -> int:
-        """Bytes that are to be looked at."""
-        return max(self.end, self.looked) - self.start
+        """Bytes that are to be looked at: those that files hold."""
+        end = max(self.end, self.looked)
+        return end - self.start - bytes_within(self.broken(), self.start, end, {"missing"})
 
     @property
     def done(self) -> int:
-        return self.looked - self.start
+        """Bytes that were looked at: what cannot be read was passed over."""
+        absent = bytes_within(self.broken(), self.start, self.looked, {"missing", "unread"})
+        return self.looked - self.start - absent
 
     @property
     def scanned(self) -> str:
@@ -171,7 +177,8 @@ class LogModel:
         line = self.extent
         if self.log is None or line is None:
             return ""
-        written = size(line.written - line.low)
+        missing = bytes_within(self.filter.broken(), line.low, line.written, {"missing"})
+        written = size(line.written - line.low - missing)
         text = tr("{size} of log, offsets {low:,} to {high:,}", size=written, low=line.low, high=line.written)
         if self.upto < 0:
             return text

@@ -175,6 +175,7 @@ class UnitsPane(Pane):
         self._tell_incident()
         session.followingChanged.connect(self._following)
         self.model.log = LogSource(session.snapshot.log)
+        self.model.filter.broken = lambda: session.broken
         self.marks.dress_log()
         self.table.set_source(self.model.log, choose=self._wanted is None)
         self.table.setFocus()

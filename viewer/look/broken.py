@@ -6,7 +6,7 @@ and by whoever counted the rows; a file that could not be read is neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,11 @@ def missing_in(files: Iterable[tuple[int, int]]) -> list[Broken]:
 def bytes_missing(files: Iterable[tuple[int, int]]) -> int:
     """How many bytes that are."""
     return sum(one.end - one.start for one in missing_in(files))
+
+
+def bytes_within(broken: Iterable[Broken], low: int, high: int, kinds: Container[str]) -> int:
+    """How many bytes of [low, high) lie in stretches of these ``kinds``."""
+    return sum(max(0, min(one.end, high) - max(one.start, low)) for one in broken if one.kind in kinds)
 
 
 def missing_behind(end: int, findings: Iterable[Any]) -> list[Broken]:

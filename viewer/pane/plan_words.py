@@ -61,7 +61,7 @@ def start_rows(
             continue
         blockers = [b for b in one.blockers if not (lab and b.broker_log.endswith(LOCK_TAKEN))]
         said = tr("would not start") if blockers else tr("would start")
-        why = "{reason} · {file}".format(**_blocker_parts(blockers[0])) if blockers else ""
+        why = " · ".join(part for part in _blocker_parts(blockers[0]).values() if part) if blockers else ""
         if len(blockers) > 1:
             why += " · " + tr("and {n:,} more", n=len(blockers) - 1)
         if written is not None and written[0] == one.like:
@@ -194,10 +194,11 @@ def _index_rows(plan: RecoveryPlan) -> list[PlanRow]:
 
 
 def _blocker_parts(blocker: Blocker) -> dict[str, str]:
-    """``reason`` without the path that its sentence begins with, and the ``file`` by the end of its path."""
+    """``reason``, and ``file`` by the end of its path where the sentence begins with that path."""
     said, path = engine_words(blocker.message), blocker.file or ""
-    reason = said.removeprefix(path).lstrip(":：\t ") if path and said.startswith(path) else said
-    return {"reason": reason, "file": _short(_tail(path)) if path else ""}
+    if not path or not said.startswith(path):
+        return {"reason": said, "file": ""}
+    return {"reason": said.removeprefix(path).lstrip(":：\t "), "file": _short(_tail(path))}
 
 
 def _end_row(plan: RecoveryPlan) -> PlanRow:

@@ -10,9 +10,10 @@ import pytest
 from engine.codec.message import Unit
 from viewer.log.colour_rules import Rule
 from viewer.log.find_work import Hits
-from viewer.log.log_model import FindState, LogModel, next_of
+from viewer.log.log_model import FilterState, FindState, LogModel, next_of
 from viewer.log.row_dress import RowMarks
-from viewer.log.rows import EdgeRow, LogSource, UnitRow
+from viewer.log.rows import EdgeRow, LogSource, MatchSource, UnitRow
+from viewer.look.broken import Broken
 from viewer.widgets.log_line import LogLine
 from viewer.widgets.search_term import Sought
 
@@ -234,3 +235,10 @@ def test_rows_are_read_with_the_rules_and_the_columns_in_force(model: LogModel) 
 @pytest.mark.parametrize(("here", "step", "wanted"), [(2, 1, 5), (5, 1, 9), (9, 1, None), (5, -1, 2), (2, -1, None)])
 def test_the_next_of_offsets_is_the_nearest_one(here: int, step: int, wanted: int | None) -> None:
     assert next_of({9, 2, 5}, here, step) == wanted
+
+
+def test_what_no_file_holds_and_what_cannot_be_read_is_not_scanned() -> None:
+    """A filter over a log with an unread file said "scanned 2.33 of 2.33 MiB". A mebibyte of it had not been read."""
+    state = FilterState("x", MatchSource(cast("Any", None)), complete=True, start=0, end=3 << 20, looked=3 << 20)
+    state.broken = lambda: (Broken(0, 1 << 20, "unread"), Broken(1 << 20, 2 << 20, "missing"))
+    assert "scanned 1.00 of 2.00 MiB" in state.sentence("incomplete")

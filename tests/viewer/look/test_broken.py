@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.rules.findings import Finding
-from viewer.look.broken import Broken, broken_in, bytes_missing, missing_in
+from viewer.look.broken import Broken, broken_in, bytes_missing, bytes_within, missing_in
 from viewer.widgets.log_line import LogLine, reaching
 
 FILES = ((0, 100, "/s/commitlog/0"), (200, 300, "/s/commitlog/200"), (300, 360, "/s/commitlog/300"))
@@ -40,3 +40,10 @@ def test_a_file_that_cannot_be_read_is_neither() -> None:
     found = broken_in(FILES, (), (), {"/s/commitlog/300"})
     assert found == (Broken(100, 200, "missing"), Broken(300, 360, "unread"))
     assert "cannot be read" in found[1].words
+
+
+def test_bytes_of_a_kind_within_a_stretch() -> None:
+    broken = (Broken(10, 20, "missing"), Broken(30, 40, "unread"), Broken(50, 60, "damaged"))
+    assert bytes_within(broken, 0, 100, {"missing"}) == 10
+    assert bytes_within(broken, 15, 35, {"missing", "unread"}) == 10
+    assert bytes_within(broken, 50, 60, {"missing", "unread"}) == 0
