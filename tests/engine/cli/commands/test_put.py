@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+import agree
 import golden_stores
 import pytest
 from explicit_plans import write_conf, write_plan
@@ -20,6 +21,7 @@ from engine.cli.main import main
 from engine.codec.java import hash_map_order
 from engine.config import from_mapping, read_properties
 from engine.errors import UsageError
+from engine.inspection import open_store
 from engine.message_store import MessageStore
 
 SIZES = {
@@ -249,3 +251,21 @@ def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     with MessageStore(tmp_path / "store", read_plan(str(tmp_path / "p")).over(None)) as store:
         assert store.tables.is_batch_topic("B")
+
+
+@pytest.mark.parametrize(
+    ("name", "entries"), [("broker-tags-5.5.1", 3), ("crash-5.4.0", 3), ("clean-5.3.3", 2), ("clean-4.9.8", 2)]
+)
+def test_a_put_indexes_tags_where_the_release_of_the_store_does(golden, tmp_path, name, entries):
+    """A message that we put into a store of 5.4 or later had no entry of its tags: a query by tags missed it for good."""
+    shutil.copytree(golden(name), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
+    put = ["put", tmp_path / "store", "--topic", "Ours", "--body", "x", "--tags", "new", "--keys", "K-new", "--yes"]
+    status, _, error = agree.command(*put, "--unique-key", "U-new")
+    assert status == 0, error
+    with open_store(tmp_path / "store") as store:
+        offsets = [
+            entry.phy_offset for reader in store.index_files() for _, entry in reader.entries() if entry is not None
+        ]
+    assert offsets.count(max(offsets)) == entries
+    found = agree.ask("trace", tmp_path / "store", "Ours", "--tag", "new")
+    assert found[-1]["matches"] == (entries == 3)
