@@ -10,6 +10,7 @@ from engine.codec.message import Unit
 from engine.errors import CannotRead, StoreError
 from viewer.look.assets import tr
 from viewer.look.broken import bytes_missing
+from viewer.look.engine_words import engine_words
 from viewer.look.formats import store_name
 
 if TYPE_CHECKING:
@@ -95,8 +96,18 @@ class Survey:
     """Whether everything that was looked at could be read."""
     missing: int = 0
     """Bytes between two files of the log that no file holds; ``log_bytes`` leaves them out."""
+    evidence: str = ""
+    """What speaks for the release in ``format``; empty where nothing tells."""
     gone: bool = False
     """Whether the log is empty, and queues, index or positions know of it."""
+
+    @property
+    def written_by(self) -> str:
+        """Which release seems to have written the store, and why; empty where nothing tells."""
+        if not self.evidence:
+            return ""
+        return tr("{release} seems to have written this store: {why}", release=self.format,
+                  why=engine_words(self.evidence))  # fmt: skip
 
     @property
     def kinds(self) -> str:
@@ -166,6 +177,7 @@ def survey(store: StoreSnapshot) -> Survey:
     gone = _told(lambda: high <= low and _is_gone(store), False)
     topics = _told(lambda: tuple(_topics(store, gone=gone)), none)
     checkpoint = _checkpoint(store, notes)
+    release, evidence = _told(lambda: _format(store, first), ("", ""))
     missing = bytes_missing((file.start_offset, file.end_offset) for file in log.files if file.start_offset < high)
     return Survey(
         name=store_name(str(store.path)),
@@ -186,7 +198,8 @@ def survey(store: StoreSnapshot) -> Survey:
         abort=_told(lambda: store.abort, False),
         lock=store.lock_state,
         notes=tuple(notes),
-        format=_told(lambda: _format(store, first), ""),
+        format=release,
+        evidence=evidence,
         flavour=_flavour(store),
         gone=gone,
         missing=missing,
@@ -295,10 +308,11 @@ def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
         return ()
 
 
-def _format(store: StoreSnapshot, first: Unit | None) -> str:
-    """The oldest release family that writes what is here; the files hold no version number."""
-    if store.paths is not None and store.reading.exists(store.paths.root / "timerwheel"):
-        return "RocketMQ 5.x"
-    if first is not None and first.version == 2:
-        return "RocketMQ 5.1+"
-    return ""
+def _format(store: StoreSnapshot, first: Unit | None) -> tuple[str, str]:
+    """The release that seems to have written the store, and the evidence: the files hold no version number."""
+    from engine.inspection.foreign import guess
+
+    written = guess(store)
+    if written is not None:
+        return f"RocketMQ {written.release}", written.evidence
+    return ("RocketMQ 5.1+" if first is not None and first.version == 2 else ""), ""

@@ -279,6 +279,7 @@ class MainWindow(FramedWindow):
         self.changes.unread()
         self.rail.set_mark("findings", "")
         self.status.format.setText("")
+        self.status.format.setToolTip("")
         self.status.set_config("")
         self.strip.show_store("")
         self.enable()

@@ -59,6 +59,7 @@ class StoreChanges:
         if survey is None:
             return
         window.status.format.setText(survey.kinds)
+        window.status.format.setToolTip(survey.written_by)
         current = window.history.current
         if current is not None:
             window.top.crumbs.set_parts(crumbs_of(current, window.session))

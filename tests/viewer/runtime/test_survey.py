@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from engine.inspection import open_store
 from engine.inspection.info import FLAVOURS
 from viewer.look.assets import catalogue
@@ -35,6 +37,18 @@ def test_what_is_special_about_a_store_is_said_in_words_and_in_chinese(golden: G
     assert "lmq" in facts.flavour
     assert facts.kinds.endswith("light queues")
     assert [said for said in FLAVOURS.values() if said and said not in catalogue("zh_CN")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("clean-4.9.8", "4.9"), ("clean-5.3.3", "5.3"), ("broker-transactions-5.4.0", "5.4"), ("clean-5.5.1", "5.5")],
+)
+def test_the_release_that_seems_to_have_written_the_store_is_named(golden: Golden, name: str, release: str) -> None:
+    """The status bar said "RocketMQ 5.x" of each store with a timer wheel, and nothing of the others."""
+    with open_store(golden(name)) as store:
+        facts = survey(store)
+    assert facts.kinds.startswith(f"RocketMQ {release}")
+    assert facts.written_by.startswith(f"RocketMQ {release} seems to have written this store: it")
 
 
 def test_says_how_a_store_was_left(golden: Golden) -> None:

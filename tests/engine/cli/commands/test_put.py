@@ -257,7 +257,7 @@ def test_a_batch_topic_of_a_plan_is_declared(tmp_path, capsys):
     ("name", "entries"), [("broker-tags-5.5.1", 3), ("crash-5.4.0", 3), ("clean-5.3.3", 2), ("clean-4.9.8", 2)]
 )
 def test_a_put_indexes_tags_where_the_release_of_the_store_does(golden, tmp_path, name, entries):
-    """A message that we put into a store of 5.4 or later had no entry of its tags: a query by tags missed it for good."""
+    """A message put into a store of 5.4 or later had no entry of its tags: a query by tags missed it for good."""
     shutil.copytree(golden(name), tmp_path / "store", ignore=shutil.ignore_patterns("timerwheel"))
     put = ["put", tmp_path / "store", "--topic", "Ours", "--body", "x", "--tags", "new", "--keys", "K-new", "--yes"]
     status, _, error = agree.command(*put, "--unique-key", "U-new")
