@@ -181,26 +181,32 @@ class BlockingProducer(_Blocking):
         message: Message | Sequence[Message],
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
         patience: float | None = None,
     ) -> SendResult:
         """Send, and wait for the answer."""
-        return self._ask(self.asynchronous.send(message, queue=queue, key=key, select=select, patience=patience))
+        return self._ask(
+            self.asynchronous.send(message, queue=queue, order_by=order_by, select=select, key=key, patience=patience)
+        )
 
     def send_soon(
         self,
         message: Message | Sequence[Message],
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
         patience: float | None = None,
     ) -> Future[SendResult]:
         """Send without waiting; the future tells the result."""
 
         async def sent() -> SendResult:
-            return await self.asynchronous.send_soon(message, queue=queue, key=key, select=select, patience=patience)
+            return await self.asynchronous.send_soon(
+                message, queue=queue, order_by=order_by, select=select, key=key, patience=patience
+            )
 
         return self._begin(sent())
 
@@ -209,11 +215,14 @@ class BlockingProducer(_Blocking):
         message: Message | Sequence[Message],
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
     ) -> MessageQueue:
         """Send, and ask for no answer."""
-        return self._ask(self.asynchronous.send_one_way(message, queue=queue, key=key, select=select))
+        return self._ask(
+            self.asynchronous.send_one_way(message, queue=queue, order_by=order_by, select=select, key=key)
+        )
 
     def send_in_transaction(self, message: Message, argument: object = None) -> tuple[SendResult, TransactionState]:
         """Send a half message, and let the listener decide."""

@@ -215,18 +215,23 @@ class Producer(ClientPart):
         message: Message | Sequence[Message],
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
         patience: float | None = None,
     ) -> SendResult:
         """Send a message, or a batch of them, and wait for the broker's answer; another broker is tried where one
-        fails, within ``patience`` seconds in all (:attr:`ProducerConfig.send_timeout`). ``queue``, ``key`` (all
-        messages of a key go to one queue) and ``select`` choose the queue; then nothing is tried again, for order's
-        sake.
+        fails, within ``patience`` seconds in all (:attr:`ProducerConfig.send_timeout`). ``queue``,
+        ``order_by`` (all messages with this text go to one queue, in order) and ``select`` choose the queue; then
+        nothing is tried again, for order's sake. Keys that a message is found by are ``Message(keys=…)``. ``key`` is
+        the older name of ``order_by``.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, :class:`BrokerRefused`, or :class:`NotSent` after the last try.
         """
-        return await self._send(message, queue, key, select, patience, self.config.retries, asks_again_on_codes=True)
+        order_by = key if order_by is None else order_by
+        return await self._send(
+            message, queue, order_by, select, patience, self.config.retries, asks_again_on_codes=True
+        )
 
     def send_soon(
         self,
@@ -234,16 +239,18 @@ class Producer(ClientPart):
         done: Callable[[SendResult | None, BaseException | None], None] | None = None,
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
         patience: float | None = None,
     ) -> asyncio.Task[SendResult]:
         """Send without waiting; ``done`` is told the result, or why there is none. As in Java, only lost connections
         and times without an answer are tried again, no refusals. Of many that are begun at once
         :attr:`ProducerConfig.max_in_flight` are on their way, and the others wait in line.
         """
+        order_by = key if order_by is None else order_by
         task = asyncio.ensure_future(
-            self._send(message, queue, key, select, patience, self.config.async_retries, asks_again_on_codes=False)
+            self._send(message, queue, order_by, select, patience, self.config.async_retries, asks_again_on_codes=False)
         )
         if done is not None:
 
@@ -259,15 +266,17 @@ class Producer(ClientPart):
         message: Message | Sequence[Message],
         *,
         queue: MessageQueue | None = None,
-        key: str | None = None,
+        order_by: str | None = None,
         select: QueueSelector | None = None,
+        key: str | None = None,
     ) -> MessageQueue:
         """Write a message to a broker and ask for no answer: whether it is stored nobody knows. The queue it went to.
 
         Raises :class:`WrongMessage`, :class:`NoRoute`, ``OSError``.
         """
         first = await self._begin(message)
-        chosen = await self._chosen(first, queue, key, select) or self.choice.choose(
+        order_by = key if order_by is None else order_by
+        chosen = await self._chosen(first, queue, order_by, select) or self.choice.choose(
             await self.queues(first.topic), None, _now()
         )
         encoded = self._encoded(message)

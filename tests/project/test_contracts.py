@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -103,6 +104,29 @@ def test_the_wheel_gives_the_command_and_the_viewer(installed):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert engine.__version__ in done.stdout
+
+
+def test_an_installed_client_is_typed(installed, tmp_path):
+    """A type checker said "module is installed, but missing library stubs or py.typed marker" over the README's own
+    example, though the classifiers promise types.
+    """
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "engine.client" in code]
+    assert examples
+    run("-m", "venv", "--without-pip", str(tmp_path / "env"))
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    for package in ("engine", "viewer", "resources"):
+        (site / package).symlink_to(installed / package)
+    for number, code in enumerate(examples):
+        example = tmp_path / f"example_{number}.py"
+        example.write_text(code)
+        words = ["--strict", "--config-file", "", "--cache-dir", str(tmp_path / "cache")]
+        words += ["--python-executable", str(tmp_path / "env" / "bin" / "python"), str(example)]
+        command = [sys.executable, "-m", "mypy", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
+        assert done.returncode == 0, done.stdout
+    assert (installed / "engine" / "py.typed").exists()
+    assert (installed / "viewer" / "py.typed").exists()
 
 
 def test_qt_stays_below_the_release_that_aborts():

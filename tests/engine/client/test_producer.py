@@ -56,7 +56,7 @@ def test_queues_are_taken_in_turn_and_a_key_stays_in_its_queue(tmp_path: Path) -
         turns = [(await producer.send(Message("Orders", b"x"))).queue.queue_id for _ in range(8)]
         assert sorted(turns[:4]) == [0, 1, 2, 3]
         assert turns[4:] == turns[:4]
-        same = {(await producer.send(Message("Orders", b"x"), key="order-7")).queue for _ in range(5)}
+        same = {(await producer.send(Message("Orders", b"x"), order_by="order-7")).queue for _ in range(5)}
         assert len(same) == 1
         last = await producer.send(Message("Orders", b"x"), select=lambda queues, _: queues[-1])
         assert last.queue.queue_id == 3
