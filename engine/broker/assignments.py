@@ -20,7 +20,7 @@ from engine.remoting.frame import Command, answer_to
 
 PULL, POP = "PULL", "POP"
 AVERAGE, BY_CIRCLE = "AVG", "AVG_BY_CIRCLE"
-_MAP = "messageRequestModeMap"
+MODES = "messageRequestModeMap"
 _MODELS = (BROADCASTING, CLUSTERING)
 
 
@@ -117,7 +117,7 @@ def popped_by(
 
 def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
     """Whether a group pulls or pops a topic, and how queues are shared: as it was set, or as usual."""
-    groups = broker.request_modes.value.get(_MAP)
+    groups = broker.request_modes.value.get(MODES)
     row = groups.get(topic, {}).get(group) if isinstance(groups, dict) else None
     if isinstance(row, dict):
         share = row.get("popShareQueueNum")
@@ -148,7 +148,7 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
         "topic": topic,
     }  # fmt: skip
     table = broker.request_modes
-    groups = table.value.setdefault(_MAP, {})
+    groups = table.value.setdefault(MODES, {})
     groups.setdefault(topic, {})[group] = row
     table.write(*table.taken())
     return answer_to(request)

@@ -27,6 +27,7 @@ from engine.broker import (
     reset_offsets,
     send,
     send_back,
+    slave_tables,
     transactions,
 )
 from engine.broker.broker import Broker, Processor
@@ -38,7 +39,7 @@ from engine.rules.system_names import is_system_topic
 MODULES = (
     admin_acl, admin_broker, admin_clients, admin_groups, admin_store, admin_topics, admin_users, assignments,
     consumer_calls, heartbeats, locks, offsets, pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets,
-    send, send_back, transactions,
+    send, send_back, slave_tables, transactions,
 )  # fmt: skip
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
+from engine.broker.slave_tables import take_request_modes
 from engine.errors import UsageError
 from engine.replication.follower import Follower
-from engine.replication.master import Master, ask_master, mirror_tables
+from engine.replication.master import Master, ask_master, ask_request_modes, mirror_tables
 
 _LOOK = 0.5
 TABLES = {4: (3.0, 10.0), 5: (10.0, 60.0)}
@@ -101,4 +102,7 @@ async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> N
             if not given and silent != address:
                 told(f"the master at {address} gives no topics, groups and offsets; those from before hold")
             silent = "" if given else address
+            modes = await ask_request_modes(host, int(port)) if given and broker.store.rules.major >= 5 else None
+            if modes is not None:
+                take_request_modes(broker, modes)
         await asyncio.sleep(pause)

@@ -256,6 +256,9 @@ POP_FAMILY = (
 
 SINCE_5 = (
     *POP_FAMILY,
+    _row(60, "GET_TIMER_CHECK_POINT", "4.7"),
+    _row(61, "GET_TIMER_METRICS", "4.7"),
+    _row(402, "GET_ALL_MESSAGE_REQUEST_MODE", "4.7"),
     _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
     _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "pop 9"),
     _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),

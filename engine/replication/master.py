@@ -15,6 +15,7 @@ from engine.remoting.frame import Command
 from engine.store.config_tables import ConfigTables
 
 GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO, GET_BROKER_HA_STATUS = 26, 28, 907
+GET_ALL_MESSAGE_REQUEST_MODE = 402
 TABLES = (21, 43, 45, 201)
 """Topics, consumer offsets, delay offsets, groups."""
 _PATIENCE = 5.0
@@ -106,6 +107,16 @@ async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
     _take(found, tables)
     tables.save()
     return True
+
+
+async def ask_request_modes(host: str, port: int) -> dict[str, Any] | None:
+    """Which groups pop, as ``messageRequestMode.json`` has it; None where the broker does not say so (before 5.x)."""
+    try:
+        (body,) = await _ask(host, port, GET_ALL_MESSAGE_REQUEST_MODE)
+        table = parse(body).value
+    except (OSError, TimeoutError, ValueError):
+        return None
+    return {str(key): value for key, value in table.items()} if isinstance(table, dict) else None
 
 
 async def _tables_of(host: str, port: int) -> MasterTables | None:

@@ -290,7 +290,7 @@ class TimerMessages:
             return  # the store has never had a timer message: it gets no files of them
         flushed = self.log.flush()
         self.wheel.flush()
-        reads = TimerCheck(self.read_time, flushed, self.queue_offset, self.queue_offset, 0, 0, 0)
+        reads = self._reads(flushed)
         before = self._written
         if replace(before, state_version=0, version_timestamp=0, version_counter=0) == reads:
             return
@@ -298,12 +298,25 @@ class TimerMessages:
         check = replace(reads, version_timestamp=now, version_counter=before.version_counter + 1)
         disk, paths = self._parts.disk, self._parts.paths
         put_file(disk, paths.timercheck, check.encoded())
-        rows = {topic: {"count": count, "timeStamp": time} for topic, (count, time) in self._metrics.items()}
-        version = {"counter": self._version, "stateVersion": 0, "timestamp": now}
-        put_file(
-            disk, paths.config / TIMER_METRICS, render_line({"dataVersion": version, "timingCount": rows}).encode()
-        )
+        put_file(disk, paths.config / TIMER_METRICS, self.metrics_text().encode())
         self._written = check
+
+    def _reads(self, flushed: int) -> TimerCheck:
+        return TimerCheck(self.read_time, flushed, self.queue_offset, self.queue_offset, 0, 0, 0)
+
+    def check_point(self) -> TimerCheck:
+        """How far timers are, with the version of what was written last."""
+        before = self._written
+        return replace(
+            self._reads(before.flush_position), state_version=before.state_version,
+            version_timestamp=before.version_timestamp, version_counter=before.version_counter,
+        )  # fmt: skip
+
+    def metrics_text(self) -> str:
+        """Messages that wait by topic, as ``timermetrics`` has them."""
+        rows = {topic: {"count": count, "timeStamp": time} for topic, (count, time) in self._metrics.items()}
+        version = {"counter": self._version, "stateVersion": 0, "timestamp": self._now()}
+        return render_line({"dataVersion": version, "timingCount": rows})
 
     def clean(self) -> None:
         """Every half minute: delete files of the timer log whose messages the commit log does not hold any more."""

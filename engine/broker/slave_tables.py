@@ -1,0 +1,49 @@
+"""What a slave of RocketMQ 5.x asks its master beside topics, groups and offsets: timers, and modes of consumption.
+
+Java: ``AdminBrokerProcessor.getTimerCheckPoint``, ``getTimerMetrics``, ``getAllMessageRequestMode``; they are asked by
+``SlaveSynchronize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.broker.assignments import MODES
+from engine.broker.broker import Broker, Header, Processor
+from engine.broker.json_bodies import write
+from engine.remoting.codes import Answer, Refused
+from engine.remoting.connection import Connection
+from engine.remoting.frame import Command, answer_to
+
+GET_ALL_MESSAGE_REQUEST_MODE = 402
+
+
+def timer_check_point(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """60: how far timers are, as the file ``timercheck`` has it."""
+    if broker.timers is None:
+        raise Refused(Answer.SYSTEM_ERROR, "The checkpoint is null")
+    return answer_to(request, body=broker.timers.check_point().numbers())
+
+
+def timer_metrics(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """61: timer messages that wait by topic, as the file ``timermetrics`` has them."""
+    if broker.timers is None:
+        raise Refused(Answer.SYSTEM_ERROR, "The timerMessageStore is null")
+    return answer_to(request, body=broker.timers.metrics_text().encode())
+
+
+def request_modes(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
+    """402: which groups pop, by topic."""
+    return answer_to(request, body=write({MODES: broker.request_modes.value.get(MODES) or {}}))
+
+
+def take_request_modes(broker: Broker, told: Mapping[str, Any]) -> None:
+    """Have the modes that the master's answer to 402 tells. Raises ``OSError`` where they cannot be written."""
+    modes, table = told.get(MODES), broker.request_modes
+    if isinstance(modes, Mapping) and modes != (table.value.get(MODES) or {}):
+        table.value[MODES] = dict(modes)
+        table.write(*table.taken())
+
+
+ANSWERS: dict[int, Processor] = {60: timer_check_point, 61: timer_metrics, GET_ALL_MESSAGE_REQUEST_MODE: request_modes}
