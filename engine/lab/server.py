@@ -224,6 +224,7 @@ class Lab:
         """Serve no more; the store stays open. A second call does nothing."""
         serving, self._serving = self._serving, None
         if serving is not None:
+            self._earlier["PUT_OK"] = self._earlier.get("PUT_OK", 0) + serving.stored_messages()
             serving.stop()
 
     def serving(self) -> ServingState | None:
@@ -341,7 +342,8 @@ class Lab:
     def _statuses(self) -> dict[str, int]:
         found = dict(self._earlier)
         load = self._load
-        for part in (self._by_hand, load.statuses() if load is not None else {}):
+        served = {"PUT_OK": self._serving.stored_messages()} if self._serving is not None else {}
+        for part in (self._by_hand, load.statuses() if load is not None else {}, served):
             for name, number in part.items():
                 found[name] = found.get(name, 0) + number
         return found

@@ -266,6 +266,11 @@ class LabServing:
             if exchange.written_at is not None or exchange.first_unit is not None:
                 known.last = exchange
 
+    def stored_messages(self) -> int:
+        """Messages of clients that the broker stored since it began to serve."""
+        server = self._server
+        return sum(flow.messages for flow in list(server.broker.stats.put.values())) if server is not None else 0
+
     def state(self) -> ServingState:
         """How it stands now. Raises :class:`UsageError` where it has ended."""
         return self._do(self._told)

@@ -113,7 +113,7 @@ def test_row_82_statistics_are_made_by_spark_and_equal_the_store(run: Run, walke
         assert job.summary["units"] == sum(messages.values())
         assert job.rows["stats"][0]["bytes"] == plain_space.bytes_by_folder(root)["commitlog"]
         assert "sums equal the files" in walker.texts(walker.window.panes["pipeline"])
-        topics = dict(zip(walker.values(RESULTS, "Topic"), walker.values(RESULTS, "Messages"), strict=True))
+        topics = dict(zip(walker.values(RESULTS, "Topic"), walker.values(RESULTS, "Units"), strict=True))
         counted: Counter[str] = Counter()
         for (topic, _), count in messages.items():
             counted[topic] += count

@@ -57,7 +57,7 @@ def test_row_83_the_sum_equals_the_files_and_topics_are_chosen_everywhere(
         assert sum(area.bytes for area in pane._root.children) == held
         walker.find(WordTabs, "space.measure").choose("bytes")
         assert sum(area.bytes for area in pane._root.children) == whole
-        topics = [row["Topic"] for row in rows if row["Messages"]]
+        topics = [row["Topic"] for row in rows if row["Units"]]
         walker.click(treemap, box_of(treemap, (topics[1], treemap._root.child(topics[1]).children[0].key)))
         await walker.rest()
         assert walker.row(TABLE)["Topic"] == topics[1]
@@ -162,7 +162,7 @@ def test_page_cache_and_queue_skew_stand_beside(run: Run, walker: Walker, orders
         topic = walker.row(TABLE)["Topic"]
         queues = walker.window.session.snapshot.topics()[topic]
         assert [name for name, _ in skew.bars] == [str(number) for number in queues]
-        assert sum(count for _, count in skew.bars) == int(walker.row(TABLE)["Messages"].replace(",", ""))
+        assert sum(count for _, count in skew.bars) == int(walker.row(TABLE)["Units"].replace(",", ""))
         await walker.go(f"queue:{topic}/{min(queues)}")
         beside = walker.find(SkewBars, "queue.skew")
         await walker.until(lambda: len(beside.bars) == len(queues), "the topic's queues stand beside the one in front")

@@ -20,7 +20,7 @@ GROUPINGS: tuple[tuple[Grouping, str], ...] = (
 )  # fmt: skip
 Measure = Literal["messages", "bytes"]
 MEASURES: tuple[tuple[Measure, str], ...] = (
-    ("messages", words("Messages a second")),
+    ("messages", words("Units a second")),
     ("bytes", words("Bytes a second")),
 )
 

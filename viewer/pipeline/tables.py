@@ -36,7 +36,7 @@ def _queue_place(row: Record) -> Place | None:
 
 
 def _messages() -> Column:
-    return number_column("messages", words("Messages"), 88, filterable=False)
+    return number_column("messages", words("Units"), 88, filterable=False)
 
 
 def _bytes() -> Column:
@@ -77,7 +77,7 @@ STATS: dict[str, RecordKind] = {
         "statsHour",
         (
             moment_column("hour", words("Hour"), 176, filterable=False), _topic(148), _messages(), _bytes(),
-            _rate("perSecond", words("Messages/s"), lambda value: f"{value:,.3f}"),
+            _rate("perSecond", words("Units/s"), lambda value: f"{value:,.3f}"),
             _rate("bytesPerSecond", words("Bytes/s"), lambda value: f"{size(value)}/s"),
         ),
     ),

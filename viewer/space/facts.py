@@ -121,7 +121,7 @@ def blocks_of(
             parts.append(tr("still read by {names}", names=", ".join(file.readers[:6])))
         counted = units.get(file.name)
         if counted is not None:
-            parts.append(tr("{n:,} messages", n=counted.messages))
+            parts.append(tr("{n:,} units", n=counted.messages))
         known = held.get(file.name)
         if known is not None:
             parts.append(tr("{size} of it in memory", size=size(known.resident)))
@@ -140,7 +140,7 @@ def flags_of(found: Retention, account: Space | None) -> list[LineFlag]:
         note = size(sum(file.size for file in first))
         messages = sum(units.get(file.name, 0) for file in first)
         if messages:
-            note += ", " + tr("{n:,} messages", n=messages)
+            note += ", " + tr("{n:,} units", n=messages)
         count = len(first)
         said = tr("1 file goes {when}", when=when) if count == 1 else tr("{n:,} files go {when}", n=count, when=when)
         flags.append(LineFlag(said, first[0].start_offset, "error", note))
@@ -192,7 +192,7 @@ def area_facts(space: Space, path: tuple[str, ...], area: Area | None) -> list[F
     if packed is not None and area.bytes:
         whole = sum(row.bytes for row in space.rows if row.topic == topic and row.kind == "commitlog")
         found.append(
-            Fact(tr("Compressed"), f"{packed.bytes / max(whole, 1):.0%}", tr("{n:,} messages", n=packed.messages))
+            Fact(tr("Compressed"), f"{packed.bytes / max(whole, 1):.0%}", tr("{n:,} units", n=packed.messages))
         )
     dead = sum(row.bytes for row in space.rows if row.topic == topic and space.is_dead(row))
     if dead:
@@ -207,7 +207,7 @@ def _is_place(target: object) -> bool:
 def _total_note(area: Area) -> str:
     parts = [f"{area.bytes:,} B"]
     if area.messages:
-        parts.append(tr("{n:,} messages", n=area.messages))
+        parts.append(tr("{n:,} units", n=area.messages))
     return " · ".join(parts)
 
 

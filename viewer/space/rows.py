@@ -164,7 +164,7 @@ SPACE = RecordKind(
                filterable=False),
         Column("queueBytes", words("Queue files"), 90, lambda row: size(row.queues), lambda row: row.queues, right=True,
                mono=True, tone=lambda _: "text2", filterable=False),
-        Column("messages", words("Messages"), 86, lambda row: number(row.messages), lambda row: row.messages,
+        Column("messages", words("Units"), 86, lambda row: number(row.messages), lambda row: row.messages,
                right=True, mono=True, filterable=False),
         Column("mean", words("Mean"), 68, lambda row: f"{row.mean:,} B" if row.mean is not None else "",
                lambda row: row.mean, right=True, mono=True, tone=lambda _: "text2", filterable=False),

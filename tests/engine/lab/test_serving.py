@@ -52,6 +52,16 @@ def test_clients_send_through_it_and_everything_is_counted(lab: Lab) -> None:
     assert lab.sample().positions.wrote > 0  # the store stays open
 
 
+def test_what_clients_send_counts_in_the_rate_of_the_store(lab: Lab) -> None:
+    """The lab said "messages/s 0" and drew a flat line while clients sent 108 messages a second to its broker."""
+    served = lab.serve(FREE)
+    before = lab.sample().statuses.get("PUT_OK", 0)
+    asked(served.broker, a_send(b"one"), a_send(b"two"))
+    assert lab.sample().statuses["PUT_OK"] == before + 2
+    lab.stop_serving()
+    assert lab.sample().statuses["PUT_OK"] == before + 2, "the figure never falls"
+
+
 def test_our_producer_is_a_client_with_its_group(lab: Lab) -> None:
     served = lab.serve(FREE)
 
