@@ -61,13 +61,15 @@ def reconfigure(broker: Broker, request: Command, _header: Header, _connection: 
 
 
 def runtime(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
-    """28: figures as texts. What is not counted here (the days before, rates) is 0. Held pulls are told to those alone
+    """28: figures as texts. What is not counted here is not among them. Held pulls are told to those alone
     that ask for them: to all others it answers as RocketMQ's broker does.
     """
     store = broker.store
     at, counted, parts = store.positions(), store.counters(), store.parts
     put = counted["dispatch.units"]
     failed = sum(number for name, number in counted.items() if name.startswith("put.") and name != "put.calls")
+    put_tps, got_tps = (" ".join(map(str, rates)) for rates in broker.rates.per_second())
+    mornings = broker.rates.yesterday_morning, broker.rates.today_morning
     table = {
         "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
         "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
@@ -76,14 +78,15 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "commitLogMinOffset": max(at.min, 0), "commitLogMaxOffset": at.wrote, "dispatchBehindBytes": at.behind,
         "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
         "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
-        "putMessageTimesTotal": put, "msgPutTotalTodayNow": put, "msgGetTotalTodayNow": 0,
+        "putMessageTimesTotal": put, "msgPutTotalTodayNow": put, "msgGetTotalTodayNow": broker.rates.totals().got,
         "putMessageFailedTimes": failed, "remainHowManyDataToFlush": f"{at.unflushed} B",
         f"commitLogDiskRatio_{parts.paths.commitlog}": parts.disk.usage(parts.paths.commitlog),
         **{f"putLatency{digits}": f"{at.put_latency.quantile(share) / 1e6:.2f}" for digits, share in _SHARES.items()},
         "pageCacheLockTimeMills": 0,
         **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
-        "putTps": "0.0 0.0 0.0", "getTransferredTps": "0.0 0.0 0.0",
-        **{f"{name}{day}": 0 for name in ("msgPutTotal", "msgGetTotal") for day in DAYS},
+        "putTps": put_tps, "getTransferredTps": got_tps,
+        **{f"msgPutTotal{day}": totals.put for day, totals in zip(DAYS, mornings, strict=True)},
+        **{f"msgGetTotal{day}": totals.got for day, totals in zip(DAYS, mornings, strict=True)},
         **_levels(broker), **_timers(broker),
     }  # fmt: skip
     if request.fields.get(HELD_PULLS) == "true":

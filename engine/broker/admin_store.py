@@ -48,12 +48,13 @@ def delete_files(broker: Broker, request: Command, _header: Header, _connection:
     return answer_to(request)
 
 
-def statistics(_broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
-    """315: sums and rates by topic and group; none are kept here, which is said as of what was never counted."""
-    del request
-    name, key = ("null" if header[one] is None else header[one] for one in ("statsName", "statsKey"))
-    words = f"The stats <{name}> <{key}> not exist"
-    raise Refused(Answer.SYSTEM_ERROR, words)
+def statistics(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:
+    """315: sums and rates of a minute, an hour and a day, by topic, by group, and of the broker."""
+    name, key = ("null" if header[one] is None else str(header[one]) for one in ("statsName", "statsKey"))
+    found = broker.rates.of(name, key)
+    if found is None:
+        raise Refused(Answer.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
+    return answer_to(request, body=write(found))
 
 
 def all_progress(broker: Broker, request: Command, header: Header, _connection: Connection) -> Command:

@@ -20,6 +20,7 @@ from engine.broker.pop_orders import FILE as ORDERS
 from engine.broker.pop_orders import PopOrders
 from engine.broker.pop_state import PopState
 from engine.broker.queue_locks import QueueLocks
+from engine.broker.rates import Rates
 from engine.broker.resets import Resets
 from engine.broker.slave_waits import SlaveWaits
 from engine.broker.stats import HALF_COUNTS, BrokerStats
@@ -99,6 +100,7 @@ class Broker:
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()
+        self.rates = Rates(self.stats, lambda: store.counters()["dispatch.units"], clock, self.config.cluster)
         self.half_file = store.parts.paths.config / HALF_COUNTS
         if store.rules.major >= 5:
             self.stats.half.load(store.parts.disk, self.half_file)

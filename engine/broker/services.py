@@ -81,7 +81,12 @@ def services_of(broker: Broker) -> list[Service]:
     return [service for service in SERVICES if service.on_slave or not broker.is_slave]
 
 
+def _sample_rates(broker: Broker) -> None:
+    broker.rates.step()
+
+
 SERVICES = (
+    Service("rates", lambda _: 1.0, _sample_rates, on_slave=True),
     # a hold ends up to five seconds late (protocol 4.5)
     Service("held pulls", lambda _: 5.0, _wake_all, on_slave=True),
     Service("delayed messages", lambda _: PAUSE, deliver_due),

@@ -28,15 +28,17 @@ HALF_COUNTS = "transactionMetrics"
 
 @dataclass(slots=True)
 class Flow:
-    """Messages, and their bytes in the log."""
+    """Messages, their bytes in the log, and how many calls they came or went in."""
 
     messages: int = 0
     size: int = 0
+    calls: int = 0
 
     def add(self, messages: int, size: int) -> None:
         """Count more of them."""
         self.messages += messages
         self.size += size
+        self.calls += 1
 
 
 class Spread:

@@ -104,9 +104,15 @@ class ConfigTables:
             return dict(row) if isinstance(row, dict) else None
 
     def text(self, name: str) -> str:
-        """A table (:data:`TOPICS` and the like) as it would be saved now."""
+        """A table (:data:`TOPICS` and the like) as it would be saved now; since 5.x with a ``dataVersion``, without
+        which a slave of RocketMQ takes none of it.
+        """
         with self._lock:
-            return self._ready(name).text()
+            table = self._ready(name)
+            if of(self._like).tables_of_5 and "dataVersion" not in table.value:
+                none = {"counter": 0, "stateVersion": 0, "timestamp": self._clock()}
+                table.value = {"dataVersion": none, **table.value}
+            return table.text()
 
     def create_topic(
         self, name: str, queues: int = 8, *, perm: int = 6, attributes: Mapping[str, str] | None = None
