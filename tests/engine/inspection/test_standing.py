@@ -1,0 +1,88 @@
+"""Services that stand still: compared with the newest message of the store, never with now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import report_states
+from broken_stores import level_stands_still, table
+from made_stores import START, MadeStore, healthy
+
+from engine.inspection.snapshot import open_store
+from engine.inspection.standing import StandingService, standing_level, standing_services
+
+MINUTE = 60_000
+
+
+def services(root: Path) -> list[StandingService]:
+    with open_store(root) as store:
+        newest = max(unit.store_timestamp for unit in store.units() if hasattr(unit, "store_timestamp"))
+        return list(standing_services(store, newest))
+
+
+def delayed_store(*more: MadeStore, delivered: bool = False, steps: int = 6, step: int = 30_000) -> MadeStore:
+    made = MadeStore()
+    unit = made.put("SCHEDULE_TOPIC_XXXX", 2, more={"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"})
+    unit.tags_code = unit.store_timestamp + 10_000
+    for number in range(steps):
+        made.put(step=step)
+        if delivered and number == 0:
+            made.log = made.log.replace(b"UNIQ_KEY\x01U00001", b"UNIQ_KEY\x01U00000")
+    return made
+
+
+def test_a_level_that_stands_is_told_with_what_waits(tmp_path):
+    """Ten hours of delayed messages were overdue, and check and where said nothing."""
+    made = healthy()
+    root = made.write(tmp_path / "store")
+    level_stands_still(root, made)
+    (service,) = services(root)
+    assert (service.kind, service.queue_id, service.next_offset, service.overdue) == ("level", 2, 0, 1)
+    assert service.words.startswith("Delay level 3 stands at 0 since ")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(delayed_store(delivered=True), id="the table is older than the log"),
+        pytest.param(delayed_store(steps=1, step=600 * MINUTE), id="no broker ran while it waited"),
+        pytest.param(delayed_store(steps=1, step=9_000), id="closed before it was due"),
+        pytest.param(delayed_store(steps=0), id="nothing came afterwards"),
+    ],
+)
+def test_a_level_that_only_waits_is_not(made, tmp_path):
+    root = made.write(tmp_path / "store")
+    table(root, "delayOffset.json", '{"offsetTable":{3:0}}')
+    assert services(root) == []
+
+
+def test_a_level_without_an_offset_or_behind_its_queue_says_nothing(tmp_path):
+    root = delayed_store().write(tmp_path / "store")
+    for text in ('{"offsetTable":{}}', '{"offsetTable":{3:1}}', '{"offsetTable":{3:9}}'):
+        table(root, "delayOffset.json", text)
+        with open_store(root) as store:
+            assert standing_level(store, 3, START + 100 * MINUTE) is None
+
+
+def test_the_timer_and_the_check_of_transactions(tmp_path):
+    for name, make in (("timer", report_states.timer_stands), ("transactions", report_states.transactions_stand)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name)
+        (service,) = services(tmp_path / name / "store")
+        assert service.kind == name
+        assert service.overdue_ms > 20 * MINUTE
+
+
+def test_the_revive_of_pops(tmp_path):
+    """A checkpoint of a pop waits for twenty minutes while other messages come."""
+    made = MadeStore()
+    made.put(report_states.REVIVE, 0, tags="ck")
+    for _ in range(30):
+        made.put(step=MINUTE)
+    root = made.write(tmp_path / "store")
+    table(
+        root, "consumerOffset.json", f'{{"offsetTable":{{"{report_states.REVIVE}@CID_RMQ_SYS_REVIVE_GROUP":{{0:0}}}}}}'
+    )
+    (service,) = services(root)
+    assert (service.kind, service.next_offset) == ("revive", 0)
