@@ -533,7 +533,7 @@ _BROKER_KEYS = """
     statefulAuthorizationCacheExpiredSecond statefulAuthorizationCacheMaxNum storeReplyMessageEnable
     subscriptionExpiredTimeout syncBrokerMemberGroupPeriod syncBrokerMetadataPeriod syncControllerMetadataPeriod
     tls.enable tlsTestModeEnable traceOn traceTopicEnable transactionCheckInterval transactionCheckMax
-    transactionMetricFlushInterval transactionOpBatchInterval transactionOpMsgMaxSize transactionTimeOut
+    transactionOpBatchInterval transactionOpMsgMaxSize transactionTimeOut
     transferMsgByHeap updateNameServerAddrPeriod useEpollNativeSelector usePIDColdCtrStrategy userCacheExpiredSecond
     userCacheMaxNum userCacheRefreshSecond useServerSideResetOffset useStaticSubscription useTLS
     validateSystemTopicWhenUpdateTopic waitTimeMillsInAckQueue waitTimeMillsInAdminBrokerQueue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from engine.broker.access import Access
@@ -68,6 +69,9 @@ class Broker:
     ) -> None:
         self.store = store
         self.config = config or BrokerConfig()
+        if not self.config.transaction_metric_flush_ms:
+            usual = store.rules.transaction_metric_flush_ms
+            self.config = replace(self.config, transaction_metric_flush_ms=usual)
         self.now = now
         self.topics = Topics(store.tables, lambda: self.config, store.release, light=store.config.enable_lmq)
         self.clients = Clients()

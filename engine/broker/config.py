@@ -47,6 +47,8 @@ class BrokerConfig:
     transaction_timeout_ms: int = key("transactionTimeOut", 6_000)
     transaction_checks: int = key("transactionCheckMax", 15)
     transaction_check_interval_ms: int = key("transactionCheckInterval", 30_000)
+    transaction_metric_flush_ms: int = key("transactionMetricFlushInterval", 0)
+    """0: what the store's release has."""
     offset_saving_ms: int = key("flushConsumerOffsetInterval", 5_000)
     registration_ms: int = key("registerNameServerPeriod", 30_000)
     accept_sends_from: int = key("startAcceptSendRequestTimeStamp", 0)

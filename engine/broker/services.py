@@ -81,6 +81,11 @@ def services_of(broker: Broker) -> list[Service]:
     return [service for service in SERVICES if service.on_slave or not broker.is_slave]
 
 
+def _metric_pause(broker: Broker) -> float:
+    usual = broker.store.rules.transaction_metric_flush_ms
+    return (broker.config.transaction_metric_flush_ms or usual) / 1000
+
+
 def _sample_rates(broker: Broker) -> None:
     broker.rates.step()
 
@@ -98,8 +103,7 @@ SERVICES = (
     Service(
         "timers kept", lambda broker: broker.store.config.timer_flush_interval_ms / 1000, _keep_timers, _keep_timers
     ),
-    # transactionMetricFlushInterval
-    Service("half messages counted", lambda _: 3.0, _keep_half_counts, _keep_half_counts),
+    Service("half messages counted", _metric_pause, _keep_half_counts, _keep_half_counts),
     Service("decided transactions", lambda _: 1.0, write_ops, lambda broker: write_ops(broker, every=True)),
     Service("open transactions", lambda broker: broker.config.transaction_check_interval_ms / 1000, check_transactions),
     Service("silent clients", lambda _: 10.0, _expire, on_slave=True),

@@ -20,6 +20,7 @@ from engine.broker.services import SERVICES, SILENT_MS, Service, services_of
 from engine.broker.stats import HALF_COUNTS
 from engine.config import MessageStoreConfig
 from engine.message_store import MessageStore
+from engine.releases import Release
 from engine.remoting.subscriptions import Subscription
 from engine.store.timers.messages import MOST_AT_ONCE
 
@@ -138,3 +139,16 @@ def test_half_messages_are_counted_on_after_a_restart(broker: Broker) -> None:
     assert kept.end is not None
     kept.end(broker)
     assert Broker(broker.store).stats.half == {"Orders": 2}
+
+
+@pytest.mark.parametrize(("release", "usual"), [("5.3", 3.0), ("5.4", 10.0), ("5.5", 10.0)])
+def test_half_messages_are_counted_as_often_as_the_release_does_or_the_configuration_says(
+    tmp_path: Path, release: Release, usual: float
+) -> None:
+    """It was three seconds whatever transactionMetricFlushInterval said, and in 5.4, too, which has ten."""
+    (service,) = (one for one in SERVICES if one.name == "half messages counted")
+    with MessageStore(tmp_path, like=release, services=False) as store:
+        broker = Broker(store)
+        assert service.seconds(broker) == usual
+        assert f"transactionMetricFlushInterval={usual * 1000:.0f}" in {"=".join(one) for one in broker.config.lines()}
+        assert service.seconds(Broker(store, BrokerConfig(transaction_metric_flush_ms=700))) == 0.7
