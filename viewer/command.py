@@ -51,6 +51,8 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
 
     if args.drive is not None and not args.drive.is_file():
         raise UsageError(f"--drive: {args.drive} is no file")
+    if args.screenshot is not None:
+        _refuse_no_recording(args.at)
     if args.screenshot is None and args.drive is None and not _has_display():
         sys.stderr.write(f"storescope: {system_libraries.without_display()}\n")
         return system_libraries.EXIT_CODE
@@ -83,6 +85,22 @@ def run(args: argparse.Namespace, _out: object = None) -> int:
         new_window=args.new_window,
     )
     return main(start)
+
+
+def _refuse_no_recording(place: str | None) -> None:
+    """Raise :class:`CannotRead` where a picture of a recording is wanted that is not there, or is none. A window says
+    so itself; nobody looks at it here.
+    """
+    from engine.errors import CannotRead, cause_of
+    from engine.remoting.recording import Recording
+
+    kind, _, file = (place or "").partition(":")
+    if kind != "requests" or not file:
+        return
+    try:
+        next(iter(Recording(Path(file))), None)
+    except OSError as error:
+        raise CannotRead(cause_of(error)) from error
 
 
 def _has_display() -> bool:
