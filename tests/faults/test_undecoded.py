@@ -198,6 +198,8 @@ def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
         code, out, err = told(*(word.replace("STORE", str(root)) for word in question))
         assert not CONCLUSIONS.search(out + err), (question, out, err)
         assert question[0] in ("check",) or code == 0, (question, out, err)
+    findings = [json.loads(line) for line in told("check", root, "--json")[1].splitlines()]
+    assert {one["id"] for one in findings if one["type"] == "finding"} == {"DK02"}, "the store is healthy"
     (account,) = (json.loads(line) for line in told("info", root, "--json")[1].splitlines())
     assert account["topics"] is None
     assert "RocksDB" in account["unknown"]["queues"]
@@ -304,3 +306,36 @@ def test_a_store_with_queues_in_a_rocksdb_is_copied_out_without_its_tables(kind,
     assert "cannot be told: the queues are in a RocksDB" in out
     assert not list((tmp_path / "copy").rglob("CURRENT"))
     assert told("put", tmp_path / "copy", "--topic", "Orders", "--body", "tea", "--yes")[0] == 0
+
+
+@pytest.mark.golden
+def test_messages_that_the_log_has_deleted_may_live_on_in_a_compaction_log(golden, tmp_path):
+    """``where`` said that retention had deleted the message, and the check that a group had lost its messages."""
+    root = tmp_path / "store"
+    shutil.copytree(golden("first-files-deleted-5.3.3"), root)
+    with open_store(root) as store:
+        topic, queue_id, first = next(
+            (topic, number, queue.first_in_log)
+            for topic, queues in store.topics().items()
+            for number, queue in queues.items()
+            if queue.first_in_log > 0 and not topic.startswith(("SCHEDULE", "RMQ", "%", "rmq"))
+        )
+    (root / "config").mkdir(exist_ok=True)
+    offsets = {"offsetTable": {f"{topic}@readers": {str(queue_id): 0}}}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps(offsets))
+    assert "CF06" in told("check", root)[1]
+    assert told("where", root, f"{topic}/{queue_id}/{first - 1}")[1].startswith("expired")
+
+    held = root / "compaction" / "compactionLog" / topic / str(queue_id)
+    held.mkdir(parents=True)
+    (held / f"{0:020d}").write_bytes(b"unit")
+    assert "CF06" not in told("check", root)[1]
+    code, out, err = told("where", root, f"{topic}/{queue_id}/{first - 1}")
+    assert code == 3
+    assert out.startswith("unknown")
+    assert f"may live on in compaction/compactionLog/{topic}/{queue_id}, which is not decoded" in out + err
+    assert "compaction/compactionLog" in told("info", root)[1]
+    assert "compaction/compactionLog" in told("space", root, "--quick")[1]
+    code, _, err = told("put", root, "--topic", "Orders", "--body", "tea", "--yes")
+    assert code == 3
+    assert "compaction/compactionLog" in err

@@ -82,9 +82,6 @@ def checkpoint(store: StoreSnapshot, newest_time: int, log_end: int, credible: i
         yield catalogue.CK04.found(text, str(path), 32, evidence)
 
 
-_LOGICS = 1
-
-
 def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, credible: int) -> Iterator[Finding]:
     times = (found.physic_msg_timestamp, found.logics_msg_timestamp, found.index_msg_timestamp)
     ahead = [number for number, time in enumerate(times) if time > newest]
@@ -95,9 +92,9 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         evidence = {"expected": when(newest), "found": _told(times), "aheadMs": max(times) - newest}
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
-    zero = [number for number, time in enumerate(times[:2]) if time == 0]
-    if store.undecoded_part("queues") is not None:
-        zero = [number for number in zero if number != _LOGICS]  # queues in a RocksDB keep their own, and write none
+    # Queues in a RocksDB keep their own place there and leave the time of the queues at zero.
+    telling = times[: 2 if store.undecoded_part("queues") is None else 1]
+    zero = [number for number, time in enumerate(telling) if time == 0]
     if zero:
         if of(release_of(store)).logics_time_at_thorough_flush and (found.logics_physical_offset or not store.abort):
             return  # 5.5 goes by the offset; without it the broker lived less than a minute
@@ -106,8 +103,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         evidence = {"found": _told(times)}
         crashed = store.abort and store.lock_state != "held" and len(store.log.files) > FAR_BEHIND_FILES
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
-    elif credible - min(times[:2]) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
-        behind = credible - min(times[:2])
+    elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
+        behind = credible - min(telling)
         text = f"The checkpoint is {lasting(behind)} behind the newest unit"
         evidence = {"expected": when(credible), "found": _told(times), "behindMs": behind}
         yield catalogue.CK03.found(text, path, 0, evidence)
