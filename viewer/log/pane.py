@@ -195,7 +195,14 @@ class UnitsPane(Pane):
 
     def _tell_again(self) -> None:
         if any(isinstance(row, EdgeRow) and row.kind == "damage" for row in self.table.table.rows):
+            self.table.filled.connect(self._tell_chosen, Qt.ConnectionType.SingleShotConnection)
             self.table.reload(anew=True)
+
+    def _tell_chosen(self) -> None:
+        """The chosen row says now which messages stood in it: so does its detail."""
+        row, loaded = self.table.current_row(), self.unit.current
+        if isinstance(row, EdgeRow) and row.was and loaded is not None and not loaded.lost:
+            self.unit.show_row(row)
 
     def _tell_incident(self) -> None:
         """The first time that messages are lost: what tells of it is not on the way to the first rows."""

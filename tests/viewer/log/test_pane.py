@@ -460,3 +460,23 @@ def test_a_unit_whose_end_was_overwritten_is_taken_apart(qapp, golden, tmp_path)
         assert pane.unit.hex.selection() == (lost.offset, lost.offset + lost.size)
 
     on_store(qapp, UnitsPane, store, drive)
+
+
+def test_damage_that_is_shown_first_is_taken_apart_as_well(qapp, golden, tmp_path):
+    """A store that was opened at a damaged place named its messages in the table only. Detail and bytes kept what was
+    known before the queues had been asked.
+    """
+    store = Path(shutil.copytree(golden("broker-orders"), tmp_path / "store"))
+    log = sorted((store / "commitlog").iterdir())[0]
+    log.chmod(0o644)
+    with log.open("r+b") as file:
+        file.seek(4)
+        file.write(bytes(4))
+
+    async def drive(pane, session):
+        await settled(session.jobs)
+        await until(lambda: pane.unit.current is not None and pane.unit.current.lost)
+        assert pane.table.current_row().offset == 0
+        assert pane.unit.current.decoded is not None
+
+    on_store(qapp, UnitsPane, store, drive)
