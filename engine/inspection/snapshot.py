@@ -71,6 +71,9 @@ def open_store(path: str | Path, config: MessageStoreConfig | None = None) -> St
     return StoreSnapshot(recognise(path, reading := Reading()), config, reading)
 
 
+NO_LOG_FOLDER = "The store has no commitlog folder"
+
+
 class StoreSnapshot:
     """What the files of a store say. Refreshed by :meth:`refresh`; safe to read from several threads.
 
@@ -105,7 +108,7 @@ class StoreSnapshot:
         self._settle_start: int | None = None
         self._log = LogReader(self._log_sequence(opening), self._newest_entries)
         if self.paths is not None and not self.reading.exists(self.paths.commitlog):
-            self.notes.append("The store has no commitlog folder")
+            self.notes.append(NO_LOG_FOLDER)
 
     def __enter__(self) -> Self:
         return self
@@ -192,6 +195,8 @@ class StoreSnapshot:
         self.reading.forget()
         self._undecoded = None
         self._answering.clear()
+        if NO_LOG_FOLDER in self.notes and self.paths is not None and self.reading.exists(self.paths.commitlog):
+            self.notes.remove(NO_LOG_FOLDER)
         changed = self._log.refresh()
         self._settled = False
         self._settle_start = None

@@ -15,6 +15,7 @@ from engine.config import MessageStoreConfig, from_mapping
 from engine.errors import UsageError
 from engine.lab.presets import NOT_IN_A_LAB
 from viewer.look.assets import tr, words
+from viewer.look.formats import number
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Elided, Field, Hairline, Label, Mark, row
 from viewer.widgets.choices import ChoiceField
@@ -101,6 +102,11 @@ def differences(config: MessageStoreConfig) -> list[ConfigRow]:
     return [row for row in config_rows(config) if row.changed]
 
 
+def _grouped(text: str) -> str:
+    """A number with separators, as its range has them; anything else as it is."""
+    return number(int(text)) if text.isascii() and text.isdecimal() else text
+
+
 def row_kind() -> RecordKind:
     """The table of values."""
     return RecordKind(
@@ -108,10 +114,10 @@ def row_kind() -> RecordKind:
         (
             gutter(20),
             text_column("key", words("Name"), 260, mono=True, elide="middle"),
-            Column("value", words("Value"), 130, lambda row: row.text, lambda row: row.text, mono=True,
+            Column("value", words("Value"), 130, lambda row: _grouped(row.text), lambda row: row.text, mono=True,
                    tone=lambda row: "accent" if row.changed else "text"),
-            Column("default", words("Default"), 120, lambda row: row.default, lambda row: row.default, mono=True,
-                   tone=lambda _row: "text3"),
+            Column("default", words("Default"), 120, lambda row: _grouped(row.default), lambda row: row.default,
+                   mono=True, tone=lambda _row: "text3"),
             Column("range", words("Range"), 190, lambda row: f"{row.span} {row.unit}".strip(), lambda row: row.span,
                    mono=True, tone=lambda _row: "text2"),
             text_column("meaning", words("Meaning"), 300),

@@ -7,6 +7,7 @@ A position that files cannot tell is listed with the reason and never drawn as s
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -494,9 +495,10 @@ def draw_positions(plot: LivePlot, seen: Look) -> None:
         plot.show_nothing(tr("Fewer than two units have a store time: there is nothing to draw over time."))
         return
     plot.set_title(tr("Positions"), tr("MiB from min on, over store time; one dot the first unit of a file"))
+    points = with_breaks(seen)
     heads = Curve(
-        tr("end of the log"), "posLog2", [ms / 1000 for ms, _ in seen.heads],
-        [(offset - minimum) / MIB for _, offset in seen.heads], size(seen.heads[-1][1] - minimum), dots=True,
+        tr("end of the log"), "posLog2", [ms / 1000 for ms, _ in points],
+        [(offset - minimum) / MIB for _, offset in points], size(seen.heads[-1][1] - minimum), dots=True,
     )  # fmt: skip
     plot.show_curves([heads], _marks(seen, minimum), times=True)
 
@@ -511,6 +513,20 @@ def unknown_facts(rows: Sequence[PositionRow]) -> list[Fact]:
         Fact(names[0], why, code=False) if len(names) == 1 else Fact("", f"{', '.join(names)}: {why}", code=False)
         for why, names in by_reason.items()
     ]
+
+
+def with_breaks(seen: Look) -> list[tuple[float, float]]:
+    """The heads of the files as (ms, offset); where a file between two of them has none, a point that is not drawn."""
+    known = [offset for _, offset in seen.heads]
+    points: list[tuple[float, float]] = []
+    for number, (ms, offset) in enumerate(seen.heads):
+        if number and any(
+            known[number - 1] < start and end <= offset and not any(start <= head < end for head in known)
+            for start, end, _ in seen.files
+        ):
+            points.append((ms, math.nan))
+        points.append((ms, offset))
+    return points
 
 
 def _marks(seen: Look, minimum: int) -> list[Line]:

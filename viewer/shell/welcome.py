@@ -281,7 +281,7 @@ class WelcomePage(QScrollArea):
                 chips.append(Chip("error", _counted(one.errors, tr("1 error"), words("{n:,} errors"))))
             elif one.warnings:
                 chips.append(Chip("warn", _counted(one.warnings, tr("1 warning"), words("{n:,} warnings"))))
-            if one.word:
+            if one.word and one.state != "live":  # whether a broker runs is known when the store is opened
                 chips.append(Chip(one.state or "chat", tr(one.word)))
         name = Label(one.name, 15, "text" if there else "disabled", 600)
         pin = Tool("pin", tr("Let it go") if one.pinned else tr("Keep it at the top"), checkable=True)

@@ -267,3 +267,15 @@ def test_the_tail_sees_that_a_log_without_units_in_front_was_exchanged(tmp_path)
             wanted = fresh.log.max_offset
         assert wanted > 0
         assert [tail.look().wrote.offset for _ in range(TRUSTED + 2)][-1] == wanted
+
+
+def test_a_log_folder_that_comes_later_takes_its_note_away(golden, tmp_path: Path) -> None:
+    """ "The store has no commitlog folder" stayed in the tree after the store had one."""
+    shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
+    log = tmp_path / "store" / "commitlog"
+    log.rename(tmp_path / "aside")
+    with open_store(tmp_path / "store") as store:
+        assert "The store has no commitlog folder" in store.notes
+        (tmp_path / "aside").rename(log)
+        store.refresh()
+        assert "The store has no commitlog folder" not in store.notes

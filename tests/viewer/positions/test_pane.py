@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from panes import on_store, settled, until, write_in_place
@@ -10,7 +12,7 @@ from panes import on_store, settled, until, write_in_place
 from engine.replication.master import SlavePosition
 from viewer.pane.position_facts import PositionRow
 from viewer.positions import pane as module
-from viewer.positions.pane import PositionsPane, unknown_facts
+from viewer.positions.pane import PositionsPane, unknown_facts, with_breaks
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.runtime.recovery_plan import recovery_of
@@ -113,3 +115,13 @@ def test_positions_that_are_unknown_for_one_reason_are_one_line() -> None:
         PositionRow(name, name, "posLog2", None, None, "", "Permission denied", None) for name in ("wrote", "flushed")
     ]
     assert [fact.value for fact in unknown_facts(rows)] == ["wrote, flushed: Permission denied"]
+
+
+def test_the_curve_breaks_where_a_file_could_not_be_read() -> None:
+    """It ran straight over an unread file, as if something had been measured there."""
+    files = tuple((n * 1000, n * 1000 + 1000, f"{n * 1000:020d}") for n in range(4))
+    seen = SimpleNamespace(files=files, heads=((10, 0), (30, 2000), (40, 3000), (45, 3500)))
+    points = with_breaks(seen)
+    assert [ms for ms, _ in points] == [10, 30, 30, 40, 45]
+    assert math.isnan(points[1][1])
+    assert [offset for _, offset in points if not math.isnan(offset)] == [0, 2000, 3000, 3500]
