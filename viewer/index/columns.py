@@ -115,8 +115,8 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
     return RecordKind("indexEntry", columns, look, _spoken)
 
 
-def step_kind(to_unit: ToUnit) -> RecordKind:
-    """Every step of a trace as ``trace --json`` gives it."""
+def step_kind(to_unit: ToUnit, asked: str = "") -> RecordKind:
+    """Every step of a trace as ``trace --json`` gives it; ``asked`` is the ``topic#key`` that a match carries."""
     columns = (
         number_column("step", words("Step"), 46, tone=lambda _: "text3"),
         text_column("file", words("File"), 112, mono=True, elide="middle", tone=lambda _: "text2"),
@@ -127,8 +127,8 @@ def step_kind(to_unit: ToUnit) -> RecordKind:
         number_column("phyOffset", words("Physical offset"), 118, jump=lambda row: _place(to_unit, row.phy_offset)),
         _second("storeTimestamp", words("Time")),
         chip_column("verdict", words("Verdict"), 112, _step_chip, tip=lambda row: tr(MEANINGS.get(row.verdict, ""))),
-        Column("key", words("Key of the unit"), 110, _step_key, lambda row: row.key, mono=True, elide="middle",
-               tone=lambda _: "text2", filterable=False),
+        Column("key", words("Key of the unit"), 110, lambda row: _step_key(row, asked), lambda row: row.key, mono=True,
+               elide="middle", tone=lambda _: "text2", filterable=False),
     )  # fmt: skip
     return RecordKind("traceStep", columns, verdict=_spoken, record=_step_record)
 
@@ -166,10 +166,10 @@ def _step_chip(row: Any) -> Chip | None:
     return _chip(row)
 
 
-def _step_key(row: Any) -> str:
+def _step_key(row: Any, asked: str) -> str:
     if row.kind == "slot":
         return f"→ {row.entry:,}" if row.entry else ""
-    return row.key or ""
+    return row.key or (asked if row.verdict == "match" else "")
 
 
 def _number(row: Any) -> str:

@@ -359,6 +359,7 @@ class IndexPane(Pane):
         if asked.near and asked.begin is not None and asked.end is not None:
             self.form.show_window(asked.begin, asked.end)
         self.canvas.show_lanes(drawn)
+        self.steps.set_kind(step_kind(places.log, asked.text))
         self.steps.set_rows(list(answer.steps))
         if not answer.files:
             self.steps.set_state(

@@ -40,5 +40,7 @@ def test_a_step_is_a_row_as_trace_gives_it():
     assert column(kind, "entry").text(slot) == "3"
     assert column(kind, "key").text(slot) == "→ 7"
     assert column(kind, "key").text(entry) == "T#other"
+    match = TraceStep("f", "entry", 3, 7, 99, 640, 1_700_000_000_000, 0, "match", None)
+    assert column(step_kind(lambda offset: offset, "T#K"), "key").text(match) == "T#K", "it was the only empty row"
     assert column(kind, "phyOffset").jump(entry) == ("log", 640)
     assert kind.record(entry)["verdict"] == "collision"
