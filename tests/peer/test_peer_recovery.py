@@ -1,6 +1,8 @@
 """Recovery of damaged stores, planned by us and carried out by the real RocketMQ store: the same end, the same queues.
 
-``--peer-rounds N`` damages four copies of golden stores for each seed.
+Any release may start any store: after an upgrade or a downgrade it does. Without more twenty damaged stores are started
+by the newest release and two each by those that have been compared longest; ``--peer-rounds N`` starts four a seed by
+each of four releases, so ``--peer-rounds 75`` is 300 states of each.
 """
 
 from __future__ import annotations
@@ -18,24 +20,41 @@ import store_damage
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
 from engine.inspection.snapshot import open_store
+from engine.releases import of
 
+PAST_TEN = "queues-gone-past-ten-files-5.5.1"
 pytestmark = [pytest.mark.peer, pytest.mark.crash, pytest.mark.timeout(600)]
 
-STORES = ["clean-5.3.3", "crash-late-5.3.3", "crash-5.3.3", "multi-queue-ext-5.3.3", "batchcq-5.3.3", "clean-4.9.8"]
+STORES = {
+    "5.5.1": ["clean-5.5.1", "late-queue-flush-5.5.1", "crash-5.4.0", "crash-late-5.3.3", "batchcq-5.3.3", PAST_TEN],
+    "5.4.0": ["crash-5.4.0", "clean-5.5.1", "late-queue-flush-5.5.1", "crash-5.3.3", PAST_TEN, "multi-queue-ext-5.3.3"],
+    "5.3.3": ["clean-5.3.3", "crash-late-5.3.3", "crash-5.3.3", "multi-queue-ext-5.3.3", "batchcq-5.3.3"],
+    "4.9.8": ["clean-4.9.8", "crash-4.9.8"],
+}
+"""The stores that each release starts."""
+SHORT = {"5.5.1": 20, "5.3.3": 2, "4.9.8": 2}
+"""How many states of each release are tried where nobody asks for more."""
 COPIES = 4
+LIMITS = (1, 2, 3, 10, 10, 50)
+"""commitLogRecoverMaxNum: golden stores have few files."""
 SIZES = {
     "mappedFileSizeCommitLog": "mapped_file_size_commit_log",
     "mappedFileSizeConsumeQueue": "mapped_file_size_consume_queue",
     "mapperFileSizeBatchConsumeQueue": "mapper_file_size_batch_consume_queue",
     "maxHashSlotNum": "max_hash_slot_num",
     "maxIndexNum": "max_index_num",
+    "commitLogRecoverMaxNum": "commit_log_recover_max_num",
+    "checkCommitLogOffsetOnRecover": "check_commit_log_offset_on_recover",
+    "messageIndexSafe": "message_index_safe",
 }
 
 
 def pytest_generate_tests(metafunc):
     first = metafunc.config.getoption("--peer-seed") * COPIES
-    count = metafunc.config.getoption("--peer-rounds") * COPIES
-    metafunc.parametrize("seed", range(first, first + count))
+    rounds = metafunc.config.getoption("--peer-rounds")
+    counts = SHORT if rounds == 1 else dict.fromkeys(STORES, rounds * COPIES)
+    cases = [(release, seed) for release, count in counts.items() for seed in range(first, first + count)]
+    metafunc.parametrize(("release", "seed"), cases)
 
 
 def configured(plan):
@@ -53,17 +72,29 @@ def told(java, plan, store, folder):
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def test_a_damaged_store_is_planned_as_java_recovers_it(seed, golden, tmp_path):
+def settings_of(rng, release):
+    """What the broker's configuration says about recovery, as far as the release knows it."""
+    settings = {"messageIndexSafe": rng.random() < 0.2}
+    if of(release[:3]).recovery_file_limit is not None:
+        settings["commitLogRecoverMaxNum"] = rng.choice(LIMITS)
+    if of(release[:3]).checks_unit_offset:
+        settings["checkCommitLogOffsetOnRecover"] = rng.random() < 0.2
+    return settings
+
+
+def test_a_damaged_store_is_planned_as_java_recovers_it(release, seed, golden, tmp_path):
     rng = random.Random(f"recovery {seed}")
-    name = STORES[seed % len(STORES)]
+    name = STORES[release][seed % len(STORES[release])]
     plan = json.loads((golden_stores.GOLDEN / name / "plan.json").read_text(encoding="utf-8"))
     store = tmp_path / "store"
     shutil.copytree(golden(name), store)
     harm = store_damage.damage(rng, store)
+    plan["config"] |= (settings := settings_of(rng, release))
+    harm.append(str(settings))
 
-    account = told(peer.Peer(plan["release"], tmp_path), plan, store, tmp_path)
+    account = told(peer.Peer(release, tmp_path), plan, store, tmp_path)
     with open_store(store, configured(plan)) as opened:
-        ours = recovery.plan(opened, plan["release"][:3])
+        ours = recovery.plan(opened, release[:3])
 
     loaded = next(row for row in account if row["t"] == "load")["ok"]
     assert ours.will_start == loaded, f"{name} {harm} {ours.blockers}"

@@ -54,6 +54,27 @@ def checkpoint_changes(rng: random.Random, store: Anatomy) -> None:
     patch(store.root / "checkpoint", 0, struct.pack(">qqq", *times))
 
 
+def checkpoint_offset_changes(rng: random.Random, store: Anatomy) -> None:
+    """The sixth number, by which 5.5 begins after a crash; older releases pass it over."""
+    offset = rng.choice((0, -1, 1, rng.choice(store.units).offset, rng.choice(store.units).offset, 1 << 40))
+    patch(store.root / "checkpoint", 40, struct.pack(">q", offset))
+
+
+def queues_time_is_zero(_: random.Random, store: Anatomy) -> None:
+    """As 5.5 leaves it in its first minute."""
+    patch(store.root / "checkpoint", 8, bytes(8))
+
+
+def every_queue_vanishes(_: random.Random, store: Anatomy) -> None:
+    for files in store.queues:
+        shutil.rmtree(files[0].parent, ignore_errors=True)
+
+
+def first_unit_of_a_file_breaks(rng: random.Random, store: Anatomy) -> None:
+    path = rng.choice(store.log)[0]
+    patch(path, rng.choice((0, 4, 8, 28, 56, 90)), rng.randbytes(4))
+
+
 def checkpoint_vanishes(_: random.Random, store: Anatomy) -> None:
     (store.root / "checkpoint").unlink(missing_ok=True)
 
@@ -129,6 +150,10 @@ KINDS: tuple[Damage, ...] = (
     abort_appears,
     abort_vanishes,
     checkpoint_changes,
+    checkpoint_offset_changes,
+    queues_time_is_zero,
+    every_queue_vanishes,
+    first_unit_of_a_file_breaks,
     checkpoint_vanishes,
     queue_vanishes,
     queue_file_vanishes,
