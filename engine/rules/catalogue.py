@@ -268,7 +268,8 @@ CQ10 = _rule(
     "error",
     "Units that are not in their queues",
     "The log has these messages and nobody can consume them. A start dispatches again only units behind its start "
-    "file; after a clean close only those behind all that any queue knows (RocketMQ 5.3.2 and later).",
+    "file; after a clean close only those behind all that any queue knows (RocketMQ 5.3.2 and later). RocketMQ 5.4 and "
+    "later look back at ten log files at most (commitLogRecoverMaxNum).",
     "build the queues again from the log before any broker starts: it keeps every message, and groups stay where they "
     f"are. Then, {PUT_IN_WORDS}",
     "apache/rocketmq#405",

@@ -24,7 +24,7 @@ from engine.mapped import kept_undo
 from engine.mapped.keeping import Kept, read
 from engine.mapped.store_lock import StoreLock, holder_of
 from engine.releases import Release, compared_with, of
-from engine.store.recovery.plan import Loss, RecoveryPlan, folded, told, undispatched_words, what
+from engine.store.recovery.plan import Loss, RecoveryPlan, file_limit_words, folded, told, undispatched_words, what
 from engine.store_folders import lock_beside
 
 MOST_FILES = 20
@@ -216,6 +216,8 @@ def _in_detail(found: RecoveryPlan) -> Iterator[str]:
         )
     if found.undispatched is not None and found.undispatched.messages:
         yield undispatched_words(found.undispatched)
+        if found.file_limit is not None:
+            yield f"{file_limit_words(found)}. Or build the queues again before the start: storescope dispatch STORE"
         yield from _losses(found.undispatched)
     if found.dropped is not None and found.dropped.messages:
         yield f"{counted(found.dropped.messages, 'messages')} behind the new end of the log would be lost:"

@@ -26,7 +26,7 @@ from engine.releases import compared_with
 from engine.rules import catalogue
 from engine.rules.findings import HAPPENED, LEFT_OUT, Finding, Severity
 from engine.rules.system_names import LMQ
-from engine.store.recovery.plan import RecoveryPlan
+from engine.store.recovery.plan import RecoveryPlan, file_limit_words
 
 MOST = 20
 MOST_NAMED = 3
@@ -148,9 +148,12 @@ class Undispatched:
                 fate = f" · RocketMQ {plan.like} dispatches {them} again when it starts, {other.like} leaves {leaves:,} out"  # noqa: E501
                 return fate, "note" if self._store.abort else None, {}
             return f" · the next start dispatches {them} again", "note" if self._store.abort else "warn", {}
+        limit = file_limit_words(plan)
+        limit = f" · {limit}" if limit else ""
         if not again:
-            return f" · no start dispatches {them} again", None, out
-        return f" · the next start dispatches {again:,} of them again and leaves {lost:,} out for good", None, out
+            return f" · no start dispatches {them} again{limit}", None, out
+        fate = f" · the next start dispatches {again:,} of them again and leaves {lost:,} out for good"
+        return fate + limit, None, out
 
     def _left_out(self, units: dict[Key, int]) -> dict[str, Any]:
         """The evidence of what is left out for good; the rule about starts tells it no second time."""

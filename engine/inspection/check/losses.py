@@ -13,7 +13,7 @@ from engine.inspection.snapshot import StoreSnapshot
 from engine.releases import compared_with
 from engine.rules import catalogue_tables as rules
 from engine.rules.findings import HAPPENED, Finding, at_least
-from engine.store.recovery.plan import RecoveryPlan, undispatched_words
+from engine.store.recovery.plan import RecoveryPlan, file_limit_words, undispatched_words
 
 MOST = 20
 QUEUE_UNIT = 20
@@ -58,7 +58,8 @@ def _index(plan: RecoveryPlan) -> Iterator[Finding]:
     evidence: dict[str, Any] = {"files": [index.name for index in gone[:MOST]], "entries": entries, "from": first}
     text = f"The next start deletes {len(gone):,} of {files:,} index files with {entries:,} entries"
     if first < start and filled:
-        text += f"; keys of units {first:,} to {start:,} will not be found"
+        limit = file_limit_words(plan)
+        text += f"; keys of units {first:,} to {start:,} will not be found" + (f" · {limit}" if limit else "")
         yield rules.IX04.found(text, gone[0].path, None, {**evidence, "to": start}, kind="lost")
     else:
         yield rules.IX04.found(f"{text} and indexes their units again", gone[0].path, None, evidence)
@@ -117,7 +118,8 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, told: Mapping[tuple[
     ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in plan.queues}
     for row in evidence["queues"]:
         row["maxOffset"] = ends.get((row["topic"], row["queueId"]), 0)
-    text = undispatched_words(loss)
+    limit = file_limit_words(plan)
+    text = undispatched_words(loss) + (f" · {limit}" if limit else "")
     evidence[HAPPENED] = (
         f"{len(loss.queues):,} queues lost {loss.messages:,} entries before what a start dispatches, "
         f"of units from {loss.first_unit:,} on"

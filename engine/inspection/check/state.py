@@ -101,7 +101,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         names = " and ".join(_FIELDS[number] for number in zero)
         text = f"{names} zero: an abnormal start would begin {_where_it_begins(store)} of the log"
         evidence = {"found": _told(times)}
-        crashed = store.abort and store.lock_state != "held" and len(store.log.files) > FAR_BEHIND_FILES
+        slow = not of(release_of(store)).logics_time_at_thorough_flush and len(store.log.files) > FAR_BEHIND_FILES
+        crashed = store.abort and store.lock_state != "held" and slow
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         behind = credible - min(telling)

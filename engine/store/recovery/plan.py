@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from engine.codec.words import when
 from engine.counted import counted
-from engine.releases import Release
+from engine.releases import Release, of
 from engine.store.recovery.source import QueueKind
 
 
@@ -259,6 +259,7 @@ class RecoveryPlan:
     max_physic_offset: int  # C: largest offset that the queues know
     log_min: int
     log_max: int  # end of what is readable before anything is cut
+    log_files: int = 0
     file_limit: int | None = None  # commitLogRecoverMaxNum, where it ended the search for the start file
     notes: tuple[str, ...] = ()
     ext_cuts: tuple[ExtCut, ...] = ()
@@ -328,6 +329,7 @@ class RecoveryPlan:
             },
             "bytesToRead": self.bytes_to_read,
             "limitTimestamp": self.limit_timestamp,
+            "logFiles": self.log_files,
             "fileLimit": self.file_limit,
             "maxPhysicOffsetOfQueues": self.max_physic_offset,
             "minOffset": self.log_min,
@@ -416,6 +418,14 @@ def folded(blockers: Sequence[Blocker]) -> Iterator[list[Blocker]]:
 def what(blocker: Blocker) -> tuple[str, str]:
     """A blocker's rule and message without the file that it names."""
     return blocker.finding, blocker.message.replace(f"{blocker.file}: ", "")
+
+
+def file_limit_words(plan: RecoveryPlan) -> str:
+    """How to make a start look at every log file, where commitLogRecoverMaxNum ended its search; "" elsewhere."""
+    if plan.file_limit is None:
+        return ""
+    title, most, files = of(plan.like).title, plan.file_limit, plan.log_files
+    return f"{title} looks back at {most:,} of {files:,} log files: with commitLogRecoverMaxNum={files} it looks at all"
 
 
 def undispatched_words(loss: Loss) -> str:

@@ -136,6 +136,7 @@ def plan(source: RecoverySource, like: Release = NEWEST, execution: Execution | 
         index_deleted=deleted_index,
         bytes_to_read=walked.bytes_read + passes.bytes_behind + read,
         limit_timestamp=start.limit_ms,
+        log_files=len(files),
         file_limit=start.file_limit,
         max_physic_offset=known,
         log_min=files[0].start_offset,
