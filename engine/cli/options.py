@@ -118,6 +118,7 @@ def open_given(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     tells which folders are read.
     """
     store = open_store(args.store, read_config(args))
+    store.release = getattr(args, "release", None)
     _say_folders(store, args, out)
     return store
 
@@ -132,6 +133,7 @@ def open_to_write(args: argparse.Namespace, out: Output) -> StoreSnapshot:
     configuration leads out of the store.
     """
     store = open_store(args.store, read_config(args))
+    store.release = getattr(args, "release", None)
     try:
         settle_folders(store.path, store.config).refuse_outside()
     except BaseException:

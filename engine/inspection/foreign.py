@@ -150,7 +150,11 @@ def _note(store: StoreSnapshot, part: UndecodedPart) -> str | None:
 
 
 def release_of(store: StoreSnapshot) -> Release:
-    """The release that seems to have written the store, the newest where nothing tells. Raises :class:`CannotRead`."""
+    """The release that the user names, else the one that seems to have written the store, the newest where nothing
+    tells. Raises :class:`CannotRead`.
+    """
+    if store.release is not None:
+        return store.release
     written = guess(store)
     return NEWEST if written is None else written[0]
 

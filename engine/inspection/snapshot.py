@@ -30,6 +30,7 @@ from engine.inspection.queue_reader import QueueReader
 from engine.layout import StorePaths, parse_file_name
 from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, ReadOnlyFile
 from engine.mapped.reading import Reading, Unread
+from engine.releases import Release
 from engine.rules.system_names import LMQ
 from engine.rules.undecoded import Subject, UndecodedPart
 from engine.store_folders import LOG_FOLDER, StoreFolders, settle_folders
@@ -88,6 +89,8 @@ class StoreSnapshot:
         self.kind: Kind = opening.kind
         self.path = opening.path
         self.config = config
+        self.release: Release | None = None
+        """The release for which answers are wanted (--release); None: the one that seems to have written the store."""
         self.notes = list(opening.notes)
         self.paths = StorePaths(opening.path) if opening.kind == "store" else None
         self.folders = settle_folders(opening.path, config, reading=True) if opening.kind == "store" else None

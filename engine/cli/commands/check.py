@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from engine.cli.options import common, masked, open_given
+from engine.cli.options import add_release, common, masked, open_given
 from engine.cli.output import Output, Progress
 
 SEVERITIES = ("chat", "note", "warn", "error")
@@ -15,6 +15,7 @@ def register(commands: Any) -> None:
     parser = commands.add_parser("check", parents=[common()], help="what is wrong with a store, and what to do next")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("--fail-on", choices=SEVERITIES, default="error", help="exit with 1 from this severity on")
+    add_release(parser, "the release whose start is judged (default: the one that wrote the store, it seems)")
     parser.add_argument("--only", metavar="IDS", help="rules, separated by commas")
     parser.add_argument("--all", action="store_true", help="also each finding that follows from another")
     masked(parser)

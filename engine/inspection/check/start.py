@@ -58,6 +58,8 @@ class Starts:
         """Whose starts are asked about: first that of the release that wrote the store."""
 
     def _written(self) -> Written | None:
+        if self._store.release is not None:
+            return Written(self._store.release, "--release names it")
         with contextlib.suppress(CannotRead):
             return foreign.guess(self._store)
         return None

@@ -19,6 +19,7 @@ from engine.inspection import tables as table_rows
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import look_at_tables, read_backup
+from engine.releases import of
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, STORE, Finding, Severity
 from engine.rules.system_names import CLUSTER_PROPERTY, DLQ, LMQ, RETRY, is_system_group
@@ -177,7 +178,8 @@ def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
         happened = f"the table {table.name} is empty: a power cut or a full disk while it was written"
     if table.used == "bak":
         if store.lock_state != "held":
-            yield _backup_counts(table, path, how)
+            renamed = of(table_rows.release_of(store)).table_backup == "renamed"
+            yield _backup_counts(table, path, how, renamed=renamed)
         return
     if table.used == "nothing":  # the .bak cannot be parsed: CF01 says so
         return
@@ -195,8 +197,10 @@ def _gone(store: StoreSnapshot, seen: _Seen, table: Table) -> Iterator[Finding]:
     yield catalogue_tables.CF03.found(text, path, None, evidence, lighter, command=command)
 
 
-def _backup_counts(table: Table, path: str, how: str) -> Finding:
-    text = f"{table.name} {how}; its .bak counts, which is one version older"
+def _backup_counts(table: Table, path: str, how: str, *, renamed: bool) -> Finding:
+    """``renamed``: the broker renames the table to .bak before it writes the next one, so that a kill leaves .bak."""
+    age = "the newest where the broker was killed while it wrote, else one version older"
+    text = f"{table.name} {how}; its .bak counts, which is {age if renamed else 'one version older'}"
     assert table.bak is not None
     evidence = {"expected": "a table", "found": table.main.complaint, "used": table.bak.name}
     command = f"cp {STORE}/config/{table.bak.name} {STORE}/config/{table.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import agree
 import golden_stores
 import incident_states as states
 import numpy as np
@@ -232,3 +233,63 @@ def test_entries_of_a_light_queue_are_told_with_what_the_start_loses(golden, tmp
     assert lost == {("%LMQ%room-2", 0): one.evidence["leftOut"]}
     assert start["messages"] == one.evidence["leftOut"] == entries
     assert [one.caused_by for one in found if one.id == "RP01"] == ["CQ10"]
+
+
+@pytest.fixture
+def past_ten(golden):
+    return golden("queues-gone-past-ten-files-5.5.1")
+
+
+def findings_of(store, *options):
+    records = agree.ask("check", store, *options)
+    return {record["id"]: record for record in records if record["type"] == "finding"}, records[-1]["incident"]
+
+
+@pytest.mark.golden
+def test_what_a_start_past_ten_files_leaves_out_is_an_error_with_the_way_to_keep_it(past_ten):
+    """Since 5.4 a start looks back at ten log files. The check promised 1,313 messages that no start dispatches."""
+    found, incident = findings_of(past_ten)
+    assert found["CQ10"]["severity"] == "error"
+    assert "leaves 1,313 out for good" in found["CQ10"]["message"]
+    assert "with commitLogRecoverMaxNum=17 it looks at all" in found["CQ10"]["message"]
+    assert any("storescope dispatch" in (step["command"] or "") for step in incident["firstSteps"])
+    lost = incident["lostByNextStart"]
+    assert (lost["5.5"]["messages"], lost["5.3"]["messages"]) == (1_313, 0)
+    first = lost["5.5"]["queues"][0]
+    assert (first["topic"], first["queueId"], first["firstQueueOffset"]) == ("SCHEDULE_TOPIC_XXXX", 2, 0)
+
+
+@pytest.mark.golden
+def test_a_release_that_looks_at_every_file_leaves_nothing_out(past_ten):
+    found, incident = findings_of(past_ten, "--release", "5.3")
+    assert found["CQ10"]["severity"] != "error"
+    assert incident["lostByNextStart"]["5.3"]["messages"] == 0
+
+
+@pytest.mark.golden
+def test_the_setting_that_the_check_names_brings_every_message_back(past_ten, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("commitLogRecoverMaxNum=17\n")
+    plan = agree.ask("recover", past_ten, "--plan", "--config", conf)[0]
+    assert (plan["startOffset"], plan["undispatched"]["messages"], plan["fileLimit"]) == (0, 0, None)
+    plan = agree.ask("recover", past_ten, "--plan")[0]
+    assert (plan["release"], plan["fileLimit"], plan["logFiles"]) == ("5.5", 10, 17)
+    assert plan["undispatched"]["messages"] == 1_313
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    "name", ["clean-5.5.1", "broker-orders-5.5.1", "broker-tags-5.5.1", "broker-pop-5.5.1", "broker-transactions-5.4.0"]
+)
+def test_a_healthy_store_of_a_later_release_is_silent_above_note(golden, name):
+    found, incident = findings_of(golden(name))
+    assert [one["id"] for one in found.values() if one["severity"] in ("warn", "error")] == []
+    assert incident is None
+
+
+@pytest.mark.golden
+def test_a_broker_that_was_killed_in_its_first_minute_has_no_wrong_checkpoint(golden):
+    """5.5 writes the queues' time once a minute. The check called the zero of a young broker a warning."""
+    found, _ = findings_of(golden("broker-crash-5.5.1"))
+    assert found["CK01"]["severity"] == "note"
+    assert [one["id"] for one in found.values() if one["severity"] == "error"] == []

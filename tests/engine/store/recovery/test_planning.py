@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from made_stores import LOG_SIZE, healthy
 
+from engine.config import from_mapping
+from engine.inspection import recovery
+from engine.inspection.snapshot import open_store
 from engine.mapped.read_only import DescriptorCache, FileSequence
 from engine.store.recovery import planning as recovery_dropped
 from engine.store.recovery.planning import Dropped
@@ -41,3 +44,41 @@ def test_damage_in_between_is_stepped_over(made, files, tmp_path):
         file.seek(unit.offset % LOG_SIZE + 4)
         file.write(b"xxxx")
     assert Dropped(files, made.units[20].offset).units == 59
+
+
+def planned(root, release, **settings):
+    """The plan of a golden store with settings of its configuration."""
+    with open_store(root, from_mapping({"timerWheelEnable": False, **settings})[0]) as store:
+        return recovery.plan(store, release)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("release", ["5.4", "5.5"])
+def test_a_start_looks_back_at_as_many_files_as_the_configuration_says(golden, release):
+    root = golden("queues-gone-past-ten-files-5.5.1")
+    files = sorted(path.name for path in (root / "commitlog").iterdir())
+    for most, first, limit in ((3, files[-3], 3), (0, files[-10], 10), (17, files[0], None)):
+        plan = planned(root, release, commitLogRecoverMaxNum=most)
+        assert (plan.start_file, plan.file_limit) == (first, limit)
+    assert planned(root, "5.3", commitLogRecoverMaxNum=3).start_file == files[0]
+
+
+@pytest.mark.golden
+def test_after_a_crash_5_5_begins_at_the_offset_and_5_4_at_the_time(golden):
+    root = golden("late-queue-flush-5.5.1")
+    by_offset, by_time = planned(root, "5.5"), planned(root, "5.4")
+    assert "the checkpoint's logicsPhysicalOffset" in by_offset.why
+    assert "the checkpoint's time less 3 s" in by_time.why
+    assert by_offset.start_offset > by_time.start_offset
+    assert by_offset.limit_timestamp is None
+
+
+@pytest.mark.golden
+def test_an_accelerated_start_begins_within_its_file_and_refuses_without_an_offset(golden):
+    plain = planned(golden("late-queue-flush-5.5.1"), "5.5")
+    quick = planned(golden("late-queue-flush-5.5.1"), "5.5", enableAcceleratedRecovery=True)
+    assert quick.start_file == plain.start_file
+    assert quick.start_offset > plain.start_offset
+    refused = planned(golden("broker-crash-5.5.1"), "5.5", enableAcceleratedRecovery=True)
+    assert [blocker.finding for blocker in refused.blockers] == ["CK05"]
+    assert planned(golden("broker-crash-5.5.1"), "5.4", enableAcceleratedRecovery=True).will_start
