@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int], None]
+MOST_SCANNED = 4 << 30
+"""Bytes of the log that are looked through for the first message of a queue."""
 MOST_SPANS = 8
 """Stretches of bytes that are no unit which the evidence names one by one."""
 _DAY = 86_400_000
@@ -202,10 +204,11 @@ class LostFinder:
         return _gone(verdict, evidence, topic, queue_id, offset)
 
     def _first_unit(self, topic: str, queue_id: int) -> Unit | None:
-        """The first unit of the log that belongs into a queue."""
+        """The first unit of the log that belongs into a queue; None where a long log has it far behind its start."""
         log = self._store.log
         topics = TopicTable()
-        for block in scan_log(log, max(log.min_offset, 0), None, crc=False, topics=topics):
+        start = max(log.min_offset, 0)
+        for block in scan_log(log, start, start + MOST_SCANNED, crc=False, topics=topics):
             if not isinstance(block, UnitColumns):
                 continue
             number = topics.find(topic)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec import message
-from engine.codec.compression import kind_of, unpack
+from engine.codec.compression import find_packed_stream, kind_of, unpack
 from engine.codec.unit_scan import walk
 
 PACK = {
@@ -102,3 +102,11 @@ def test_bodies_of_real_clients_unpack_whole(golden, name):
                 assert len(data) >= 4096
                 seen.add(kind_of(unit.sys_flag))
     assert "zlib" in seen
+
+
+@pytest.mark.parametrize(("pack", "kind"), [(zlib.compress, "zlib")])
+def test_a_body_that_was_packed_twice_is_seen(pack, kind):
+    """A client sent a packed body again as it was: consumers got garbage, and nothing said why."""
+    assert find_packed_stream(pack(b"one cup of tea, " * 100)) == kind
+    for body in (b"", b"hello world", b"x\x9c not a stream", pack(b"tea" * 100)[:-6]):
+        assert find_packed_stream(body) is None

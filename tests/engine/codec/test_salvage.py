@@ -7,6 +7,7 @@ import struct
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
+from made_stores import unit_bytes
 from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, decode, measure, parts
@@ -148,3 +149,19 @@ def test_zero_bytes_are_nothing(size: int) -> None:
 def test_an_entry_never_makes_overwritten_bytes_raise(data: bytes, size: int, queue: int, number: int) -> None:
     found = salvage_overwritten(data, 4096, Entry(size, "orders", queue, number))
     assert found is None or (found.unit.size, found.unit.topic, found.unit.queue_offset) == (size, "orders", number)
+
+
+@pytest.mark.parametrize("length", [40_000, 70_000])
+def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(length):
+    """A batch of 4.x stored longer properties than 16 bits count, and the message was told as one of topic ccccc."""
+    text = {"UNIQ_KEY": "U1", "note": "c" * (length - len("UNIQ_KEY\x01U1\x02note\x01\x02"))}
+    properties = "".join(f"{name}\x01{value}\x02" for name, value in text.items()).encode()
+    sound = unit_bytes("Orders", 1, 7, 0, 1_700_000_000_000, b"one cup of tea")
+    raw = bytearray(sound[:-2] + (length & 0xFFFF).to_bytes(2, "big") + properties)
+    raw[:4] = len(raw).to_bytes(4, "big")
+    found = salvage(bytes(raw), 0)
+    assert found is not None
+    assert (found.unit.topic, found.unit.queue_offset, found.unit.body) == ("Orders", 7, b"one cup of tea")
+    assert found.unit.properties["note"] == "c" * len(text["note"])
+    (wrong,) = found.wrong
+    assert (wrong.field, wrong.would_be, wrong.is_overflow) == ("propertiesLength", length, True)
