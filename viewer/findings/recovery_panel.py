@@ -88,7 +88,7 @@ class RecoveryPanel(Paper):
         self._job: RecoveryJob | None = None
         self._has_tail = False
         self._chips = row(gap=8)
-        self._like = [self._release(name, of(name).title) for name in NEWEST_FIRST]
+        self._like = [self._release(name) for name in NEWEST_FIRST]
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
         self._again.clicked.connect(self.ask)
@@ -129,8 +129,11 @@ class RecoveryPanel(Paper):
         box.setStretch(3, 1)
         self._show()
 
-    def _release(self, like: Release, words: str) -> Button:
-        made = Button(words, "pill")
+    def _release(self, like: Release) -> Button:
+        """The number alone: four names would push the verdict off a narrow window; the head names the chosen one."""
+        made = Button(of(like).patch, "pill")
+        made.setAccessibleName(of(like).title)
+        made.setToolTip(tr("What a start of {release} would do", release=of(like).title))
         made.setCheckable(True)
         made.clicked.connect(lambda: self._choose(like))
         return made
