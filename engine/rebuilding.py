@@ -166,12 +166,19 @@ def _take(rebuild: Rebuild, block: UnitColumns, topics: TopicTable, done: Rebuil
 
 
 def batch_topics(source: StoreSnapshot, disk: Disk) -> frozenset[str]:
-    """Topics whose queues are batch queues, by the topics table or by the folders that are there."""
+    """Topics whose queues are batch queues, by the topics table or by the folders that are there. Raises
+    :class:`StoreError` where the table cannot be read.
+    """
     assert source.paths is not None
     tables = ConfigTables(source.paths, disk, lambda: 0)
     tables.load()
-    there = {topic for topic, queues in source.topics().items() if any(q.kind == "batch" for q in queues.values())}
-    return frozenset(there | {topic for topic in tables.topics() if tables.is_batch_topic(topic)})
+    return batch_queue_topics(source) | {topic for topic in tables.topics() if tables.is_batch_topic(topic)}
+
+
+def batch_queue_topics(source: StoreSnapshot) -> frozenset[str]:
+    """Topics that have batch queues."""
+    topics = source.topics().items()
+    return frozenset(topic for topic, queues in topics if any(queue.kind == "batch" for queue in queues.values()))
 
 
 def _bit_map_of(source: StoreSnapshot) -> Callable[[Request], bytes]:

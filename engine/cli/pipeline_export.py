@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.pipeline.files import Unread
 
 ABOUT = "_storescope.json"
-FACTS = ("config", "batchTopics", "release")
+FACTS = ("config", "batchTopics", "release", "topicsTable")
 """What is told of a store whose name and place are masked."""
 
 
@@ -68,13 +68,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
             (folder / "rows").rmdir()
         job.watch.check()
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        facts = [{"store": one.path, "broker": one.broker, **_facts(one.path)} for one in job.stores]
         about = {
             "storescope": __version__,
             "format": args.format,
             "where": without_values(args.where) if args.where and mask is not None and mask.any else args.where,
             "masked": list(mask.parts) if mask is not None else [],
             "keptProperties": sorted(mask.kept) if mask is not None else [],
-            "stores": [{"store": one.path, "broker": one.broker, **_facts(one.path)} for one in job.stores],
+            "stores": facts,
             "incomplete": incomplete_stores(job.unread),
             "unreadBytes": job.counter.unread.value,
         }
@@ -86,6 +87,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         unread = job.counter.unread.value
         job.summary(out=args.out, bytesWritten=size, damaged=damaged, damage=damage, unreadBytes=unread)
     out.line(f"{args.out} is there: {size:,} bytes of {args.format}")
+    for store in facts:
+        if "topicsTable" in store:
+            out.say(
+                f"{store['store']}: config/topics.json cannot be read ({store['topicsTable']}): the export knows only "
+                "the batch topics that have queues; an import makes plain queues of the others"
+            )
     if damaged:
         out.say(f"stepped over as damaged: {damaged:,} places, {damage:,} bytes")
     if unread:
@@ -115,21 +122,29 @@ def _facts(path: str) -> dict[str, Any]:
         return {"config": {}}
     try:
         with open_store(path) as store:
-            config, batches, release = derived_config(store), _batch_topics(store), release_of(store)
+            config, release = derived_config(store), release_of(store)
+            batches, wrong = _batch_topics(store)
     except StoreError:
         return {"config": {}}
     known = {item.metadata["java"]: item.name for item in fields(MessageStoreConfig) if "java" in item.metadata}
     told = {key: getattr(config, known[key]) for key in sorted(config.given) if key in known}
     facts: dict[str, Any] = {"config": told, "release": release}
-    return facts | ({"batchTopics": batches} if batches else {})
+    return facts | ({"batchTopics": batches} if batches else {}) | ({"topicsTable": wrong} if wrong else {})
 
 
-def _batch_topics(store: StoreSnapshot) -> dict[str, int]:
+def _batch_topics(store: StoreSnapshot) -> tuple[dict[str, int], str]:
+    """Topics whose queues are batch queues, with how many they have; and why the topics table cannot tell them, then
+    those that have such queues.
+    """
     from engine.mapped.disk import RealDisk
-    from engine.rebuilding import batch_topics
+    from engine.rebuilding import batch_queue_topics, batch_topics
 
     if store.paths is None:
-        return {}
-    there = store.topics()
+        return {}, ""
+    there, wrong = store.topics(), ""
     with closing(RealDisk()) as disk:
-        return {name: max(there.get(name, ()), default=0) + 1 for name in sorted(batch_topics(store, disk))}
+        try:
+            names = batch_topics(store, disk)
+        except StoreError as error:
+            names, wrong = batch_queue_topics(store), error.what
+    return {name: max(there.get(name, ()), default=0) + 1 for name in sorted(names)}, wrong

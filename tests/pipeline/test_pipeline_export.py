@@ -1,6 +1,7 @@
 """A masked export holds nothing of what it hides: in no file, no name of a file, no manifest, no word that is said."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -100,3 +101,26 @@ def test_what_was_equal_is_equal_behind_the_masks(spark, store, tmp_path, capsys
     assert len({row["properties"]["PGROUP"] for row in rows}) == 2
     assert len({row["keys"][0] for row in rows}) == len(KEYS)
     assert {row["properties"]["note"].split()[-1] for row in rows} >= lights - {""}
+
+
+def test_a_topics_table_that_cannot_be_read_is_said_and_stands_in_the_manifest(store, tmp_path, capsys):
+    """The export of such a store said nothing, and its manifest had neither file sizes nor release: an import made
+    plain queues of batch topics.
+    """
+    broken = tmp_path / "broken"
+    shutil.copytree(store, broken)
+    outs = []
+    for folder in (store, broken):
+        if folder is broken:
+            (broken / "config").mkdir(exist_ok=True)
+            for name in ("topics.json", "topics.json.bak"):
+                (broken / "config" / name).write_text("{no table")
+        out = tmp_path / f"{folder.name}-out"
+        assert main(["pipeline", "export", str(folder), "--out", str(out), "--format", "json"]) == 0
+        outs.append((json.loads((out / "_storescope.json").read_text())["stores"][0], capsys.readouterr().err))
+    (whole, nothing), (facts, words) = outs
+    assert "topicsTable" not in whole
+    assert "topics.json cannot be read" not in nothing
+    assert facts["topicsTable"]
+    assert (facts["config"], facts["release"]) == (whole["config"], whole["release"])
+    assert f"{broken}: config/topics.json cannot be read" in words
