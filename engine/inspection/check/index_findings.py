@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from engine.codec import index as codec
+from engine.codec.index_keys import index_keys
 from engine.codec.message import Unit
 from engine.config import MessageStoreConfig
 from engine.inspection import recovery
@@ -214,7 +215,8 @@ def missing(store: StoreSnapshot, index: IndexCheck) -> list[Finding]:
     store.whole_index()
     if store.index_files() or _builds_no_files(store.config):
         return []
-    keys = sum(bool(item.keys) for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
+    units = (item for item in islice(store.units(crc=False), MOST_UNITS) if isinstance(item, Unit))
+    keys = sum(bool(index_keys(unit.properties, tags=False)) for unit in units)
     if not keys:
         return []
     text = "There are no index files, and the log has units with keys: a query by key or id finds nothing"

@@ -196,3 +196,10 @@ def test_keys_that_are_missing_are_as_grave_as_they_are_many(store, part, touche
     one = next(one for one in told(store) if one.id == "IX05")
     assert one.severity == severity
     assert one.message.endswith("the next start indexes them again") == (severity == "chat")
+
+
+def test_an_index_that_is_gone_is_told_of_a_store_without_keys_too(golden, tmp_path):
+    """The messages had unique keys and tags, and no KEYS. The check had nothing to say, and no query found any."""
+    shutil.copytree(golden("broker-tags-5.5.1"), tmp_path / "store", ignore=shutil.ignore_patterns("index"))
+    (one,) = [found for found in told(tmp_path / "store") if found.id == "IX10"]
+    assert (one.severity, one.evidence["unitsWithKeys"]) == ("warn", 64)
