@@ -210,6 +210,8 @@ def _find(listing: FolderListing) -> Iterator[UndecodedPart]:
         looked_at += 1
         entries = [Entry(*entry) for entry in listing.entries(folder)]
         folders = [entry.name for entry in entries if entry.is_folder]
+        if folder and "commitlog" in folders:
+            continue  # a copy of another store that somebody keeps here
         if folder:
             part = _part(listing, folder, entries)
             if part is not None:

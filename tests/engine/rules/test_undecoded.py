@@ -117,6 +117,12 @@ def test_file_queues_beside_a_rocksdb_are_asked_where_they_count():
     assert in_the_way_of_writing([part]) is part
 
 
+def test_a_copy_of_another_store_below_the_root_is_no_part_of_this_one():
+    folders = Folders().put("backup/monday/consumequeue")
+    folders.files["backup/monday/commitlog/00000000000000000000"] = b"u"
+    assert find_undecoded(folders) == []
+
+
 def test_a_store_of_files_has_none():
     assert find_undecoded(Folders(commitlog__00000000000000000000=b"u", config__CURRENT=b"no manifest")) == []
 
