@@ -61,7 +61,7 @@ TABLE_SUBJECTS: dict[str, Subject] = {
 
 _DOUBLE_WRITE, _LIGHT_IN_ROCKSDB = "rocksdbCQDoubleWriteEnable", "combineCQUseRocksdbForLmq"
 _QUEUE_FOLDERS = ("consumequeue", "consumequeue_rocksdb")
-_NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue"})
+_NOT_LOOKED_INTO = frozenset({"commitlog", "index", "timerlog", "consumequeue_ext", "batchconsumequeue", "lost+found"})
 _COMPACTION = "compaction/compactionLog"
 _TABLES: frozenset[Subject] = frozenset({"topics", "groups", "offsets"})
 _BY_NAME: dict[str, frozenset[Subject]] = {

@@ -37,8 +37,11 @@ _log = logging.getLogger(__name__)
 def refuse_undecoded(root: Path) -> None:
     """Raise :class:`Undecoded` where the store at ``root`` has a part that is recognised and not decoded: what writes
     into such a store leaves that part behind, or builds a second one beside it. Every writer goes through here.
+    Raises :class:`CannotRead` where a folder could not be looked into: such a part may be there.
     """
-    part = in_the_way_of_writing(find_undecoded(ReadingListing(Reading(alone=True), root)))
+    reading = Reading()
+    part = in_the_way_of_writing(find_undecoded(ReadingListing(reading, root)))
+    reading.refuse("a part that is not decoded may be there")
     if part is not None:
         raise Undecoded(part.refusal, file=str(root))
 
