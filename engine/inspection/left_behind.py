@@ -241,9 +241,9 @@ class _Known:
         ends, begins = np.full((len(names), self._width), -1, np.int64), np.zeros((len(names), self._width), np.int64)
         for row, topic in enumerate(names):
             for number in self._queues.get(topic, ()):
-                state = self._plans[topic, number].found
+                end = _end_known(self._plans[topic, number])
                 gaps = (topic, number) in self._gaps
-                ends[row, number] = state.max_physic if state is not None and not gaps else -1
+                ends[row, number] = end if end is not None and not gaps else -1
                 begins[row, number] = self._firsts.get((topic, number), 0)
         listed = [is_folder_name(topic) and self._means(topic) for topic in names]
         self._ends, self._begins = np.concatenate((self._ends, ends)), np.concatenate((self._begins, begins))
@@ -265,22 +265,39 @@ class _Known:
         if not of(self._like).batch_queues and topic in self._batch:
             return rows[:0]  # 4.9 does not know such queues
         physical = columns.physical_offset[rows]
-        taken = np.zeros(len(rows), bool)
-        for span in spans:
-            inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
-            taken |= inside & (physical > span.after)
-        state = None if found is None else found.found
-        if state is None:
-            return rows[~taken]
         batch = found is not None and found.kind == "batch"
         ends = physical if batch else physical + columns.size[rows]
-        missing = ends > state.max_physic
+        taken = np.zeros(len(rows), bool)
+        for number, span in enumerate(spans):
+            inside = (columns.offset[rows] >= span.start) & (columns.offset[rows] < span.end)
+            inside &= physical > span.after
+            if number == 0 and found is not None and _is_cut_by_the_log(found) and found.found is not None:
+                inside &= ends > found.found.max_physic  # the queue takes none before what its wrong entry points at
+            taken |= inside
+        end = None if found is None else _end_known(found)
+        if end is None:
+            return rows[~taken]
+        missing = ends > end
         if not batch:
             numbers = columns.queue_offset[rows] if offset is None else np.array([offset], np.int64)
             missing |= numbers < self._firsts.get((topic, queue_id), 0)
         for before, behind in self._gaps.get((topic, queue_id), ()):
             missing |= (physical > before) & (physical < behind)
         return rows[missing & ~taken]
+
+
+def _is_cut_by_the_log(queue: QueuePlan) -> bool:
+    """Whether the cut by the end of the log takes entries of a simple queue: one of them points behind that end."""
+    found, cut = queue.found, queue.cut
+    if found is None or cut is None or queue.kind != "simple" or cut.last_file is None:
+        return False
+    return cut.end_bytes < found.end_bytes
+
+
+def _end_known(queue: QueuePlan) -> int | None:
+    """Offset in the log behind the last unit that the queue knows and keeps; None where it is made by dispatch."""
+    state = queue.cut if _is_cut_by_the_log(queue) else queue.found
+    return state.max_physic if state is not None else None
 
 
 def _gaps(reader: QueueReader) -> list[tuple[int, int]]:

@@ -361,7 +361,7 @@ def readable(root):
     return found
 
 
-@pytest.mark.parametrize("seed", [*range(0, 12, 2), 26, 44])
+@pytest.mark.parametrize("seed", [*range(0, 12, 2), 26, 40, 44])
 def test_a_start_that_is_said_to_lose_nothing_loses_nothing(golden, tmp_path, java, seed):
     """Every message that could be read before is there under its own number afterwards, or its loss was said."""
     name = ("crash-5.3.3", "broker-orders", "clean-5.3.3")[seed % 3]
