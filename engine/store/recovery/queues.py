@@ -81,6 +81,7 @@ class QueueBytes:
     appended: list[tuple[int, int]] = field(default_factory=list)
     prefilled: list[tuple[int, int]] = field(default_factory=list)
     odd: dict[int, int] = field(default_factory=dict)  # byte offset of an appended entry → its offset into the log
+    appended_place: int = 0  # where the newest unit really stands: the others stand before it
     last_appended: tuple[int, int, int] = (0, 0, 0)  # physical offset, size, next queue offset of the newest
 
     @classmethod
@@ -108,7 +109,7 @@ class QueueBytes:
         """Remember one entry at the end; ``place`` is where its unit really stands."""
         at = self.end
         self.append_run(at, 1)
-        self.last_appended = (physical, size, next_offset)
+        self.last_appended, self.appended_place = (physical, size, next_offset), place
         if physical != place and len(self.odd) < MOST_ODD:
             self.odd[at] = physical
 
@@ -216,7 +217,7 @@ class QueueBytes:
 
     def _lay_over(self, start: int, rows: Rows) -> None:
         count = len(rows.physical)
-        for ranges, physical, size in ((self.prefilled, 0, PREFILLED_SIZE), (self.appended, self.last_appended[0], 1)):
+        for ranges, physical, size in ((self.prefilled, 0, PREFILLED_SIZE), (self.appended, self.appended_place, 1)):
             for low, high in ranges:
                 first = max((low - start) // self.unit_size, 0)
                 last = min((high - start) // self.unit_size, count)
@@ -468,7 +469,7 @@ class RecoveredQueue:
             now = min(left, (data.file_size - last.wrote) // 20)
             data.append_run(data.end, now)
             left -= now
-        data.last_appended = (physical, size, 0)
+        data.last_appended, data.appended_place = (physical, size, 0), physical
         self.max_physic = physical + size
         self.added += count
 
