@@ -221,7 +221,7 @@ class HexPainter:
         letter = chr(byte) if printable else "·"
         p.drawPixmap(QPointF(m.text_x(column), y), self._glyph(letter, letter_tone, round(m.letter)))
         if offset == self.s.cursor:
-            p.setPen(QPen(self.c["accent"], 1.5))
+            p.setPen(QPen(self.c["accentText" if state == "chosen" else "accent"], 1.5))
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(QRectF(m.hex_x(column) + 0.5, y + 1.5, m.cell - 1, m.row - 3))
 

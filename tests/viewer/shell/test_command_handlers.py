@@ -143,28 +143,32 @@ def test_a_place_is_copied_as_the_command_line_writes_it(made: Any) -> None:
     assert made.asked == ["Copied queue:Orders/0/42"]
 
 
-def following(made: Any, items: list[Any], *, on: bool) -> list[bool]:
-    """Whether the end is followed, as it was told."""
-    told: list[bool] = []
-    log = SimpleNamespace(max_offset=900, items_before=lambda _end, _count, crc: items)
-    made.session = SimpleNamespace(
-        follow=told.append, snapshot=SimpleNamespace(log=log),
-        jobs=SimpleNamespace(read=lambda work, done: done(work())),
-    )  # fmt: skip
+def follow_answers(made: Any, *, on: bool) -> list[bool]:
+    """What the session was told about following once the command is ticked or not."""
+    answers: list[bool] = []
+
+    def follow(wanted: bool) -> None:
+        answers.append(wanted)
+        made.asked.append(f"follow {wanted}")
+
+    made.session = SimpleNamespace(follow=follow)
     made.actions_by_id["view.follow"] = Action(on)
     follow_end(made)
-    return told
+    return answers
 
 
-@pytest.mark.parametrize(("items", "offset"), [([SimpleNamespace(offset=640)], 640), ([], 900)])
-def test_following_begins_at_the_last_unit_or_where_the_first_will_be(made: Any, items: list[Any], offset: int) -> None:
-    assert following(made, items, on=True) == [True]
-    assert made.asked == [Place("log", offset=offset)]
+def test_following_brings_the_log_to_the_front_first(made: Any) -> None:
+    """A jump to a row ends Follow, so the log comes to the front as a whole before Follow begins. The log itself then
+    chooses its newest unit.
+    """
+    assert follow_answers(made, on=True) == [True]
+    assert made.asked == [Place("log"), "follow True"]
+    assert not made.asked[0].names_row
 
 
 def test_following_ends_where_one_is(made: Any) -> None:
-    assert following(made, [], on=False) == [False]
-    assert made.asked == []
+    assert follow_answers(made, on=False) == [False]
+    assert made.asked == ["follow False"]
     made.session = None
     follow_end(made)
 

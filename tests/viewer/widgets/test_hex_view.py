@@ -48,6 +48,24 @@ def test_a_click_on_a_byte_chooses_its_field(view, qtbot):
     assert view.cursor_offset == FAR + 5
 
 
+@pytest.mark.parametrize("chosen", ["field", "fields", "span", "nothing"])
+def test_the_focus_is_seen_also_on_a_byte_that_is_chosen(view, chosen):
+    """Tab came from the tree of fields, whose chosen head lit its bytes, and nothing showed that the bytes had the
+    focus: the cursor's frame had the colour of the ground below it.
+    """
+    if chosen == "field":
+        view.choose_field("magicCode")
+    elif chosen == "fields":
+        view.choose_fields({"totalSize", "magicCode"})
+    elif chosen == "span":
+        view.choose_span(FAR + 8, FAR + 20)
+    view.clearFocus()
+    without = view.grab().toImage()
+    view.hasFocus = lambda: True
+    view.viewport().update()
+    assert view.grab().toImage() != without
+
+
 def test_shift_and_arrows_select_bytes_and_copy_them_in_three_forms(view, qtbot):
     qtbot.keyClick(view, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
     for _ in range(3):
