@@ -88,7 +88,8 @@ class ConsumerConfig:
     widest_span: int = 2000
     """Messages, bytes and offsets that are held of a queue; beyond them it is not pulled."""
     rebalance_interval: float = 20.0
-    commit_interval: float = 5.0
+    commit_interval: float = 1.0
+    """Seconds from one save of offsets to the next; what was consumed since comes again after a kill."""
     auto_commit: bool = True
     max_reconsume: int = -1
     """How often a message comes again; −1: 16 times, orderly for ever."""

@@ -44,7 +44,8 @@ _names = itertools.count(time.time_ns())
 
 
 class ClientInstance:
-    """A client: ``namesrv`` are addresses with ``;`` between. Parts that share it have one id before the brokers.
+    """A client: ``namesrv`` are addresses with ``;`` between, or those of the environment's ``NAMESRV_ADDR``. Parts
+    that share it have one id before the brokers.
 
     ``client_id`` is made as Java makes it, ``ip@process#number``, where none is given. ``account`` is an access key and
     its secret, with which each request is signed; with ``tls`` all servers are spoken to by TLS.
@@ -59,9 +60,12 @@ class ClientInstance:
         account: tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
+        namesrv = namesrv or os.environ.get("NAMESRV_ADDR", "")
         self.name_servers = [one.strip() for one in namesrv.split(";") if one.strip()]
         if not self.name_servers:
-            raise ClientError("no name server address: expected HOST:PORT, more of them with ; between")
+            raise ClientError(
+                "no name server address: expected HOST:PORT, more of them with ; between, here or in NAMESRV_ADDR"
+            )
         random.shuffle(self.name_servers)
         self.client_id = client_id or f"127.0.0.1@{os.getpid()}#{next(_names)}"
         self.events = events or EventStream()

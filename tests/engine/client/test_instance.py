@@ -14,7 +14,7 @@ from clients_beside import served, until
 from engine.broker.access import Access
 from engine.client.consumer import Consumer
 from engine.client.consuming import FROM_FIRST, ConsumerConfig
-from engine.client.errors import BrokerRefused, NoRoute, NotRunning, NotSent
+from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning, NotSent
 from engine.client.instance import ClientInstance, Pace, spelled
 from engine.client.messages import Message
 from engine.client.producer import Producer
@@ -157,3 +157,12 @@ def test_servers_are_spoken_to_by_tls(tmp_path: Path) -> None:
             await server.close()
 
     run(what)
+
+
+def test_name_servers_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAMESRV_ADDR", "10.0.0.1:9876;10.0.0.2:9876")
+    assert sorted(ClientInstance("").name_servers) == ["10.0.0.1:9876", "10.0.0.2:9876"]
+    assert ClientInstance("10.0.0.3:9876").name_servers == ["10.0.0.3:9876"]
+    monkeypatch.delenv("NAMESRV_ADDR")
+    with pytest.raises(ClientError, match="or in NAMESRV_ADDR"):
+        ClientInstance("")
