@@ -9,7 +9,6 @@ from engine.cli.options import common, count, number, open_given
 from engine.cli.output import Column, Output, iso
 from engine.codec.index_keys import INDEX_TYPES, TAG, IndexType, key_text
 from engine.codec.java import index_key_hash
-from engine.errors import UsageError
 from engine.inspection import records
 from engine.inspection.key_trace import DEFAULT_MAX, LAST_TIME, Match, TraceEnd, TraceFile, TraceStep, trace
 
@@ -31,8 +30,11 @@ def register(commands: Any) -> None:
     parser = commands.add_parser("trace", parents=[common()], help="a key's or tag's chain through the index files")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("key", nargs="?", metavar="KEY", help="a key, a unique key, or T# and tags")
-    parser.add_argument("--tag", metavar="TAGS", help="the messages with these tags, which 5.4 and later index")
+    parser.add_argument("key", metavar="KEY", help="a key, a unique key, tags (--tag), or T# and tags")
+    parser.add_argument(
+        "--tag", dest="index_type", action="store_const", const=TAG,
+        help="KEY is the tags of messages, which 5.4 and later index; as --keyType T",
+    )  # fmt: skip
     parser.add_argument(
         "-p", "--keyType", dest="index_type", choices=INDEX_TYPES, metavar="TYPE",
         help="what KEY is: K one of KEYS, U a unique key, T tags; without it a key of any kind",
@@ -44,14 +46,11 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    if (args.key is None) == (args.tag is None):
-        raise UsageError("expected a key or --tag TAGS, one of them")
-    index_type: IndexType | None = args.index_type if args.tag is None else TAG
-    asked = args.key if args.tag is None else args.tag
-    text = key_text(asked, index_type)
+    index_type: IndexType | None = args.index_type
+    text = key_text(args.key, index_type)
     with open_given(args, out) as store:
         out.line(f"{args.topic}#{text}: hash {index_key_hash(args.topic, text):,}")
-        for item in trace(store, args.topic, asked, args.begin, args.end, args.max_count, index_type):
+        for item in trace(store, args.topic, args.key, args.begin, args.end, args.max_count, index_type):
             match item:
                 case TraceFile():
                     out.record(records.trace_file(item))

@@ -142,4 +142,4 @@ def test_a_topic_that_was_deleted_and_made_again_is_healthy(tmp_path):
         made.put("Orders", 0)
     root = made.write(tmp_path, index=False)
     assert len(old) == 12
-    assert set(found(root)) <= {"CQ08"}
+    assert set(found(root)) <= {"CQ08", "IX10"}
