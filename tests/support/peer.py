@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PEER = Path(__file__).resolve().parent.parent / "peer" / "java" / "peer"
-RELEASES = ("5.3.3", "4.9.8")
+EVERY_RELEASE = ("5.5.1", "5.4.0", "5.3.3", "4.9.8")
+RELEASES = EVERY_RELEASE if os.environ.get("PEER_RELEASES") == "all" else ("5.5.1", "4.9.8")
+"""Each is a partner of its own; ``PEER_RELEASES=all`` in the environment takes those in between, too."""
 HALTED = 9
 UNANSWERED = -1  # the process ended well before it said that the command was carried out
 COMMANDS = 40  # that one process carries out: what it gathers in memory goes with it
