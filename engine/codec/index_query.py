@@ -26,6 +26,7 @@ import numpy.typing as npt
 from engine.codec import columns
 from engine.codec import index as codec
 from engine.codec.java import hash_on, index_key_hash, topic_hash
+from engine.codec.machine_code_build import import_compiled
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -278,8 +279,7 @@ def load() -> QueryTwin | None:
     if columns.twin() is None:
         return None
     if Loaded.twin is None:
-        from engine.codec import compiled_query
-
+        compiled_query = import_compiled("compiled_query")
         Loaded.twin = QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields))
     return Loaded.twin
 

@@ -7,10 +7,11 @@ address, 0 for a table), then the lengths of the arrays, then the words of a tab
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import re
+import threading
 from operator import attrgetter
+from types import ModuleType
 from typing import Any
 
 from engine.codec import compiled_cache
@@ -37,10 +38,31 @@ _DECLARED = re.compile(r"^declare [^@]*@\"?([^\"(\s]+)|^@\"?([^\"\s]+)\"? = exte
 _FREES = re.compile(r"^declare [^@]*@(NRT_MemInfo_call_dtor)\(([^)]*)\).*$", re.MULTILINE)
 
 
-@functools.cache
+_compiling = threading.RLock()
+"""Held while numba or LLVM works: numba's registries are generators, and two threads that compile at once end with
+"generator already executing".
+"""
+_loaded: dict[str, Twins] = {}
+
+
 def twins(module: str) -> Twins:
-    """The functions of ``module``: the code that is kept, else compiled now. Raises whatever numba and LLVM raise."""
-    return load(module) or build(module)
+    """Return the functions of ``module``: the code that is kept, else compiled now, once in a process.
+
+    Other threads wait meanwhile. Raises whatever numba and LLVM raise.
+    """
+    loaded = _loaded.get(module)
+    if loaded is None:
+        with _compiling:
+            loaded = _loaded.get(module) or load(module) or build(module)
+            _loaded[module] = loaded
+    return loaded
+
+
+def import_compiled(module: str) -> ModuleType:
+    """Import ``engine.codec.<module>``, which numba compiles or loads as it is imported; other threads wait."""
+    with _compiling:
+        compiled_cache.prepare()
+        return importlib.import_module(f"engine.codec.{module}")
 
 
 def build(module: str) -> Twins:
@@ -48,9 +70,9 @@ def build(module: str) -> Twins:
 
     Raises whatever numba and LLVM raise; code that cannot be kept is used all the same.
     """
-    compiled_cache.prepare()
-    source = importlib.import_module(f"engine.codec.{module}")
-    codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
+    with _compiling:
+        source = import_compiled(module)
+        codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
     with contextlib.suppress(OSError):  # where it cannot be kept, the next process compiles it again
         compiled_cache.keep(name_of(module), put_together(codes))
     return Twins(module, codes)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from engine.codec import columns, write_job
 from engine.codec.crc import crc31
 from engine.codec.encode import HEADS, HOST_BITS, Message, host_bits, host_raw
+from engine.codec.machine_code_build import import_compiled
 from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 
@@ -347,6 +348,4 @@ def twin() -> Compiled | None:
 
 @functools.cache
 def _load() -> Compiled:
-    from engine.codec import compiled_write
-
-    return cast("Compiled", compiled_write)
+    return cast("Compiled", import_compiled("compiled_write"))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from engine.codec import columns as unit_columns
 from engine.codec import properties
 from engine.codec.columns import UnitColumns
+from engine.codec.machine_code_build import import_compiled
 from engine.codec.message import BORN_HOST_V6
 from engine.codec.topic_table import TopicTable
 
@@ -335,6 +336,4 @@ def twin() -> Compiled | None:
 
 @functools.cache
 def _load() -> Compiled:
-    from engine.codec import compiled_tally
-
-    return cast("Compiled", compiled_tally)
+    return cast("Compiled", import_compiled("compiled_tally"))

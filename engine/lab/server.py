@@ -8,7 +8,6 @@ the pipe, everything else by a few others, so that a put that waits for a disk k
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import signal
 import sys
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine import frames
 from engine.codec import dispatch_twin
 from engine.codec.encode import Message
+from engine.codec.machine_code_build import import_compiled
 from engine.config import MessageStoreConfig
 from engine.errors import StoreError, UsageError
 from engine.frames import Frame
@@ -399,7 +399,7 @@ def serve(pipe: Connection) -> None:
 def _warm_up() -> None:
     """Import and compile what puts in batches and dispatch need, before anybody waits for it."""
     with contextlib.suppress(Exception):
-        importlib.import_module("engine.codec.compiled_write")
+        import_compiled("compiled_write")
         dispatch_twin.twin()
 
 

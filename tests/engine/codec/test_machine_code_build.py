@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from numba import njit
 
-from engine.codec import machine_code
+from engine.codec import machine_code, machine_code_build
 from engine.codec.machine_code import INT, TABLE, TABLE_WORDS, Function, Twins
-from engine.codec.machine_code_build import _compile
+from engine.codec.machine_code_build import _compile, import_compiled
 
 
 @njit
@@ -39,3 +43,38 @@ def asks(number):
 def test_code_that_needs_more_than_the_c_library_is_refused() -> None:
     with pytest.raises(RuntimeError, match=r"expected asks to need nothing of numba's, found .*NRT"):
         _compile(Function("asks", (INT,), 1), asks)
+
+
+def test_threads_that_want_code_at_once_compile_one_after_the_other_and_each_module_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a fresh cache a window said "compiled walks are not to be had, plain Python is used: generator already
+    executing". Two of its threads had begun to compile at the same time, which numba does not bear.
+    """
+    threads, busy, compiled = 6, threading.Lock(), []
+
+    def work(module: str) -> Twins:
+        assert busy.acquire(blocking=False), "two threads compile at once"
+        time.sleep(0.02)
+        compiled.append(module)
+        busy.release()
+        return Twins(module, ())
+
+    monkeypatch.setattr(machine_code_build, "_loaded", {})
+    monkeypatch.setattr(machine_code_build, "load", lambda _module: None)
+    monkeypatch.setattr(machine_code_build, "build", work)
+    monkeypatch.setattr(machine_code_build.importlib, "import_module", work)
+    for module in ("one", "other"):
+        monkeypatch.setitem(machine_code.FUNCTIONS, module, ())
+    monkeypatch.setitem(machine_code.FUNCTIONS, "engine.codec.third", ())
+    start = threading.Barrier(threads)
+
+    def ask(number: int) -> object:
+        start.wait()
+        return import_compiled("third") if number % 3 == 2 else machine_code_build.twins(("one", "other")[number % 3])
+
+    with ThreadPoolExecutor(threads) as pool:
+        answers = list(pool.map(ask, range(threads)))
+    assert sorted(name for name in compiled if name != "engine.codec.third") == ["one", "other"]
+    assert answers[0] is answers[3]
+    assert answers[1] is answers[4]
