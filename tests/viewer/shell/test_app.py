@@ -135,7 +135,7 @@ def test_the_command_line_s_looks_count_before_those_of_the_settings(dressed: QA
 def test_a_picture_of_a_store_ends_with_nought_when_all_that_is_quick_is_there(
     made: Window, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made.session = SimpleNamespace(unread=SimpleNamespace(list=()))
+    made.session = SimpleNamespace(unread=SimpleNamespace(list=(), unreadable=()))
     assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 0  # type: ignore[arg-type]
     assert not QImage(str(tmp_path / "a.png")).isNull()
     assert made.waited == [False, True]
@@ -163,7 +163,7 @@ def test_what_a_picture_lacks_is_told_work_under_way_and_files_that_cannot_be_re
 ) -> None:
     made.jobs.list = [SimpleNamespace(title="Counting", part=0.25), SimpleNamespace(title="Checking", part=None)]
     unread = Unread("/store/commitlog/0", "Permission denied", "open")
-    made.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,)))
+    made.session = SimpleNamespace(unread=SimpleNamespace(list=(unread,), unreadable=(unread,)))
     assert asyncio.run(take_picture(made, tmp_path / "a.png", opened=True)) == 3  # type: ignore[arg-type]
     first, second, third = capsys.readouterr().err.splitlines()
     assert first == "storescope: the picture did not wait for: Counting (25.0% done)"

@@ -71,8 +71,8 @@ class Desk(QObject):
             raise self.error
         self.folder, self.store = folder, folder / "store"
 
-    async def open_store(self, path: Path, config: Any, like: str) -> None:
-        self.asked.append(("open_store", path, config, like))
+    async def open_store(self, path: Path, config: Any) -> None:
+        self.asked.append(("open_store", path, config))
         if self.error is not None:
             raise self.error
         self.store = path
@@ -324,7 +324,7 @@ def test_a_store_of_the_lab_s_own_is_opened_without_a_question(
     LabStore.create(folder, SMALL).close()
     made.session = SimpleNamespace(path=folder / "store")
     run(room._ask_to_write(made.session))
-    assert ("open", folder, None, "5.3") in desk.asked
+    assert ("open", folder, None, "5.5") in desk.asked
 
 
 def test_a_pulled_plug_and_a_recovery_are_said_and_their_directory_shown(
