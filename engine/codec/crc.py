@@ -18,3 +18,8 @@ crc32: Callable[[bytes | bytearray | memoryview], int] = _crc32
 def crc31(data: bytes | bytearray | memoryview) -> int:
     """CRC-32 of ``data`` & 0x7FFFFFFF; 0 for nothing."""
     return _crc32(data) & MASK
+
+
+def hex_crc(value: int) -> str:
+    """Return ``value`` as messages write it: ``0x0D1FA485``."""
+    return f"0x{value & 0xFFFFFFFF:08X}"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.codec import flipped_bits, properties
 from engine.codec.columns import BAD, UnitColumns
-from engine.codec.crc import crc31
+from engine.codec.crc import crc31, hex_crc
 from engine.layout import queue_file_name
 from engine.rules import catalogue, causes
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Rule
@@ -139,8 +139,8 @@ def _of_crc(columns: UnitColumns, row: int) -> Told:
     }
     if stored == 0 and not explained.flips:
         evidence["explanation"] = "no CRC was stored"
-        return f"The unit says CRC 0: its writer stored none; the body's is {found}", evidence
-    return f"The body's CRC is {found}, the unit says {stored}: {explained.words}", evidence
+        return f"The unit says CRC 0: its writer stored none; the body's is {hex_crc(found)}", evidence
+    return f"The body's CRC is {hex_crc(found)}, the unit says {hex_crc(stored)}: {explained.words}", evidence
 
 
 def _stored(columns: UnitColumns, row: int) -> dict[str, int]:

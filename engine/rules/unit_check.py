@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from engine.codec import properties as props
-from engine.codec.crc import crc31
+from engine.codec.crc import crc31, hex_crc
 from engine.codec.java import utf8
 from engine.codec.message import (
     BORN_HOST_V6,
@@ -127,7 +127,7 @@ def _parse(buf: Bytes, at: int, limit: int, rules: Rules, body: bool) -> Request
         if body and rules.crc and not rules.property_crc:
             computed = crc31(buf[here : here + body_length])
             if computed != stored_crc:
-                return Refusal(-1, f"CRC of the body is {computed}, the unit says {stored_crc}")
+                return Refusal(-1, f"CRC of the body is {hex_crc(computed)}, the unit says {hex_crc(stored_crc)}")
         here += body_length
     length_field = BY_MAGIC[magic].topic_length
     (topic_length,) = length_field.unpack_from(buf, here)

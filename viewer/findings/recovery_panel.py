@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.errors import StoreError
 from engine.releases import NEWEST_FIRST, Release, of
@@ -58,6 +58,7 @@ from viewer.widgets.basics import (
     stacked,
 )
 from viewer.widgets.basics import Chip as ChipPart
+from viewer.widgets.choices import ChoiceField
 from viewer.widgets.columns import Chip as ChipValue
 from viewer.widgets.columns import Column, RecordKind, chip_column, text_column
 from viewer.widgets.record_state import State
@@ -88,12 +89,12 @@ class RecoveryPanel(Paper):
         self._job: RecoveryJob | None = None
         self._has_tail = False
         self._chips = row(gap=8)
-        self._like = [self._release(name) for name in NEWEST_FIRST]
+        self.release = self._release_choice()
         self._again = Button(tr("Work out the recovery plan"))
         self._again.setObjectName("recovery.run")
         self._again.clicked.connect(self.ask)
         self.tools = RecoveryCommands(self)
-        tools = (self._chips, *self._like, self._again, self.tools.save, self.tools.attempt)
+        tools = (self._chips, self.release, self._again, self.tools.save, self.tools.attempt)
         self.head = PaneHead(tr("Recovery"), "", *tools)
         self.line = RecoveryLine("recovery.line", tr("What stays of the log, what is read again, what goes"))
         self.tail = RecoveryLine("recovery.tail", tr("The last part of the log"), 22)
@@ -129,14 +130,21 @@ class RecoveryPanel(Paper):
         box.setStretch(3, 1)
         self._show()
 
-    def _release(self, like: Release) -> Button:
-        """The number alone: four names would push the verdict off a narrow window; the head names the chosen one."""
-        made = Button(of(like).patch, "pill")
-        made.setAccessibleName(of(like).title)
-        made.setToolTip(tr("What a start of {release} would do", release=of(like).title))
-        made.setCheckable(True)
-        made.clicked.connect(lambda: self._choose(like))
-        return made
+    def _release_choice(self) -> ChoiceField:
+        """Choose the release whose start is planned: a button for each pushes the verdict off a narrow window."""
+        choice = ChoiceField()
+        choice.setObjectName("recovery.release")
+        choice.setAccessibleName(tr("Release whose start is planned"))
+        choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for index, name in enumerate(NEWEST_FIRST):
+            title = of(name).title
+            choice.addItem(title, name)
+            choice.setItemData(
+                index, tr("What a start of {release} would do", release=title), Qt.ItemDataRole.ToolTipRole
+            )
+        choice.activated.connect(lambda index: self._choose(choice.itemData(index)))
+        return choice
 
     def set_session(self, session: StoreSession | None) -> None:
         """Another store, or none."""
@@ -213,9 +221,8 @@ class RecoveryPanel(Paper):
             layout.addWidget(Chip(shape, told))
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
-        for button, like in zip(self._like, NEWEST_FIRST, strict=True):
-            button.setEnabled(job is not None and job.possible and not job.running)
-            button.setChecked(job is not None and job.like == like)
+        self.release.setEnabled(job is not None and job.possible and not job.running)
+        self.release.setCurrentIndex(self.release.findData(job.like) if job is not None and job.like else -1)
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
         self._lines.setVisible(plan is not None)
         rows = []

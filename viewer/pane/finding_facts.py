@@ -39,6 +39,8 @@ BROKER_LOG = "brokerLog"
 """Lines of a broker's log, in its own words: they are what one looks for there."""
 WITNESSES = "witnesses"
 """Sentences, one of each finding that tells of the same fault."""
+CRC_RULES = frozenset({"CL03"})
+"""Rules that hold one CRC against another."""
 LONGEST_VALUE, SHORT_VALUE = 400, 32
 BYTES_SHOWN = 256
 
@@ -283,7 +285,8 @@ def evidence_facts(one: Finding) -> list[tuple[str, str]]:
     """
     told = {name: value for name, value in one.evidence.items() if name not in (HAPPENED, STORED_FROM, STORED_TO)}
     lists = {name: told.pop(name) for name, value in list(told.items()) if _are_queues(value)}
-    seen = {name: _value(value, name) for name, value in told.items()}
+    crcs = ("expected", "found") if one.id in CRC_RULES else ()
+    seen = {name: _value(value, "crc" if name in crcs else name) for name, value in told.items()}
     facts = [(tr(name.capitalize()), seen.pop(name)) for name in ("expected", "found") if name in seen]
     facts += [(tr(NAMES.get(name, name)), _rows(rows, _total(told))) for name, rows in lists.items()]
     said = {name for name, value in told.items() if isinstance(value, str) and value in one.message}

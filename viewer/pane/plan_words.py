@@ -67,6 +67,7 @@ def start_rows(
         if written is not None and written[0] == one.like:
             wrote = tr("it seems to have written this store: {why}", why=engine_words(written[1]))
             why = f"{why} · {wrote}" if why else wrote
+        why = why or tr("nothing in the store keeps it from starting")
         rows.append(PlanRow("error" if blockers else "ok", of(one.like).title, said, why))
     return rows
 

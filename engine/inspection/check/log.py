@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.crc import hex_crc
 from engine.codec.message import Unit
 from engine.codec.salvage import Wrong
 from engine.codec.unit_scan import Damage, Stop
@@ -358,7 +359,7 @@ class LogCheck:
             return one
         text = f"{self._no_crc:,} units from here on say CRC 0: the writer stored no CRC; the first body's is "
         evidence = {**one.evidence, "units": self._no_crc}
-        return replace(one, message=f"{text}{one.evidence['found']}", evidence=evidence)
+        return replace(one, message=f"{text}{hex_crc(one.evidence['found'])}", evidence=evidence)
 
     def _roomy_blanks(self) -> Iterator[Finding]:
         """One finding for all blanks that the unit behind would have fitted into."""

@@ -115,6 +115,26 @@ def test_the_plan_is_saved_and_tried_on_a_copy(qapp, golden, tmp_path) -> None:
 
 
 @pytest.mark.golden
+def test_one_field_chooses_the_release_whose_start_is_planned(qapp, golden) -> None:
+    """Four buttons for the releases pushed the chips over each other in a window of 1,440 px."""
+
+    async def drive(pane, session) -> None:
+        panel, choice = pane.recovery, pane.recovery.release
+        titles = [choice.itemText(number) for number in range(choice.count())]
+        assert titles == ["RocketMQ 5.5.1", "RocketMQ 5.4.0", "RocketMQ 5.3.3", "RocketMQ 4.9.8"]
+        assert choice.currentText() == "RocketMQ 5.3.3"
+        choice.setCurrentIndex(3)
+        choice.activated.emit(3)
+        assert not choice.isEnabled()
+        await settled(session.jobs)
+        assert recovery_of(session).plan.like == "4.9"
+        assert (choice.currentText(), choice.isEnabled()) == ("RocketMQ 4.9.8", True)
+        assert "RocketMQ 4.9.8" in panel.head.note.text()
+
+    on_store(qapp, FindingsPane, golden("crash-flip-5.3.3"), drive)
+
+
+@pytest.mark.golden
 def test_a_copy_that_is_stopped_leaves_nothing(qapp, golden, tmp_path) -> None:
     async def drive(pane, session) -> None:
         told = []

@@ -126,6 +126,14 @@ def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> No
     ]  # fmt: skip
 
 
+def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
+    """Findings showed both CRCs as decimal numbers, the Log shows them as hex: nobody saw that they are the same."""
+    one = finding("CL03", None, None, expected=220177541, found=1117307468, bodyOffset=1310988)
+    assert evidence_facts(one) == [
+        ("Expected", "0x0D1FA485"), ("Found", "0x4298C24C"), ("Also seen", "body offset 1,310,988"),
+    ]  # fmt: skip
+
+
 def test_a_finding_is_copied_as_markdown(dressed) -> None:
     one = finding("CL03", "/s/commitlog/0", 4096, expected="0x1", found="0x2")
     said = finding_markdown(one)

@@ -51,6 +51,8 @@ def test_each_release_says_whether_it_would_start(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "timerwheel" in rows[0].why
     assert rows[1].why == GAP.message
+    sound = start_rows(found, OtherStart("4.9", True, ()), ("5.3", "it has timerwheel"))
+    assert sound[1].why == "nothing in the store keeps it from starting"
 
 
 def test_our_own_lock_keeps_no_broker_away(tmp_path: Path) -> None:
