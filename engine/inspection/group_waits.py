@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from engine.codec import pop, properties
 from engine.codec.message import Unit
-from engine.codec.words import TIMER_TOPIC
+from engine.codec.words import RETRY_PREFIX, TIMER_TOPIC
+from engine.inspection.groups import GroupProgress
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.tables import offsets
@@ -34,6 +35,24 @@ class GroupWaits:
 
     retry: Counter[tuple[str, str]] = field(default_factory=Counter)
     popped: Counter[QueueKey] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Messages that a group still has to handle, whatever its offset says: ``retry`` of them wait in retry topics,
+    ``popped`` were handed out and not acknowledged.
+    """
+
+    retry: int = 0
+    popped: int = 0
+
+    @property
+    def messages(self) -> int:
+        """All of them."""
+        return self.retry + self.popped
+
+
+NO_WAITS = Waits()
 
 
 def find_group_waits(store: StoreSnapshot) -> GroupWaits:
@@ -58,6 +77,25 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
         elif topic.startswith(pop.REVIVE_PREFIX):
             _count_popped(store, queues, read.get((pop.REVIVE_GROUP, topic), {}), waits.popped)
     return waits
+
+
+def waits_of(waits: GroupWaits, progress: GroupProgress) -> Waits:
+    """Return what waits of the messages of one group and queue; nothing of a broadcast.
+
+    A retry topic has one place for all queues of its topic.
+    """
+    group = progress.group
+    if progress.mode == "broadcast":
+        return NO_WAITS
+    popped = waits.popped[group, progress.topic, progress.queue_id]
+    if progress.topic.startswith(RETRY_PREFIX):
+        return Waits(0, popped)
+    popped += sum(
+        count
+        for (owner, topic, _queue), count in waits.popped.items()
+        if owner == group and topic.startswith(RETRY_PREFIX) and pop.normal_topic(topic, group) == progress.topic
+    )
+    return Waits(waits.retry[group, progress.topic] + waits.retry[group, ""], popped)
 
 
 def _split_retry_topic(topic: str, groups: set[str]) -> tuple[str, str]:

@@ -28,7 +28,8 @@ class GroupProgress:
     """One group in one queue: ``offset`` is the next message it reads, ``behind`` how many it has not read
     (messages). ``belowMin``: some of these the log has deleted, whatever minimum a start would count from.
     ``notBegun``: the offset is below zero, as JavaScript clients write it; a broker takes it for no offset, so what the
-    group has not read is all that the queue holds.
+    group has not read is all that the queue holds. ``waiting``: messages that wait for the group in retry topics or
+    were popped and not acknowledged (:mod:`engine.inspection.group_waits`); None where nobody has looked.
     """
 
     group: str
@@ -40,6 +41,7 @@ class GroupProgress:
     oldest_unread_timestamp: int | None
     state: State
     mode: Mode
+    waiting: int | None = None
 
 
 def group_progress(store: StoreSnapshot, client_file: str | Path | None = None) -> Iterator[GroupProgress]:

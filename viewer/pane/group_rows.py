@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.codec.pop import normal_topic
 from engine.codec.words import RETRY_PREFIX
+from engine.inspection.group_waits import NO_WAITS, Waits, waits_of
 from engine.rules.system_names import is_system_group
 from viewer.look.assets import tr, words
 from viewer.look.formats import full_moment, number, shorten_middle, span
@@ -47,16 +48,6 @@ _JSON = ("group", "topic", "queueId", "offset", "maxOffset", "behind", "oldestUn
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
-    """Messages that a group still has to handle, whatever its offset says: ``retry`` of them wait in retry topics,
-    ``popped`` were handed out and not acknowledged.
-    """
-
-    retry: int = 0
-    popped: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class GroupRow:
     """One group in one queue. ``unread`` is the physical offset of its next message; ``goes_at`` (ms) when retention
     deletes the file that holds it, None where it never does as things stand; ``now`` the time of the look. ``waits`` is
@@ -67,7 +58,7 @@ class GroupRow:
     unread: int | None
     goes_at: int | None
     now: int
-    waits: Waits | None = Waits()
+    waits: Waits | None = NO_WAITS
 
     @property
     def age(self) -> int | None:
@@ -117,19 +108,6 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         rows.append(GroupRow(one, unread, goes_at(found, unread), found.at, waiting))
     return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running, waits,
                       found.readers_unknown)  # fmt: skip
-
-
-def waits_of(waits: GroupWaits, one: GroupProgress) -> Waits:
-    """What waits of the messages of one group and queue. A retry topic has one place for all queues of its topic."""
-    popped = waits.popped[one.group, one.topic, one.queue_id]
-    if one.topic.startswith(RETRY_PREFIX):
-        return Waits(0, popped)
-    popped += sum(
-        count
-        for (group, topic, _queue), count in waits.popped.items()
-        if group == one.group and topic.startswith(RETRY_PREFIX) and normal_topic(topic, group) == one.topic
-    )
-    return Waits(waits.retry[one.group, one.topic] + waits.retry[one.group, ""], popped)
 
 
 def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
@@ -213,10 +191,10 @@ def _queue_place(row: GroupRow) -> Place | None:
 
 
 def _state(row: GroupRow) -> Chip:
-    if row.progress.state == "caughtUp" and row.waits != Waits():
+    if row.progress.state == "caughtUp" and row.waits != NO_WAITS:
         if row.waits is None:
             return Chip("chat", tr("read to the end"))
-        return Chip("note", tr("{n:,} wait", n=row.waits.retry + row.waits.popped))
+        return Chip("note", tr("{n:,} wait", n=row.waits.messages))
     chip = STATES.get(row.progress.state, Chip("chat", row.progress.state))
     return Chip(chip.kind, tr(chip.word))
 

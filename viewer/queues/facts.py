@@ -6,9 +6,11 @@ Everything here touches the disk and belongs into a job.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.codec.message import SCHEDULE_TOPIC
+from engine.errors import CannotRead
+from engine.inspection.group_waits import find_group_waits, waits_of
 from engine.inspection.groups import GroupProgress, group_progress, queue_progress
 from engine.inspection.queue_place import bounds_around, units_at
 from engine.inspection.queue_reader import QueueReader
@@ -110,6 +112,7 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
     """The facts of the queues that are there, and the rows of all of them."""
     readers = [reader for key in dict.fromkeys(keys) if (reader := store.queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
+    progress = _with_waits(store, progress)
     facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
     for key, one in facts.items():
@@ -118,6 +121,22 @@ def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
     return Loaded(facts, QueueSource(store.log, readers, groups))
+
+
+def _with_waits(
+    store: StoreSnapshot, progress: dict[QueueKey, list[GroupProgress]]
+) -> dict[QueueKey, list[GroupProgress]]:
+    """Add what waits for each group; it is read only where a group has come to the end of its queue."""
+    if all(group.state != "caughtUp" for groups in progress.values() for group in groups):
+        return progress
+    try:
+        waits = find_group_waits(store)
+    except CannotRead:
+        return progress
+    return {
+        key: [replace(group, waiting=waits_of(waits, group).messages) for group in groups]
+        for key, groups in progress.items()
+    }
 
 
 def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:

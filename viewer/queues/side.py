@@ -55,7 +55,7 @@ def group_kind() -> RecordKind:
                tone=_age_tone,
                tip=lambda mark: full_moment(mark.oldest_unread_timestamp)),
     )  # fmt: skip
-    return RecordKind("groupProgress", columns, verdict=lambda mark: tr(STATES[mark.state]))
+    return RecordKind("groupProgress", columns, verdict=_state_words)
 
 
 STATES = {
@@ -69,17 +69,23 @@ STATES = {
 
 
 def group_role(mark: GroupProgress) -> str:
-    """The colour of a group's mark: trouble is red, who is behind amber, who has caught up blue."""
+    """The colour of a group's mark: trouble is red, messages left to handle amber, all handled blue."""
     if mark.state in {"beyondMax", "belowMin"}:
         return "error"
-    return "posBuild" if mark.state in {"behind", "notBegun"} else "posLog"
+    return "posBuild" if mark.state in {"behind", "notBegun"} or mark.waiting else "posLog"
+
+
+def _state_words(mark: GroupProgress) -> str:
+    if mark.state == "caughtUp" and mark.waiting:
+        return tr("{n:,} wait", n=mark.waiting)
+    return tr(STATES[mark.state])
 
 
 def _age(mark: GroupProgress) -> str:
     if mark.state in {"beyondMax", "belowMin"}:
         return tr(STATES[mark.state])
     if mark.oldest_unread_timestamp is None:
-        return tr("caught up") if mark.state == "caughtUp" else ""
+        return _state_words(mark) if mark.state == "caughtUp" else ""
     return span(max(0, round(datetime.now(UTC).timestamp() * 1000) - mark.oldest_unread_timestamp))
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 from engine.cli.options import common, open_given
 from engine.cli.output import Column, Output
+from engine.errors import CannotRead
+from engine.inspection.group_waits import GroupWaits, find_group_waits, waits_of
 from engine.inspection.groups import UnknownProgress, group_progress, unknown_progress
+from engine.inspection.snapshot import StoreSnapshot
 
 _COLUMNS = (
     Column("Group", "group"),
@@ -16,7 +19,8 @@ _COLUMNS = (
     Column("Next offset", "offset", "number"),
     Column("Max offset", "maxOffset", "number"),
     Column("Behind", "behind", "number"),
-    Column("Oldest unread", "oldestUnreadTimestamp", "time", spare=2),
+    Column("Waiting", "waiting", "number", spare=2),
+    Column("Oldest unread", "oldestUnreadTimestamp", "time", spare=3),
     Column("State", "state"),
     Column("Mode", "mode", spare=1),
 )
@@ -37,6 +41,7 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     """The progress of every group, or of one; 1 where the one is not known."""
     with open_given(args, out) as store:
         store.settle_log_end()
+        waits = _read_waits(store)
         shown = 0
         for item in group_progress(store, getattr(args, "offsets", None)):
             if group is not None and item.group != group:
@@ -53,6 +58,7 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
                 "oldestUnreadTimestamp": item.oldest_unread_timestamp,
                 "state": item.state,
                 "mode": item.mode,
+                "waiting": waits_of(waits, item).messages if waits is not None else None,
             }
             out.record(record, _COLUMNS)
         for unknown in unknown_progress(store) if getattr(args, "offsets", None) is None else ():
@@ -64,6 +70,14 @@ def progress(args: argparse.Namespace, out: Output, group: str | None) -> int:
     if not shown and not undecoded:
         out.nothing("-- no group has an offset in this store" if group is None else f"-- no offsets of group {group}")
     return 1 if group is not None and not shown and not undecoded else 0
+
+
+def _read_waits(store: StoreSnapshot) -> GroupWaits | None:
+    """What waits in retry topics or is not acknowledged; None where these cannot be read."""
+    try:
+        return find_group_waits(store)
+    except CannotRead:
+        return None
 
 
 def _unknown(item: UnknownProgress) -> dict[str, Any]:
@@ -79,5 +93,6 @@ def _unknown(item: UnknownProgress) -> dict[str, Any]:
         "oldestUnreadTimestamp": None,
         "state": "unknown",
         "mode": item.mode,
+        "waiting": None,
         "why": item.why,
     }

@@ -47,3 +47,13 @@ def test_another_queue_leaves_nothing_of_the_one_before(qtbot):
     assert [row.group for row in side.groups.source.rows] == ["g"]
     side.show_queue(None)
     assert side.groups.source.rows == []
+
+
+def test_a_group_for_which_messages_wait_has_not_caught_up(qtbot):
+    """The column said "caught up" though five messages of the group waited in its retry topic."""
+    side = QueueSide()
+    qtbot.addWidget(side)
+    group = GroupProgress("g", "T", 0, 50, 50, 0, None, "caughtUp", "cluster")
+    side.show_queue(replace(FACTS, groups=(group, replace(group, group="h", waiting=5))))
+    assert side.groups.table.texts(0)[3] == "caught up"
+    assert side.groups.table.texts(1)[3] == "5 wait"

@@ -16,3 +16,16 @@ def test_what_a_group_has_not_read_is_the_queue_s_end_less_its_offset(golden):
         if row["state"] in {"behind", "caughtUp"}:
             assert row["behind"] == row["maxOffset"] - row["offset"], row
             assert (row["oldestUnreadTimestamp"] is None) == (row["behind"] == 0), row
+
+
+def test_messages_that_wait_are_counted_beside_the_state(golden):
+    """Groups were listed as caught up, and nothing said that messages of theirs waited in retry topics or had been
+    popped and not acknowledged.
+    """
+    for store, group, topic, waiting in (
+        ("broker-pop", "billing", "OrderEvents", 5), ("broker-retries", "billing", "OrderEvents", 0),
+    ):  # fmt: skip
+        rows = [row for row in agree.ask("groups", golden(store)) if (row["group"], row["topic"]) == (group, topic)]
+        assert {(row["state"], row["waiting"]) for row in rows} == {("caughtUp", waiting)}
+    long = [row for row in agree.ask("groups", golden("broker-retries")) if row["topic"] == "PaymentEvents"]
+    assert {(row["state"], row["waiting"]) for row in long} == {("caughtUp", 7)}
