@@ -24,7 +24,7 @@ CRASH_TELLS = {
     "queues-gone-4.9.8": {"CQ10"},
     "queues-gone-5.3.3": {"CQ10"},
     "crash-5.4.0": {"AB01"},
-    "late-queue-flush-5.5.1": {"AB01"},
+    "late-queue-flush-5.5.1": {"AB01", "CQ10"},
     "broker-crash": {"AB01"},
 }
 

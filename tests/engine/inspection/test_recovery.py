@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import golden_stores
 import pytest
 
 from engine.codec.message import Unit
@@ -38,7 +39,7 @@ def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, 
         log.write_bytes(data)
         with open_store(path) as store:
             store.settle_log_end()
-            end = plan(store).end_offset
+            end = plan(store, golden_stores.release_of(name)).end_offset
             assert store.log.max_offset == end
             assert next(where(store, unit.offset_msg_id)).verdict == "damaged"
             cut_off = next(where(store, following.offset_msg_id)).verdict == "truncated"

@@ -115,12 +115,12 @@ def test_an_empty_last_queue_file_goes_as_when_the_engine_opens_the_store(tmp_pa
     empty = roots[0] / "consumequeue" / "Orders" / "0" / f"{400:020d}"
     empty.write_bytes(bytes(400))
     shutil.copytree(*roots)
-    assert main(["recover", str(roots[0]), "--plan", "--json"]) == 1
+    assert main(["recover", str(roots[0]), "--plan", "--json", "--release", "5.3"]) == 1
     (shown,) = records(capsys.readouterr().out)
     assert [blocker["finding"] for blocker in shown["blockers"]] == ["CQ06"]
-    assert main(["recover", str(roots[0]), "--apply"]) == 2
+    assert main(["recover", str(roots[0]), "--apply", "--release", "5.3"]) == 2
     assert "a broker would not start here" in capsys.readouterr().err
-    assert main(["recover", str(roots[0]), "--apply", "--yes"]) == 0
+    assert main(["recover", str(roots[0]), "--apply", "--yes", "--release", "5.3"]) == 0
     with MessageStore(roots[1], config, services=False) as store:
         assert store.recovery_plan.will_start
     assert not empty.exists()
