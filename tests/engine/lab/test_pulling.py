@@ -42,7 +42,8 @@ MODES = {
 
 
 def config_of(mode: str) -> MessageStoreConfig:
-    return replace(MessageStoreConfig(), **{**TINY, **MODES[mode]})  # type: ignore[arg-type]
+    """Tiny files, all of which a start looks at: the ten of commitLogRecoverMaxNum are soon passed here."""
+    return replace(MessageStoreConfig(), commit_log_recover_max_num=1_000, **{**TINY, **MODES[mode]})  # type: ignore[arg-type]
 
 
 TORN = {"CQ09"}
