@@ -76,24 +76,30 @@ def test_a_cluster_is_looked_at_without_a_store(
         assert walker.action("view.cluster").isEnabled()
         assert not walker.action("view.units").isEnabled()
         pane = await connected(walker, served.namesrv)
-        await walker.until(lambda: pane.model.find_group("readers") is not None, "the group is there")
+
+        def owned_queues() -> list[int]:
+            group = pane.model.find_group("readers")
+            return [len(client.owned or ()) for client in group.clients] if group is not None else []
+
+        def ends() -> tuple[object, ...]:
+            row = pane.model.find_queue(QUEUES[0])
+            return () if row is None else (row.ends.max_offset, row.next_offset, row.behind, row.owners)
+
+        await walker.until(lambda: owned_queues() == [2, 2], "both readers say what they own")
+        await walker.until(lambda: ends() == (30, 10, 20, ("c@1",)), "the queue has its ends and its owner")
         assert window.alone
         assert not window.rail.buttons["log"].isEnabled()
         assert walker.place.endswith(served.namesrv)
-        assert "1 topic, 4 queues on 1 broker · 2 consumers in 1 group" in walker.said
-        group = pane.model.find_group("readers")
-        assert group is not None
-        assert [len(client.owned or ()) for client in group.clients] == [2, 2]
-        row = pane.model.find_queue(QUEUES[0])
-        assert row is not None
-        assert (row.ends.max_offset, row.next_offset, row.behind, row.owners) == (30, 10, 20, ("c@1",))
+        counts = "1 topic, 4 queues on 1 broker · 2 consumers in 1 group"
+        await walker.until(lambda: counts in walker.said, "the status bar counts them")
         canvas = walker.find(QWidget, "cluster.lines")
         assert canvas.isVisible()
+        await walker.until(lambda: pane.lines.box_of(Chosen("queue", queue=QUEUES[0])) is not None, "it is drawn")
         box = pane.lines.box_of(Chosen("queue", queue=QUEUES[0]))
         assert box is not None
         walker.click(canvas, box.center().toPoint())
         side = walker.find(SidePanel, "cluster.side")
-        assert "Max offset: 30" in side.facts.texts()
+        await walker.until(lambda: "Max offset: 30" in side.facts.texts(), "its facts are shown", 10)
         assert walker.place.endswith("Orders / broker-a / 0")
         await walker.key(canvas, Qt.Key.Key_Return)
         assert "No store is open" in walker.said
