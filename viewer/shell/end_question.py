@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QWidget
 
-from viewer.lab.write_questions import Question
 from viewer.look.assets import tr
 from viewer.widgets.basics import Label
 
@@ -22,6 +21,8 @@ def ask_end(
     """Where something would end, ask before ``agreed`` is called; whether that was asked."""
     if not running:
         return False
+    from viewer.lab.write_questions import Question  # the lab's words are not loaded before the first rows
+
     if window.findChild(Question, QUESTION) is not None:
         return True
     box = Question(window, QUESTION, title or tr("Stop what runs and close?"), "", deed or tr("Stop and close"))

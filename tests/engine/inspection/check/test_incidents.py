@@ -28,11 +28,11 @@ def orders(golden, tmp_path) -> Path:
     return incidents.copied(golden("broker-orders"), tmp_path / "store")
 
 
-def said(root: Path) -> dict[str, list[Finding]]:
+def said(root: Path, *, complete: bool = True) -> dict[str, list[Finding]]:
     seen: dict[str, list[Finding]] = {}
     with open_store(root) as store:
         *findings, summary = check(store)
-    assert summary.complete
+    assert summary.complete is complete
     for one in findings:
         seen.setdefault(one.id, []).append(one)
     return seen
@@ -225,8 +225,9 @@ def test_a_dledger_log_is_not_called_a_lost_one(orders):
     folder = orders / "dledger-n0" / "data"
     folder.mkdir(parents=True)
     (folder / f"{0:020}").write_bytes(dledger_head())
-    assert "DK02" in said(orders)
-    assert grave(orders) == set()
+    findings = said(orders, complete=False)  # what is not decoded is not checked
+    assert "DK02" in findings
+    assert not any(at_least(finding.severity, "warn") for of_rule in findings.values() for finding in of_rule)
 
 
 def dledger_head() -> bytes:
