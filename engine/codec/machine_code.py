@@ -97,7 +97,8 @@ class Twins:
         """
         entry = self._entries.get(name)
         if entry is None:
-            entry = self._entries[name] = _Entry(name, *self._placed[name])
+            # Two threads may come at once: one entry wins for both. A builtin of the other would outlive its code.
+            entry = self._entries.setdefault(name, _Entry(name, *self._placed[name]))
         return entry.bound(sheet)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
+from array import array
 
 import numpy as np
 import pytest
 
-from engine.codec import compiled_cache
+from engine.codec import compiled_cache, machine_code
 from engine.codec.machine_code import FUNCTIONS, INT, load, name_of
 from engine.codec.machine_code_build import twins
 
@@ -91,3 +94,28 @@ def test_every_function_says_what_each_of_its_parameters_is():
             assert set(function.parameters) - {INT, "table"} <= {
                 "int8", "int32", "int64", "int64:2", "uint8", "uint32", "bool"
             }  # fmt: skip
+
+
+def test_threads_that_bind_a_function_at_once_share_one_entry(monkeypatch):
+    """Two threads that put the first message at once each made an entry, and the one that was overwritten was freed
+    with a builtin in use. Now and then the process died of it.
+    """
+    entries = []
+
+    class SlowEntry:
+        def __init__(self, *_words):
+            time.sleep(0.05)
+
+        def bound(self, _sheet):
+            entries.append(self)
+
+    monkeypatch.setattr(machine_code, "_Entry", SlowEntry)
+    code = twins("compiled_put")
+    monkeypatch.setattr(code, "_entries", {})
+    threads = [threading.Thread(target=code.bound, args=("put_one", array("q", (0,)))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entries) == 8
+    assert len({id(entry) for entry in entries}) == 1
