@@ -187,6 +187,7 @@ def test_what_is_said_between_the_turns_is_right_afterwards(run: Run, window: Ma
         pane = window.panes["config"]
         head = pane.findChild(PaneHead)
         assert head is not None
+        await _until(lambda: head.note.text() != "")  # the table's values are there: nobody writes it later
         theme.set_scheme("dark")
         theme.set_zoom(120)
         head.note.setText("said in between")
