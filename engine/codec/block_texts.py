@@ -164,6 +164,11 @@ def _span(buffer: npt.NDArray[np.uint8]) -> tuple[int, int]:
     return at, at + len(buffer)
 
 
+def prepare() -> None:
+    """Load the compiled search. The first time on a machine it is compiled, which takes two seconds."""
+    _twin()
+
+
 def _twin() -> Twins | None:
     if columns.twin() is None:
         return None

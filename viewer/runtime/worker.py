@@ -219,12 +219,16 @@ class WorkerControl:
 
 
 class _Rest:
-    """Memory goes back to the system once no request has come for :data:`RESTS_AFTER`: beside a broker they follow one
-    another, and nothing is done between them.
+    """What is done once no request has come for :data:`RESTS_AFTER`: beside a broker they follow one another, and
+    nothing is done between them.
+
+    The first time the compiled text search is made ready, so that the first filter on a machine does not wait for a
+    compiler; then memory goes back to the system.
     """
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
+        self._search_is_prepared = False
 
     def begin(self) -> None:
         """Nothing is under way."""
@@ -238,8 +242,11 @@ class _Rest:
         if self._timer is not None:
             self._timer.cancel()
 
-    @staticmethod
-    def _give_back() -> None:
+    def _give_back(self) -> None:
+        if not self._search_is_prepared:
+            self._search_is_prepared = True
+            with contextlib.suppress(Exception):  # without a compiler plain Python searches
+                importlib.import_module("engine.codec.block_texts").prepare()
         own_process.give_back()
         own_process.give_back_code()
 
