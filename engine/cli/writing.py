@@ -25,7 +25,7 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
 from engine.services.opening import refuse_undecoded, without_log
-from engine.store.recovery.plan import EmptyLog, RecoveryPlan
+from engine.store.recovery.plan import EmptyLog, RecoveryPlan, file_limit_words, undispatched_words
 from engine.store_folders import settle_folders
 
 _BESIDE_THE_LOG = frozenset(["abort", "abort.bak", "checkpoint", "config", "lock", "rocksdbstore"])
@@ -86,7 +86,7 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
     the store open, :class:`Undecoded` where a part of it is not decoded, :class:`UsageError` where the configuration
-    asks for such a part, :class:`StoreError` where a broker would not start,
+    asks for such a part, :class:`StoreError` where a broker would not start, or would leave messages in no queue,
     :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given or NEWEST
@@ -113,8 +113,21 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
             raise StoreError(
                 f"nothing was changed: a broker would not start here: {blocker.message}", file=blocker.file
             )
+        if found.file_limit is not None:
+            _refuse_to_leave_out(plan(store, release), path)
         return WriteTarget(
             store.path, quiet(derived_config(store)), release, exists=True, recovery=found, empty_log=found.empty_log
+        )
+
+
+def _refuse_to_leave_out(found: RecoveryPlan, path: str) -> None:
+    """Raise :class:`StoreError` where opening the store leaves messages in no queue: its start reads too few files."""
+    loss = found.undispatched
+    if loss is not None and loss.messages:
+        raise StoreError(
+            f"nothing was changed: {undispatched_words(loss)}. {file_limit_words(found)}. Or build the queues first: "
+            "storescope dispatch STORE",
+            file=path,
         )
 
 

@@ -10,7 +10,8 @@ from made_stores import LOG_SIZE, MadeStore
 
 from engine.cli.output import Output
 from engine.cli.writing import find_target, given_config, refuse_used
-from engine.errors import NotAStore, UsageError
+from engine.config import from_mapping
+from engine.errors import NotAStore, StoreError, UsageError
 
 
 @pytest.fixture
@@ -64,3 +65,16 @@ def test_keys_that_no_broker_knows_are_named(tmp_path, capsys):
     )
     assert "no broker knows nobodysKey" in capsys.readouterr().err
     assert given_config(argparse.Namespace(config=None), out) is None
+
+
+@pytest.mark.golden
+def test_a_store_whose_opening_would_leave_messages_in_no_queue_is_refused(golden):
+    """A put opened a store of 17 log files without queues as RocketMQ 5.5 does: 1,313 messages were in no queue after
+    it, and nobody was told.
+    """
+    store = golden("queues-gone-past-ten-files-5.5.1")
+    with pytest.raises(StoreError, match=r"nothing was changed: 1,313 messages of 11 queues .* storescope dispatch"):
+        find_target(str(store), None)
+    config = from_mapping({"commitLogRecoverMaxNum": 17})[0]
+    assert find_target(str(store), config).recovery.units == 3099
+    assert find_target(str(store), None, "5.3").recovery.units == 3099
