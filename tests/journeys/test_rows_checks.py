@@ -11,16 +11,16 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from walker import Run, Walker
 
-from engine.config import read_properties
+from engine.config import MessageStoreConfig, read_properties
 
 pytestmark = pytest.mark.journey
 LOG, QUEUE, FINDINGS, PLAN = "units.table", "queue.table", "findings.table", "recovery.plan"
 TOPIC = "UserClicks"
 
 
-async def checked(walker: Walker, store: Path) -> dict[str, str]:
+async def checked(walker: Walker, store: Path, config: MessageStoreConfig | None = None) -> dict[str, str]:
     """Open the findings of ``store``; rule → what was found."""
-    await walker.open(store, "findings")
+    await walker.open(store, "findings", config)
     session = walker.window.session
     assert session is not None
     await walker.until(lambda: session.findings_complete, "the check ends")
@@ -113,11 +113,7 @@ def test_row_50_a_brokers_configuration_is_held_against_the_files(
     conf.write_text("mappedFileSizeCommitLog=4096000\nbrokerName=a\n", "utf-8")
 
     async def walk() -> None:
-        walker.window.config, _ = read_properties(str(conf))
-        try:
-            await checked(walker, orders)
-        finally:
-            walker.window.config = None
+        await checked(walker, orders, read_properties(str(conf))[0])
         session = walker.window.session
         assert session is not None
         said = "mappedFileSizeCommitLog means files of 4,096,000 bytes, the store's have 1,048,576"

@@ -17,6 +17,7 @@ from PySide6.QtGui import QAction, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
+from engine.config import MessageStoreConfig
 from viewer.log.unit_detail import UnitDetail
 from viewer.shell.main_window import MainWindow
 from viewer.shell.views import BY_KIND
@@ -47,9 +48,9 @@ class Walker:
 
     # ---- deeds -------------------------------------------------------------------------------------------------------
 
-    async def open(self, path: Path, at: str | None = None) -> None:
-        """Open a store and wait for its first rows."""
-        assert await self.window.open(path, at)
+    async def open(self, path: Path, at: str | None = None, config: MessageStoreConfig | None = None) -> None:
+        """Open a store, with a broker's ``config``, and wait for its first rows."""
+        assert await self.window.open(path, at, config)
         assert await self.window.settled(60)
 
     async def rest(self, seconds: float = 60) -> None:
