@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engine.cli.options import masked
 from engine.cli.output import Column, Output
 from engine.cli.pipeline_jobs import options, split_option, started
-from engine.errors import CannotRead, StoreError, UsageError
+from engine.errors import CannotRead, StoreError, Undecoded, UsageError
 from engine.mapped.reading import Reading, gather_unread
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ def _judge_all(packed: Sequence[bytes]) -> Iterable[pa.RecordBatch]:
 def _cannot_tell(question: Question, error: StoreError) -> Iterator[dict[str, Any]]:
     """One ``whereResult`` of the verdict ``unknown`` for each key: nothing is concluded from a store that is unread."""
     evidence = {"what": f"the store could not be asked: {error.what}", "file": error.file, "offset": error.offset}
+    undecoded = isinstance(error, Undecoded)
+    step = f"Ask a broker: {error.what}." if undecoded else "Make the store readable, then ask again."
     for key, offsets, _ in question.keys:
         yield {
             "type": "whereResult",
@@ -201,7 +203,7 @@ def _cannot_tell(question: Question, error: StoreError) -> Iterator[dict[str, An
             "queueId": None,
             "queueOffset": None,
             "evidence": [{**evidence, "holds": None}],
-            "nextStep": "Make the store readable, then ask again.",
+            "nextStep": step,
         }
 
 

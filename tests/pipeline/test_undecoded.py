@@ -167,3 +167,11 @@ def test_a_source_that_is_written_to_refuses_in_a_sentence(golden, source):
     """Spark's own answer were 938 characters of "writer is not implemented"."""
     with pytest.raises(UsageError, match="this format is read only: 'storescope pipeline import'"):
         source({"path": str(golden("lmq-5.3.3"))}).writer(None, overwrite=False)
+
+
+def test_a_key_in_a_store_with_rocksdb_queues_is_not_called_undispatched(golden, job):
+    """Each of its messages was "notYetDispatched", and the next start was said to dispatch it."""
+    code, records = job("trace", golden("rocks-5.5.1"), "--key", "K72")
+    assert code == 3
+    assert {row["verdict"] for row in records["whereResult"]} == {"unknown"}
+    assert "in a RocksDB" in records["whereResult"][0]["nextStep"]
