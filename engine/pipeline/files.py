@@ -233,7 +233,7 @@ def _place(storage: Storage, path: str) -> StorePlace | None:
 def _store_at(storage: Storage, path: str) -> StorePlace | None:
     names = {entry.name: entry for entry in storage.listing(path)}
     dledger = next((e for e in names.values() if e.name.startswith(FOLDER_PREFIX) and e.may_be_folder), None)
-    if dledger is not None:
+    if dledger is not None and storage.listing(join(dledger.path, "data")):
         error = CannotRead("cannot be read: its log is a DLedger log, which is not decoded here", file=dledger.path)
         return StorePlace(path, None, (), error)
     if _holds_folder(storage, names, path, "commitlog"):

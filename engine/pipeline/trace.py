@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engine.codec import properties
+import numpy as np
+
+from engine.codec import batch, properties
 from engine.codec.columns import BLANK, UnitColumns
+from engine.codec.compression import unpack
 from engine.codec.java import utf8
+from engine.codec.message import INNER_BATCH
 from engine.codec.tally import KeySet, keys_in
 from engine.codec.unit_scan import Damage
 from engine.pipeline import tasks
@@ -141,8 +145,21 @@ def matches(split: Split, keys: KeySet, damage: bool = True, walked: list[int] |
                 for key in dict.fromkeys(keys_in(raw)):
                     if key in keys:
                         yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, own)
+            yield from _in_batches(split, block, units, keys)
         elif isinstance(block, Damage) and damage:
             yield from _in_damage(split, block, keys)
+
+
+def _in_batches(split: Split, block: UnitColumns, units: int, keys: KeySet) -> Iterator[Row]:
+    """Wanted keys of messages inside batch units: the place is that of the unit."""
+    for row in np.flatnonzero(block.sys_flag[:units] & INNER_BATCH).tolist():
+        own = properties.decode(block.raw_properties(row)).get(properties.UNIQUE_KEY)
+        seen: set[bytes] = set(keys_in(block.raw_properties(row)))
+        for member in batch.walk(unpack(block.body(row), int(block.sys_flag[row])).data):
+            for key in keys_in(member.properties_raw) if isinstance(member, batch.Member) else ():
+                if key not in seen and key in keys:
+                    yield (split.store, split.broker, utf8(key), int(block.offset[row]), None, own)
+                seen.add(key)
 
 
 def _in_damage(split: Split, block: Damage, keys: KeySet) -> Iterator[Row]:

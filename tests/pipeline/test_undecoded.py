@@ -153,7 +153,9 @@ def test_an_export_names_the_stores_that_are_incomplete(fleet, job, tmp_path, mo
 def test_a_log_in_dledger_is_unreadable_and_the_others_are_answered(fleet, job):
     """Messages of a DLedger log stand in another library's entries: nothing is concluded from the folder beside it."""
     stores = fleet("lmq-5.3.3", "clean-5.3.3")
-    (stores / "clean-5.3.3" / "store" / "dledger-n0" / "data").mkdir(parents=True)
+    data = stores / "clean-5.3.3" / "store" / "dledger-n0" / "data"
+    data.mkdir(parents=True)
+    (data / f"{0:020}").write_bytes(bytes(64))
     code, records = job("stats", stores / "*" / "store")
     assert code == 3
     (row,) = records["unreadable"]

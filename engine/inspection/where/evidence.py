@@ -175,7 +175,7 @@ class _Search:
 
     def tell(self, offsets: Sequence[int], unreadable: tuple[int, int] | None) -> None:
         """Which units the next question names."""
-        self._known, self._unreadable = offsets, unreadable
+        self._known, self._unreadable, self._members = offsets, unreadable, {}
 
     # -- what the identifier names
 
@@ -324,8 +324,13 @@ class _Search:
     def _named(self, text: str, beginning: _Beginning) -> Iterator[Unit]:
         """Units with this key of either kind, found by the index and by their bytes."""
         if self._known is not None:
-            units = (self._unit_at(offset) for offset in self._known)
-            yield from (unit for unit in units if unit is not None and self._wanted(unit))
+            for unit in map(self._unit_at, self._known):
+                if unit is None or not self._wanted(unit):
+                    continue
+                if unit.sys_flag & INNER_BATCH and text not in {unit.unique_key, rules.own_key(unit), *unit.keys}:
+                    self._note_member(unit, text)
+                else:
+                    yield unit
             return
         none = True
         for unit in by_key(self._store, text, self._topic):
