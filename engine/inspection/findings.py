@@ -191,15 +191,16 @@ def _all(
         around += _going_on(check_groups.offset_findings(store, short, log.spans.spans))
         around += _going_on(index_findings.findings(store, log, index, fold.odd_units, starts.indexed_from))
     around += _going_on(check_state.checkpoint(store, log.newest_time, log.end, clock.newest))
-    if starts.dledger and not log.units:
-        around = [one for one in around if one.id not in OF_THE_LOG]  # its messages are in the library's own log
+    in_dledger = starts.dledger and not log.units  # its messages are in entries of that library, in commitlog/ too
+    if in_dledger:
+        around = [one for one in around if one.id not in OF_THE_LOG]
     around = list(tail.of_torn_units(around, log.torn))
     explained = bool(missed) or starts.dledger
     behind = list(_going_on(tail.fold(around, store, log, fold, explained=explained)))
     with contextlib.suppress(CannotRead):
         behind = behind if missed else check_groups.of_new_log(store, log.units, behind)
     yield from _going_on(check_clock.producers(store))
-    yield from _going_on(log.findings())
+    yield from _going_on(log.findings()) if not in_dledger else ()
     yield from behind
 
 
