@@ -41,6 +41,7 @@ MODES: dict[str, dict[str, Any]] = {
 def configuration(mode: str, rng: random.Random) -> MessageStoreConfig:
     """A store with small files in this flush mode; the rest by chance."""
     more = {"enable_consume_queue_ext": rng.random() < 0.2, "enabled_append_prop_crc": rng.random() < 0.2}
+    more["commit_log_recover_max_num"] = 1_000  # these tiny files are soon more than the ten of a default start
     return replace(MessageStoreConfig(), **{**SMALL, **more, **MODES[mode]})
 
 
