@@ -21,7 +21,7 @@ COUNT = re.compile(r"\{\w+:,\}")
 PLURAL_LOOK = re.compile(r"(?<![\w,.])1 (?:[a-z]+ ){0,2}?(?P<word>[a-z]{3,}s)\b")
 NO_NOUNS = frozenset((
     "this", "has", "less", "its", "was", "does", "goes", "stands", "lies", "ends", "points", "differs", "agrees",
-    "matches", "always", "leads", "belongs",
+    "matches", "always", "leads", "belongs", "waits",
 ))  # fmt: skip
 """Words on s that are no plural."""
 SAYINGS = [text for text in said(Path(viewer.__file__).parent) if COUNT.search(text)]

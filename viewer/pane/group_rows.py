@@ -350,6 +350,6 @@ def sums_kind(*, by_topic: bool) -> RecordKind:
 
 def sum_sentence(row: GroupSum) -> str:
     """A sum in whole sentences, and what its worst queue says."""
-    said = tr("{group}: {behind:,} messages behind, {retry:,} in retry topics, {popped:,} not acknowledged.",
+    said = tr("{group}: {behind:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
               group=row.group, behind=row.behind, retry=row.retry, popped=row.popped)  # fmt: skip
     return f"{said} {sentence(row.worst)}"
