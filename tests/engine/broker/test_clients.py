@@ -8,6 +8,13 @@ from engine.broker.clients import Clients, ConsumerGroup, Member
 from engine.remoting.subscriptions import Subscription
 
 
+class Link(str):
+    """A connection with a name, of which everything that was written has been read."""
+
+    __slots__ = ()
+    is_congested = False
+
+
 def member(name, seen=0):
     return Member(name, "JAVA", 479, seen)
 
@@ -44,7 +51,7 @@ def test_a_connection_that_ends_leaves_its_groups(clients):
     clients.emptied = gone.append
     clients.add_consumer(wanted("T"), "link-1", member("one"))
     clients.add_consumer(wanted("T"), "link-2", member("two"))
-    clients.add_producer("p", "link-1", member("one"))
+    clients.add_producer("p", Link("link-1"), member("one"))
     assert (clients.producer_of("p"), clients.producer("one")) == ("link-1", "link-1")
     assert [group.name for group in clients.disconnected("link-1")] == ["g"]
     assert (clients.producer_of("p"), clients.producers) == (None, {})
@@ -53,7 +60,7 @@ def test_a_connection_that_ends_leaves_its_groups(clients):
 
 
 def test_who_was_not_heard_for_long_is_silent_unless_a_client_of_the_same_link_was(clients):
-    clients.add_producer("p", "link-1", member("one", seen=10))
+    clients.add_producer("p", Link("link-1"), member("one", seen=10))
     clients.add_consumer(wanted("T"), "link-1", member("one", seen=90))
-    clients.add_producer("p", "link-2", member("two", seen=20))
+    clients.add_producer("p", Link("link-2"), member("two", seen=20))
     assert clients.silent(50) == ["link-2"]

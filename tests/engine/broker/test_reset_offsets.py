@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from brokers import Asking, asking, run
 
+from engine import releases
 from engine.codec.json_dialect import parse
 
 BEAT = (
@@ -91,7 +92,7 @@ def test_members_are_told_where_the_release_is_4_9(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
             await filled(client)
-            client.server.broker.store.like = "4.9"
+            client.server.broker.store.rules = releases.of("4.9")
             for queue_id in range(1, 4):
                 await client.ask(15, consumerGroup="readers", topic="Orders", queueId=queue_id, commitOffset=0)
             answer = await reset(client)
