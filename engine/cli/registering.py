@@ -72,8 +72,8 @@ def within_reach(args: argparse.Namespace, broker: BrokerConfig, store: MessageS
 def _is_own_address(ip: str) -> bool:
     """Whether this machine listens at the address."""
     try:
-        version = ipaddress.ip_address(ip).version
-        with socket.socket(socket.AF_INET6 if version == 6 else socket.AF_INET) as tried:
+        family = socket.AF_INET6 if isinstance(ipaddress.ip_address(ip), ipaddress.IPv6Address) else socket.AF_INET
+        with socket.socket(family) as tried:
             tried.bind((ip, 0))
     except (OSError, ValueError):
         return False
