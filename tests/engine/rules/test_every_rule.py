@@ -19,7 +19,7 @@ from engine.rules.findings import SNAPSHOT_FIRST, at_least
 def found(root: Path, config: MessageStoreConfig | None = None) -> dict[str, list]:
     with open_store(root, config) as store:
         *findings, summary = check(store)
-    assert summary.complete is not any(finding.id == "DK02" for finding in findings), "undecoded is not checked"
+    assert summary.complete or any(finding.id == "DK02" for finding in findings)
     seen: dict[str, list] = {}
     for finding in findings:
         seen.setdefault(finding.id, []).append(finding)
