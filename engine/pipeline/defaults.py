@@ -14,5 +14,6 @@ IMPORT_MEMORY_BYTES = 512 << 20
 
 The other jobs need no such bound: on one machine this process is quicker than Spark at every size that was measured
 (1 GiB of 380-byte units, two cores, seconds here / by Spark without its start: stats 1.0 / 4.8, verify 2.6 / 8.2,
-export 7.5 / 11.8, rebuild 1.4 / 9.1; tests/bench/README.md), so Spark is for ``--master`` and ``--spark``.
+export 7.5 / 11.8, rebuild 1.4 / 9.1; on a shared machine, to be repeated on one at rest), so Spark is for ``--master``
+and ``--spark``.
 """

@@ -57,6 +57,8 @@ def test_rocksdb_queues_are_not_taken_for_missing_ones(root):
     (root / "consumequeue" / "CURRENT").write_text("MANIFEST-000004\n")
     (root / "consumequeue" / "MANIFEST-000004").write_bytes(b"m")
     assert set(found(root)) == {"DK02"}
+    with open_store(root) as store:
+        assert not list(check(store))[-1].complete
 
 
 def test_every_rule_has_a_broken_store():
