@@ -171,8 +171,11 @@ class Registration:
         """Everything, where the name server may not know the rest: it is new, or refuses a part."""
         connection = self._whole.get(address)
         known = connection is not None and self._connections.get(address) is connection
-        if not known or connection is None or connection.closed.is_set() or not await self._register(
-            address, request, whole=False
+        if (
+            not known
+            or connection is None
+            or connection.closed.is_set()
+            or not await self._register(address, request, whole=False)
         ):
             await self._register(address, self._request(self._broker.store.tables.topics()))
 

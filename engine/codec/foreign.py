@@ -147,6 +147,7 @@ _TABLE = re.compile(r"\d+\.(sst|ldb)", re.ASCII)
 _WRITE_AHEAD = re.compile(r"\d+\.log", re.ASCII)
 _CURRENT_TEXT = re.compile(rb"MANIFEST-\d+\n?")
 
+
 @dataclass(frozen=True, slots=True)
 class RocksFolder:
     """What a RocksDB folder holds, in files and bytes. ``sound``: CURRENT names a manifest that is there."""

@@ -70,9 +70,7 @@ class StoreServices:
         if parts.pool is not None:
             self.commit = CommitRealTime(self.log, config, clock, lambda: self.wakeup("flush"))
         self.flush_queues = FlushConsumeQueue(parts.queues, parts.checkpoint, parts.flags, config, clock)
-        rules = Rules(
-            parts.like, False, False, config.duplication_enable, config.delay_levels()
-        )
+        rules = Rules(parts.like, False, False, config.duplication_enable, config.delay_levels())
         self.reput = ReputMessage(
             parts.files, parts.dispatcher, parts.checkpoint, parts.flags, parts.confirm_offset, rules
         )

@@ -94,7 +94,7 @@ def logs_are_the_same(one: str, other: Path) -> bool:
 
 def declared(store: Path) -> set[str]:
     table = store / "config" / "topics.json"
-    return {row.name for row in topics(parse(table.read_bytes()).value).rows} if table.exists() else set()
+    return {row.name for row in topics(parse(table.read_bytes()).value or {}).rows} if table.exists() else set()
 
 
 @pytest.mark.parametrize("release", ["5.3.3", pytest.param("4.9.7", marks=pytest.mark.clients_full)])

@@ -35,9 +35,9 @@ def same_end(ours: Path, theirs: Path) -> bool:
 
 
 def names(store: Path) -> set[str]:
-    """Topics that a store's table declares."""
+    """Topics that a store's table declares; none while the broker writes the file anew."""
     table = store / "config" / "topics.json"
-    return {row.name for row in topics(parse(table.read_bytes()).value).rows} if table.exists() else set()
+    return {row.name for row in topics(parse(table.read_bytes()).value or {}).rows} if table.exists() else set()
 
 
 def wait_until(true: Callable[[], bool], otherwise: str) -> None:

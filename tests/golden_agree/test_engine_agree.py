@@ -33,9 +33,7 @@ def opened(golden, tmp_path):
         shutil.copytree(source, tmp_path / "store")
         with open_store(source) as store:
             config = derived_config(store)
-        stores.append(
-            MessageStore(tmp_path / "store", config, release=golden_stores.release_of(name), services=False)
-        )
+        stores.append(MessageStore(tmp_path / "store", config, release=golden_stores.release_of(name), services=False))
         return stores[-1]
 
     yield open_copy

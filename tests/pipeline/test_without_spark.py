@@ -136,6 +136,7 @@ def test_rows_that_are_none_are_told_without_spark(ask, golden, tmp_path, capsys
 
 def test_spark_starts_only_where_it_is_asked_for(golden, tmp_path, capsys, monkeypatch):
     """Spark was started from 512 MiB on, where it takes 2 to 14 times as long as this process."""
+
     def refused(*_words, **_how):
         raise Started
 

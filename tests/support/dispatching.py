@@ -46,7 +46,11 @@ class Place:
         self.bit_map = bit_map
         self.queues = ConsumeQueueStore(StorePaths(root), config, self.disk, batch_topics.__contains__)
         self.index = IndexService(
-            StorePaths(root), config, self.disk, lambda: self.now, lambda file: self.full.append(file.name),
+            StorePaths(root),
+            config,
+            self.disk,
+            lambda: self.now,
+            lambda file: self.full.append(file.name),
             tag_entries=tag_entries,
         )
         self.dispatcher = Dispatcher(self.queues, self.index, config, bit_map=bit_map)

@@ -96,9 +96,7 @@ def as_json_or_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
     return text, " · ".join(part for part in (note, more) if part)
 
 
-def as_messages(
-    members: Sequence[Member | MemberDamage], charset: str, *, as_laid_json: bool
-) -> tuple[str, str]:
+def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_laid_json: bool) -> tuple[str, str]:
     """The bodies of a batch's messages one below the other, each under a line with its number, key and tag."""
     pieces: list[str] = []
     length = 0

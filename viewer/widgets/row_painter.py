@@ -516,9 +516,7 @@ class BarPainter(RowPainter):
     ``role`` is the colour of bars of no topic.
     """
 
-    def __init__(
-        self, key: str, bar: Callable[[Record], tuple[str, float] | None], *, role: str = "text3"
-    ) -> None:
+    def __init__(self, key: str, bar: Callable[[Record], tuple[str, float] | None], *, role: str = "text3") -> None:
         super().__init__()
         self._key, self._bar, self._role = key, bar, role
         self._bare = False

@@ -89,7 +89,11 @@ async def _follow(
     with ended_by_signals() as ended:
         async with contextlib.AsyncExitStack() as opened:
             store = await asyncio.to_thread(
-                MessageStore, target.path, target.config, release=target.release, disk=kept.store_disk,
+                MessageStore,
+                target.path,
+                target.config,
+                release=target.release,
+                disk=kept.store_disk,
                 empty_log=args.empty_log,
             )
             opened.push_async_callback(asyncio.to_thread, store.close)

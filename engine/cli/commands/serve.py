@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 HA_PORT = "the HA port (the broker's own and one, unless haListenPort is set)"
 
+
 def register(commands: Any) -> None:
     parser = commands.add_parser(
         "serve", parents=[common()], help="writes: a broker over a store, and a name server, for RocketMQ's own clients"

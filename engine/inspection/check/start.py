@@ -148,9 +148,7 @@ def agree(starts: Starts, found: list[Finding]) -> list[Finding]:
     return told
 
 
-def _stopping(
-    one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]], asked: Sequence[Release]
-) -> Finding:
+def _stopping(one: Finding, refused: dict[Subject, tuple[Blocker, list[Release]]], asked: Sequence[Release]) -> Finding:
     """The finding with what it keeps from starting, where it is about a blocker's file."""
     ids = [one.id, *_FILES] if one.id == "DK01" else [one.id, "CQ06"] if one.id == "CQ01" else [one.id]
     subject = next((key for id_ in ids if (key := (id_, one.file)) in refused), None)

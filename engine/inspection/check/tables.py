@@ -57,6 +57,7 @@ GRAVE = {
     "topicQueueMapping.json",
 }
 
+
 def findings(store: StoreSnapshot) -> Iterator[Finding]:
     """CF03 of a store. Raises :class:`CannotRead` where what would tell could not be read."""
     if store.paths is None:

@@ -155,9 +155,7 @@ class Tables:
     neither missing nor bad.
     """
 
-    def __init__(
-        self, read: Callable[[str], bytes | None], folder: str, release: Release = NEWEST
-    ) -> None:
+    def __init__(self, read: Callable[[str], bytes | None], folder: str, release: Release = NEWEST) -> None:
         self._release = release
         self._read = read
         self._folder = folder

@@ -260,7 +260,7 @@ def test_rows_that_stay_are_spelled_as_before():
     texts = RowTexts()
     assert texts.render(value, "table") == render(value)
     rows["t1"] = {"n": 9}
-    rows["new \"row"] = {}
+    rows['new "row'] = {}
     del rows["t0"]
     value["dataVersion"] = {"counter": 2}
     for _ in range(2):

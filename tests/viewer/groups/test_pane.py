@@ -52,7 +52,7 @@ def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
 
 
 def test_a_group_whose_messages_wait_for_another_try_has_not_caught_up(qapp, golden) -> None:
-    """"✓ caught up" stood beside a topic of which five messages waited in %RETRY%, the broker's own group stood first,
+    """ "✓ caught up" stood beside a topic of which five messages waited in %RETRY%, the broker's own group stood first,
     and nothing summed a group up.
     """
 

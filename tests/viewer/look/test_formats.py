@@ -78,5 +78,5 @@ def test_lengths_of_time_are_said_in_chinese() -> None:
 
 
 def test_a_span_of_one_number_is_that_number() -> None:
-    """"79 – 79" stood for one entry."""
+    """ "79 – 79" stood for one entry."""
     assert [formats.number_span(79, 79), formats.number_span(79, 1080)] == ["79", "79–1,080"]

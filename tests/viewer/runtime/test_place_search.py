@@ -43,7 +43,7 @@ def test_time_before_and_behind_the_log_leads_to_its_ends(store: StoreSnapshot) 
 
 def test_ids_and_keys_lead_to_their_unit(store: StoreSnapshot) -> None:
     unit = next(item for item in store.units() if isinstance(item, Unit) and item.keys and item.unique_key)
-    assert resolve(store, Search("id", unit.offset_msg_id)) .place == places.log(unit.offset)
+    assert resolve(store, Search("id", unit.offset_msg_id)).place == places.log(unit.offset)
     assert resolve(store, Search("id", unit.unique_key)).place == places.log(unit.offset)
     found = resolve(store, Search("key", unit.keys[0])).place
     assert found.offset is not None
