@@ -233,10 +233,15 @@ class MessageStoreConfig:
     logical_disk_space_clean_forcibly_threshold: float = field(
         default=0.8,
         metadata={
-            "java": "logicalDiskSpaceCleanForciblyThreshold", "unit": "share", "low": 0, "high": 1, "clamp": None,
-            "choices": None, "meaning": "of a shared disk: delete at once",
+            "java": "logicalDiskSpaceCleanForciblyThreshold",
+            "unit": "share",
+            "low": 0,
+            "high": 1,
+            "clamp": None,
+            "choices": None,
+            "meaning": "of a shared disk: delete at once",
         },
-    )  # fmt: skip
+    )
 
     # Delay and timer
     message_delay_level: str = _text("messageDelayLevel", DEFAULT_LEVELS, "delay of each level; units s, m, h, d")
@@ -290,9 +295,13 @@ class MessageStoreConfig:
         """This configuration, and over it the keys that ``top`` was really given."""
         values = {known.name: getattr(top, known.name) for key, known in _by_java().items() if key in top.given}
         return replace(
-            self, given=self.given | top.given, other_paths=self.other_paths + top.other_paths,
-            paths_from_config=self.paths_from_config or top.paths_from_config, file=top.file or self.file, **values,
-        )  # fmt: skip
+            self,
+            given=self.given | top.given,
+            other_paths=self.other_paths + top.other_paths,
+            paths_from_config=self.paths_from_config or top.paths_from_config,
+            file=top.file or self.file,
+            **values,
+        )
 
     @property
     def paths(self) -> list[tuple[str, str]]:

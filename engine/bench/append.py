@@ -175,10 +175,15 @@ def make_columns(body: int) -> MessageColumns:
 
     texts = [by_text(number, b"").properties_raw or b"" for number in range(COLUMNS)]
     return MessageColumns(
-        [TOPIC], os.urandom(body) * COLUMNS, np.full(COLUMNS, body, np.int32), b"".join(texts),
-        np.array(list(map(len, texts)), np.int32), np.arange(COLUMNS, dtype=np.int32) & 7,
-        born_timestamp=np.arange(BORN, BORN + COLUMNS), hosts=(HOST,),
-    )  # fmt: skip
+        [TOPIC],
+        os.urandom(body) * COLUMNS,
+        np.full(COLUMNS, body, np.int32),
+        b"".join(texts),
+        np.array(list(map(len, texts)), np.int32),
+        np.arange(COLUMNS, dtype=np.int32) & 7,
+        born_timestamp=np.arange(BORN, BORN + COLUMNS),
+        hosts=(HOST,),
+    )
 
 
 class _ToWrite(ctypes.Structure):

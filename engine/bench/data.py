@@ -53,9 +53,24 @@ def units(low: int, high: int, base: int, number: int = 0, seed: int = 7) -> Ite
         size = 91 + len(body) + len(name) + len(text)
         place = topic * QUEUES + queue
         head = _FIXED.pack(
-            size, BY_VERSION[1].magic, crc31(body), queue, 0, queue_offsets[place], base, 0,
-            BEGIN + number // 10, 0x7F000001, 50_000, BEGIN + number // 10 + 1, 0x7F000001, 10_911, 0, 0, len(body),
-        )  # fmt: skip
+            size,
+            BY_VERSION[1].magic,
+            crc31(body),
+            queue,
+            0,
+            queue_offsets[place],
+            base,
+            0,
+            BEGIN + number // 10,
+            0x7F000001,
+            50_000,
+            BEGIN + number // 10 + 1,
+            0x7F000001,
+            10_911,
+            0,
+            0,
+            len(body),
+        )
         yield b"".join((head, body, bytes((len(name),)), name, _I16.pack(len(text)), text))
         queue_offsets[place] += 1
         base += size
@@ -155,9 +170,13 @@ def _dispatch(root: Path) -> tuple[np.ndarray, np.ndarray, TopicTable]:
         units_here = block["kind"] != BLANK
         part = np.empty(int(units_here.sum()), _KEPT)
         for name, column in (
-            ("offset", "offset"), ("size", "size"), ("topic", "topic_id"), ("queue", "queue_id"), ("tags", "tags_code"),
+            ("offset", "offset"),
+            ("size", "size"),
+            ("topic", "topic_id"),
+            ("queue", "queue_id"),
+            ("tags", "tags_code"),
             ("stored", "store_timestamp"),
-        ):  # fmt: skip
+        ):
             part[name] = block[column][units_here]
         kept.append(part)
         before += len(part)

@@ -158,9 +158,11 @@ def version(broker: Broker, request: Command, _header: Header, _connection: Conn
     found["timestamp"] = found["timestamp"] or broker.started
     fields = {
         "allAclFileVersion": json.dumps({str(access.path): found}, separators=(",", ":")),
-        "brokerAddr": broker.address, "brokerName": broker.config.broker_name, "clusterName": broker.config.cluster,
+        "brokerAddr": broker.address,
+        "brokerName": broker.config.broker_name,
+        "clusterName": broker.config.cluster,
         "version": json.dumps(found, separators=(",", ":")),
-    }  # fmt: skip
+    }
     return answer_to(request, fields=fields)
 
 
@@ -200,5 +202,9 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ANSWERS: dict[int, Processor] = {
-    50: create_account, 51: delete_account, 52: version, 53: change_white, 54: configuration,
-}  # fmt: skip
+    50: create_account,
+    51: delete_account,
+    52: version,
+    53: change_white,
+    54: configuration,
+}

@@ -71,24 +71,34 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
     put_tps, got_tps = (" ".join(map(str, rates)) for rates in broker.rates.per_second())
     mornings = broker.rates.yesterday_morning, broker.rates.today_morning
     table = {
-        "bootTimestamp": broker.started, "brokerActive": "true", "brokerVersion": VERSION,
-        "brokerVersionDesc": VERSION_NAME, "earliestMessageTimeStamp": store.earliest_message_time(),
+        "bootTimestamp": broker.started,
+        "brokerActive": "true",
+        "brokerVersion": VERSION,
+        "brokerVersionDesc": VERSION_NAME,
+        "earliestMessageTimeStamp": store.earliest_message_time(),
         "runtime": _since(broker.now() - broker.started),
         "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,
-        "commitLogMinOffset": max(at.min, 0), "commitLogMaxOffset": at.wrote, "dispatchBehindBytes": at.behind,
+        "commitLogMinOffset": max(at.min, 0),
+        "commitLogMaxOffset": at.wrote,
+        "dispatchBehindBytes": at.behind,
         "commitLogDiskRatio": parts.disk.usage(parts.paths.commitlog),
         "consumeQueueDiskRatio": parts.disk.usage(parts.queue_folder),
-        "putMessageTimesTotal": put, "msgPutTotalTodayNow": put, "msgGetTotalTodayNow": broker.rates.totals().got,
-        "putMessageFailedTimes": failed, "remainHowManyDataToFlush": f"{at.unflushed} B",
+        "putMessageTimesTotal": put,
+        "msgPutTotalTodayNow": put,
+        "msgGetTotalTodayNow": broker.rates.totals().got,
+        "putMessageFailedTimes": failed,
+        "remainHowManyDataToFlush": f"{at.unflushed} B",
         f"commitLogDiskRatio_{parts.paths.commitlog}": parts.disk.usage(parts.paths.commitlog),
         **{f"putLatency{digits}": f"{at.put_latency.quantile(share) / 1e6:.2f}" for digits, share in _SHARES.items()},
         "pageCacheLockTimeMills": 0,
         **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
-        "putTps": put_tps, "getTransferredTps": got_tps,
+        "putTps": put_tps,
+        "getTransferredTps": got_tps,
         **{f"msgPutTotal{day}": totals.put for day, totals in zip(DAYS, mornings, strict=True)},
         **{f"msgGetTotal{day}": totals.got for day, totals in zip(DAYS, mornings, strict=True)},
-        **_levels(broker), **_timers(broker),
-    }  # fmt: skip
+        **_levels(broker),
+        **_timers(broker),
+    }
     if request.fields.get(HELD_PULLS) == "true":
         held = broker.held.by_group().items()
         rows = [[*queue, group, count] for queue, groups in held for group, count in groups.items()]
@@ -116,9 +126,12 @@ def _timers(broker: Broker) -> dict[str, str]:
         return {}
     late, waiting = broker.timers.behind()
     return {
-        "timerReadBehind": str(late), "timerOffsetBehind": str(waiting), "timerCongestNum": "0",
-        "timerEnqueueTps": "0.0", "timerDequeueTps": "0.0",
-    }  # fmt: skip
+        "timerReadBehind": str(late),
+        "timerOffsetBehind": str(waiting),
+        "timerCongestNum": "0",
+        "timerEnqueueTps": "0.0",
+        "timerDequeueTps": "0.0",
+    }
 
 
 ANSWERS: dict[int, Processor] = {25: reconfigure, 26: configuration, 28: runtime}

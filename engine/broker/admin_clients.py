@@ -20,10 +20,12 @@ def consumer_connections(broker: Broker, request: Command, header: Header, _conn
     if group is None:
         raise Refused(Answer.CONSUMER_NOT_ONLINE, f"the consumer group[{name}] not online")
     body = {
-        "connectionSet": _connections(group.members), "consumeFromWhere": group.start, "consumeType": group.kind,
+        "connectionSet": _connections(group.members),
+        "consumeFromWhere": group.start,
+        "consumeType": group.kind,
         "messageModel": group.model,
         "subscriptionTable": {topic: one.record() for topic, one in group.subscriptions.items()},
-    }  # fmt: skip
+    }
     return answer_to(request, body=write(body))
 
 
@@ -41,13 +43,16 @@ def all_producers(broker: Broker, request: Command, _header: Header, _connection
     found = {
         group: [
             {
-                "clientId": one.client_id, "language": one.language, "lastUpdateTimestamp": one.seen,
-                "remoteIP": connection.peer, "version": one.version,
+                "clientId": one.client_id,
+                "language": one.language,
+                "lastUpdateTimestamp": one.seen,
+                "remoteIP": connection.peer,
+                "version": one.version,
             }
             for connection, one in members.items()
         ]
         for group, members in broker.clients.producers.items()
-    }  # fmt: skip
+    }
     return answer_to(request, body=write({"data": found}))
 
 
@@ -73,6 +78,9 @@ def topics_of_group(broker: Broker, request: Command, header: Header, _connectio
 
 
 ANSWERS: dict[int, Processor] = {
-    203: consumer_connections, 204: producer_connections, 300: groups_of_topic, 328: all_producers,
+    203: consumer_connections,
+    204: producer_connections,
+    300: groups_of_topic,
+    328: all_producers,
     343: topics_of_group,
-}  # fmt: skip
+}

@@ -18,10 +18,15 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import GROUPS
 
-_SWITCHES = frozenset({
-    "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable", "consumeMessageOrderly",
-    "notifyConsumerIdsChangedEnable",
-})  # fmt: skip
+_SWITCHES = frozenset(
+    {
+        "consumeEnable",
+        "consumeFromMinEnable",
+        "consumeBroadcastEnable",
+        "consumeMessageOrderly",
+        "notifyConsumerIdsChangedEnable",
+    }
+)
 
 
 def declare(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
@@ -125,6 +130,12 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
 
 
 ANSWERS: dict[int, Processor] = {
-    200: declare, 201: all_groups, 207: delete, 208: progress, 225: declare_many, 314: clone_offsets, 345: subscription,
+    200: declare,
+    201: all_groups,
+    207: delete,
+    208: progress,
+    225: declare_many,
+    314: clone_offsets,
+    345: subscription,
     352: one_group,
-}  # fmt: skip
+}

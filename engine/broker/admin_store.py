@@ -89,18 +89,25 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
     end, most = broker.store.positions().wrote, broker.store.config.ha_max_gap_not_in_sync
     slaves = [
         {
-            "addr": one.peer, "diff": end - one.acknowledged, "inSync": end - one.acknowledged < most,
-            "slaveAckOffset": one.acknowledged, "transferFromWhere": one.sent, "transferredByteInSecond": 0,
+            "addr": one.peer,
+            "diff": end - one.acknowledged,
+            "inSync": end - one.acknowledged < most,
+            "slaveAckOffset": one.acknowledged,
+            "transferFromWhere": one.sent,
+            "transferredByteInSecond": 0,
         }
         for one in broker.followers()
-    ]  # fmt: skip
+    ]
     nobody = dict.fromkeys(
         ("lastReadTimestamp", "lastWriteTimestamp", "masterFlushOffset", "maxOffset", "transferredByteInSecond"), 0
     )
     body = {
-        "haClientRuntimeInfo": {"activated": False, **nobody}, "haConnectionInfo": slaves,
-        "inSyncSlaveNums": sum(bool(one["inSync"]) for one in slaves), "master": True, "masterCommitLogMaxOffset": end,
-    }  # fmt: skip
+        "haClientRuntimeInfo": {"activated": False, **nobody},
+        "haConnectionInfo": slaves,
+        "inSyncSlaveNums": sum(bool(one["inSync"]) for one in slaves),
+        "master": True,
+        "masterCommitLogMaxOffset": end,
+    }
     return answer_to(request, body=write(body))
 
 
@@ -128,9 +135,12 @@ def forget_threshold(broker: Broker, request: Command, _header: Header, _connect
 def cold_reads(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """2003: what groups may read, and what they have read: that is not counted here, nor by a RocketMQ as it comes."""
     body = {
-        "cgColdReadThreshold": _COLD_OF_GROUP, "configTable": broker.cold_thresholds, "globalAcc": 0,
-        "globalColdReadThreshold": _COLD_OF_ALL, "runtimeTable": {},
-    }  # fmt: skip
+        "cgColdReadThreshold": _COLD_OF_GROUP,
+        "configTable": broker.cold_thresholds,
+        "globalAcc": 0,
+        "globalColdReadThreshold": _COLD_OF_ALL,
+        "runtimeTable": {},
+    }
     return answer_to(request, body=write(body))
 
 
@@ -153,7 +163,16 @@ def read_ahead(broker: Broker, request: Command, _header: Header, _connection: C
 
 
 ANSWERS: dict[int, Processor] = {
-    354: queues_beside, 2001: cold_thresholds, 2002: forget_threshold, 2003: cold_reads, 2004: read_ahead,
-    200056: pops_to_files, 306: clean_queues, 315: statistics, 316: clean_topics, 317: all_progress,
-    329: delete_files, 907: ha_status,
-}  # fmt: skip
+    354: queues_beside,
+    2001: cold_thresholds,
+    2002: forget_threshold,
+    2003: cold_reads,
+    2004: read_ahead,
+    200056: pops_to_files,
+    306: clean_queues,
+    315: statistics,
+    316: clean_topics,
+    317: all_progress,
+    329: delete_files,
+    907: ha_status,
+}

@@ -19,9 +19,11 @@ from engine.store.config_tables import TOPICS
 
 FILTER_TYPES = ("SINGLE_TAG", "MULTI_TAG")
 ATTRIBUTES = {
-    "queue.type": ("SimpleCQ", "BatchCQ"), "cleanup.policy": ("DELETE", "COMPACTION"), "reserve.time": (),
+    "queue.type": ("SimpleCQ", "BatchCQ"),
+    "cleanup.policy": ("DELETE", "COMPACTION"),
+    "reserve.time": (),
     "message.type": ("UNSPECIFIED", "TRANSACTION", "FIFO", "MIXED", "DELAY", "NORMAL"),
-}  # fmt: skip
+}
 """Attributes of a topic (5.x) and what they may be; none: any number."""
 _FIXED = frozenset({"queue.type", "cleanup.policy"})
 """Those that a topic has from its beginning, or never."""
@@ -37,9 +39,15 @@ def declare(broker: Broker, request: Command, header: Header, _connection: Conne
     old = broker.topics.get(name)
     attributes = {} if broker.store.rules.major < 5 else _attributes(old, str(header["attributes"] or ""))
     topic = TopicConfig(
-        name, int(header["readQueueNums"]), int(header["writeQueueNums"]), int(header["perm"]), bool(header["order"]),
-        int(header["topicSysFlag"] or 0), kind, attributes,
-    )  # fmt: skip
+        name,
+        int(header["readQueueNums"]),
+        int(header["writeQueueNums"]),
+        int(header["perm"]),
+        bool(header["order"]),
+        int(header["topicSysFlag"] or 0),
+        kind,
+        attributes,
+    )
     try:
         broker.topics.declare(topic)
     except UsageError as error:
@@ -67,15 +75,25 @@ def declare_many(broker: Broker, request: Command, _header: Header, _connection:
         old = broker.topics.get(name)
         more = row.get("attributes")
         text = ",".join(f"{key}={value}" for key, value in more.items()) if isinstance(more, Mapping) else ""
-        numbers = [row.get(key, usual) for key, usual in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6),
-                                                          ("topicSysFlag", 0))]  # fmt: skip
+        numbers = [
+            row.get(key, usual)
+            for key, usual in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
+        ]
         if not all(isinstance(one, int) for one in numbers):
             raise WrongRequest(f"topic {name}: expected numbers of queues, perm and topicSysFlag")
         reads, writes, perm, flag = numbers
-        topics.append(TopicConfig(
-            name, reads, writes, perm, bool(row.get("order")), flag, str(row.get("topicFilterType") or "SINGLE_TAG"),
-            _attributes(old, text),
-        ))  # fmt: skip
+        topics.append(
+            TopicConfig(
+                name,
+                reads,
+                writes,
+                perm,
+                bool(row.get("order")),
+                flag,
+                str(row.get("topicFilterType") or "SINGLE_TAG"),
+                _attributes(old, text),
+            )
+        )
     try:
         broker.topics.declare(*topics)
     except UsageError as error:
@@ -183,5 +201,11 @@ def system_topics(broker: Broker, request: Command, _header: Header, _connection
 
 
 ANSWERS: dict[int, Processor] = {
-    17: declare, 18: declare_many, 21: all_topics, 202: statistics, 215: delete, 305: system_topics, 351: one_topic,
-}  # fmt: skip
+    17: declare,
+    18: declare_many,
+    21: all_topics,
+    202: statistics,
+    215: delete,
+    305: system_topics,
+    351: one_topic,
+}

@@ -260,6 +260,14 @@ def _shown(name: str, policies: Policies) -> dict[str, Any]:
 
 
 ANSWERS: dict[int, Processor] = {
-    3001: create_user, 3002: update_user, 3003: delete_user, 3004: get_user, 3005: list_users, 3006: change_policies,
-    3007: change_policies, 3008: delete_policies, 3009: get_policies, 3010: list_policies,
-}  # fmt: skip
+    3001: create_user,
+    3002: update_user,
+    3003: delete_user,
+    3004: get_user,
+    3005: list_users,
+    3006: change_policies,
+    3007: change_policies,
+    3008: delete_policies,
+    3009: get_policies,
+    3010: list_policies,
+}

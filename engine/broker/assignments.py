@@ -62,10 +62,12 @@ def _assigned(
     if mine is None:
         return {}
     rows = [
-        {"messageQueue": {"brokerName": one.broker_name, "queueId": one.queue_id, "topic": one.topic},
-         "mode": mode["mode"]}
+        {
+            "messageQueue": {"brokerName": one.broker_name, "queueId": one.queue_id, "topic": one.topic},
+            "mode": mode["mode"],
+        }
         for one in dict.fromkeys(mine)
-    ]  # fmt: skip
+    ]
     return {"messageQueueAssignments": rows}
 
 
@@ -144,9 +146,11 @@ def set_mode(broker: Broker, request: Command, _header: Header, _connection: Con
     if not isinstance(share, int):
         raise WrongRequest("popShareQueueNum: expected a number")
     row = {
-        "consumerGroup": group, "mode": mode, "popShareQueueNum": int(share),
+        "consumerGroup": group,
+        "mode": mode,
+        "popShareQueueNum": int(share),
         "topic": topic,
-    }  # fmt: skip
+    }
     table = broker.request_modes
     groups = table.value.setdefault(MODES, {})
     groups.setdefault(topic, {})[group] = row

@@ -82,7 +82,15 @@ def delivered_message(unit: Unit) -> Message | None:
     rules = {name: value for name, value in found.items() if name not in _DELAYS}
     rules[properties.WAIT] = "false"
     return Message(
-        topic, unit.body, int(queue_id), rules, unit.properties_raw, flag=unit.flag,
-        sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
-        store_host=unit.store_host, reconsume_times=unit.reconsume_times,
-    )  # fmt: skip
+        topic,
+        unit.body,
+        int(queue_id),
+        rules,
+        unit.properties_raw,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        store_host=unit.store_host,
+        reconsume_times=unit.reconsume_times,
+    )

@@ -53,10 +53,16 @@ class ConsumerFilter:
     def row(self) -> dict[str | int, Any]:
         """As the table has it."""
         return {
-            "bloomFilterData": {"bitNum": bloom.BITS, "bitPos": list(self.positions)}, "bornTime": self.born,
-            "clientVersion": self.version, "consumerGroup": self.group, "dead": self.is_dead, "deadTime": self.dead,
-            "expression": self.expression, "expressionType": self.kind, "topic": self.topic,
-        }  # fmt: skip
+            "bloomFilterData": {"bitNum": bloom.BITS, "bitPos": list(self.positions)},
+            "bornTime": self.born,
+            "clientVersion": self.version,
+            "consumerGroup": self.group,
+            "dead": self.is_dead,
+            "deadTime": self.dead,
+            "expression": self.expression,
+            "expressionType": self.kind,
+            "topic": self.topic,
+        }
 
 
 def _compiled(expression: str) -> Callable[[Mapping[str, str]], bool] | None:
@@ -86,9 +92,15 @@ class ConsumerFilters:
         ended = self._now() - BEFORE_MS
         for row in rows:
             self._by_topic.setdefault(row.topic, {})[row.group] = ConsumerFilter(
-                row.topic, row.group, row.expression, row.expression_type, row.client_version, row.born_time,
-                _compiled(row.expression), row.dead_time or max(ended, row.born_time),
-            )  # fmt: skip
+                row.topic,
+                row.group,
+                row.expression,
+                row.expression_type,
+                row.client_version,
+                row.born_time,
+                _compiled(row.expression),
+                row.dead_time or max(ended, row.born_time),
+            )
 
     def get(self, topic: str, group: str) -> ConsumerFilter | None:
         """What a group asks for of a topic."""

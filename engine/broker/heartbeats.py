@@ -22,9 +22,13 @@ from engine.store.message_filter import SqlFilter
 _TYPES = ("CONSUME_ACTIVELY", "CONSUME_PASSIVELY", "CONSUME_POP")
 _MODELS = ("BROADCASTING", "CLUSTERING", "LITE_SELECTIVE")
 _STARTS = (
-    "CONSUME_FROM_LAST_OFFSET", "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST", "CONSUME_FROM_MIN_OFFSET",
-    "CONSUME_FROM_MAX_OFFSET", "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP",
-)  # fmt: skip
+    "CONSUME_FROM_LAST_OFFSET",
+    "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST",
+    "CONSUME_FROM_MIN_OFFSET",
+    "CONSUME_FROM_MAX_OFFSET",
+    "CONSUME_FROM_FIRST_OFFSET",
+    "CONSUME_FROM_TIMESTAMP",
+)
 
 
 def heart_beat(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command:
@@ -64,9 +68,11 @@ def _group(told: Mapping[Any, Any]) -> ConsumerGroup | None:
     if not name:
         return None
     found = ConsumerGroup(
-        name, _word(told.get("consumeType"), _TYPES, 1), _word(told.get("messageModel"), _MODELS, 1),
+        name,
+        _word(told.get("consumeType"), _TYPES, 1),
+        _word(told.get("messageModel"), _MODELS, 1),
         _word(told.get("consumeFromWhere"), _STARTS, 0),
-    )  # fmt: skip
+    )
     for one in _objects(told, "subscriptionDataSet"):
         subscription = subscription_of(one)
         found.subscriptions[subscription.topic] = subscription
@@ -86,10 +92,14 @@ def subscription_of(told: Mapping[Any, Any]) -> Subscription:
     text = str(version or 0)
     number = int(text) if text.lstrip("-").isdecimal() else 0
     return Subscription(
-        str(told.get("topic") or ""), str(told.get("subString") or ""), number, told.get("expressionType") or TAG,
-        tuple(str(tag) for tag in _list(told, "tagsSet")), tuple(_codes(_list(told, "codeSet"))),
+        str(told.get("topic") or ""),
+        str(told.get("subString") or ""),
+        number,
+        told.get("expressionType") or TAG,
+        tuple(str(tag) for tag in _list(told, "tagsSet")),
+        tuple(_codes(_list(told, "codeSet"))),
         class_filter=told.get("classFilterMode") is True,
-    )  # fmt: skip
+    )
 
 
 def _list(told: Mapping[Any, Any], name: str) -> list[Any]:

@@ -38,9 +38,19 @@ _COMMON = ("cluster", "node_type", "node_id")
 _STORAGE = (*_COMMON, "storage_type", "storage_medium")
 _PROTOCOL = "remoting"
 PROCESSORS = (
-    "send", "async_put", "pull", "ack", "query_message", "client_manager", "heartbeat", "lite_pull", "transaction",
-    "consumer_manager", "admin", "reply",
-)  # fmt: skip
+    "send",
+    "async_put",
+    "pull",
+    "ack",
+    "query_message",
+    "client_manager",
+    "heartbeat",
+    "lite_pull",
+    "transaction",
+    "consumer_manager",
+    "admin",
+    "reply",
+)
 """Where requests wait in RocketMQ; here none does but a send, for the disk."""
 POPS = "CONSUME_POP"
 TIMER_BOUNDS = (5, 60, 300, 900, 3_600, 14_400, 28_800, 86_400)

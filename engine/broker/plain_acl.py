@@ -114,10 +114,15 @@ def _account(row: Any, number: int) -> Account:
     if admin not in {"true", "false"}:
         raise UsageError(f"account {number}: admin: expected true or false, found {admin!r}")
     return Account(
-        access_key, secret_key, address_test(_text(row, "whiteRemoteAddress") or ""), admin == "true",
-        _default(row, "defaultTopicPerm", number), _default(row, "defaultGroupPerm", number),
-        _permissions(row, "topicPerms", number), _permissions(row, "groupPerms", number),
-    )  # fmt: skip
+        access_key,
+        secret_key,
+        address_test(_text(row, "whiteRemoteAddress") or ""),
+        admin == "true",
+        _default(row, "defaultTopicPerm", number),
+        _default(row, "defaultGroupPerm", number),
+        _permissions(row, "topicPerms", number),
+        _permissions(row, "groupPerms", number),
+    )
 
 
 def _default(row: Mapping[Any, Any], name: str, number: int) -> str | None:

@@ -37,8 +37,11 @@ FOUND, NOTHING = GetMessageStatus.FOUND.value, GetMessageStatus.NO_MESSAGE_IN_QU
 _Status = GetMessageStatus
 _WRONG_OFFSET = {_Status.OFFSET_TOO_SMALL, _Status.OFFSET_OVERFLOW_BADLY, _Status.OFFSET_FOUND_NULL}
 _PASSED_OVER = {
-    _Status.NO_MATCHED_MESSAGE, _Status.OFFSET_FOUND_NULL, _Status.MESSAGE_WAS_REMOVING, _Status.NO_MATCHED_LOGIC_QUEUE,
-}  # fmt: skip
+    _Status.NO_MATCHED_MESSAGE,
+    _Status.OFFSET_FOUND_NULL,
+    _Status.MESSAGE_WAS_REMOVING,
+    _Status.NO_MATCHED_LOGIC_QUEUE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +111,20 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
     check_readable(broker, header, connection)
     topic, group = str(header["topic"]), str(header["consumerGroup"])
     return Pop(
-        request, connection, topic, group, int(header["queueId"] or 0), most, int(header["invisibleTime"] or 0),
-        born + hold, hold > 0, int(header["initMode"] or 0), bool(header["order"]),
+        request,
+        connection,
+        topic,
+        group,
+        int(header["queueId"] or 0),
+        most,
+        int(header["invisibleTime"] or 0),
+        born + hold,
+        hold > 0,
+        int(header["initMode"] or 0),
+        bool(header["order"]),
         None if header["attemptId"] is None else str(header["attemptId"]),
         _filter(header["expType"], header["exp"]),
-    )  # fmt: skip
+    )
 
 
 def asked_for(header: Header) -> int:
@@ -206,10 +218,13 @@ def _wake_next(broker: Broker, pop: Pop) -> None:
 
 def _fields(pop: Pop, taken: Taken) -> dict[str, str]:
     fields = {
-        "popTime": str(taken.pop_time), "invisibleTime": str(pop.invisible_time),
-        "reviveQid": str(taken.revive_queue), "restNum": str(taken.rest),
-        "startOffsetInfo": codec.entries(taken.starts), "msgOffsetInfo": codec.entries(taken.offsets),
-    }  # fmt: skip
+        "popTime": str(taken.pop_time),
+        "invisibleTime": str(pop.invisible_time),
+        "reviveQid": str(taken.revive_queue),
+        "restNum": str(taken.rest),
+        "startOffsetInfo": codec.entries(taken.starts),
+        "msgOffsetInfo": codec.entries(taken.offsets),
+    }
     if pop.order:
         fields["orderCountInfo"] = ";".join(taken.counts)
     return fields
@@ -307,9 +322,15 @@ def _hand_out(
     else:
         differences = tuple(one - offset for one in found.queue_offsets)
         what = codec.CheckPoint(
-            topic, pop.group, queue_id, offset, taken.pop_time, pop.invisible_time, broker.config.broker_name,
+            topic,
+            pop.group,
+            queue_id,
+            offset,
+            taken.pop_time,
+            pop.invisible_time,
+            broker.config.broker_name,
             differences,
-        )  # fmt: skip
+        )
         taken.check_points.append((what, found.next_begin_offset))
     broker.popped.in_flight[pop.group, topic, queue_id] += len(found.messages)
     broker.stats.got[pop.group, pop.topic, topic != pop.topic].add(len(found.messages), sum(map(len, found.messages)))
@@ -341,14 +362,31 @@ def renamed(message: bytes, topic: str, handle: str) -> bytes:
     if len(raw) > LONGEST_PROPERTIES:
         return message
     body = unit.body
-    return b"".join((
-        head.pack(
-            name.fixed + len(born) + len(stored) - 16 + len(body) + len(raw), name.magic, unit.body_crc, unit.queue_id,
-            unit.flag, unit.queue_offset, unit.physical_offset, unit.sys_flag, unit.born_timestamp, born,
-            unit.store_timestamp, stored, unit.reconsume_times, unit.prepared_transaction_offset, len(body),
-        ),
-        body, name.raw, len(raw).to_bytes(2, "big"), raw,
-    ))  # fmt: skip
+    return b"".join(
+        (
+            head.pack(
+                name.fixed + len(born) + len(stored) - 16 + len(body) + len(raw),
+                name.magic,
+                unit.body_crc,
+                unit.queue_id,
+                unit.flag,
+                unit.queue_offset,
+                unit.physical_offset,
+                unit.sys_flag,
+                unit.born_timestamp,
+                born,
+                unit.store_timestamp,
+                stored,
+                unit.reconsume_times,
+                unit.prepared_transaction_offset,
+                len(body),
+            ),
+            body,
+            name.raw,
+            len(raw).to_bytes(2, "big"),
+            raw,
+        )
+    )
 
 
 def _next_offset(broker: Broker, pop: Pop, topic: str, queue_id: int) -> int:

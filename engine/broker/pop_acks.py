@@ -45,9 +45,14 @@ def acknowledge(broker: Broker, request: Command, header: Header, connection: Co
 
 
 def _put_ack(
-    broker: Broker, request: Command, connection: Connection, what: codec.Ack, due: int, revive_queue: int,
+    broker: Broker,
+    request: Command,
+    connection: Connection,
+    what: codec.Ack,
+    due: int,
+    revive_queue: int,
     answer: Command | None,
-) -> None:  # fmt: skip
+) -> None:
     """Store an acknowledgement; the asker is told ``answer`` whatever becomes of it, as in RocketMQ."""
 
     def put(result: PutMessageResult) -> Command | None:
@@ -207,9 +212,10 @@ def _change_orderly(
         return answer_to(request, fields=_ZEROS, remark=NOT_SET)
     broker.orders.postponed(topic, group, queue_id, offset, handle.pop_time, visible_at)
     fields = {
-        "popTime": str(handle.pop_time), "invisibleTime": str(visible_at - handle.pop_time),
+        "popTime": str(handle.pop_time),
+        "invisibleTime": str(visible_at - handle.pop_time),
         "reviveQid": str(handle.revive_queue),
-    }  # fmt: skip
+    }
     return answer_to(request, fields=fields, remark=NOT_SET)
 
 

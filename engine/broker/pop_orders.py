@@ -70,10 +70,15 @@ def read_row(row: Any) -> OrderInfo | None:
     whole = {name: value for name in ("popTime", "i", "l", "cm") if isinstance(value := row.get(name), int)}
     counts = row.get("oc")
     return OrderInfo(
-        whole.get("popTime", 0), whole.get("i", 0), (offsets[0], *(offsets[0] + one for one in offsets[1:])),
-        whole.get("l", 0), None if attempt is None else str(attempt), whole.get("cm", 0), _by_offset(row.get("ot")),
+        whole.get("popTime", 0),
+        whole.get("i", 0),
+        (offsets[0], *(offsets[0] + one for one in offsets[1:])),
+        whole.get("l", 0),
+        None if attempt is None else str(attempt),
+        whole.get("cm", 0),
+        _by_offset(row.get("ot")),
         None if counts is None else _by_offset(counts),
-    )  # fmt: skip
+    )
 
 
 def _by_offset(found: Any) -> dict[int, int]:
@@ -98,8 +103,7 @@ class PopOrders:
             names = str(key).split("@")
             if len(names) != 2 or not isinstance(queues, Mapping):
                 continue
-            rows = {int(one): info for one, row in queues.items()
-                    if str(one).isdecimal() and (info := read_row(row))}  # fmt: skip
+            rows = {int(one): info for one, row in queues.items() if str(one).isdecimal() and (info := read_row(row))}
             self._table[names[0], names[1]] = rows
 
     def tell(self) -> None:

@@ -37,10 +37,31 @@ from engine.remoting.frame import Command
 from engine.rules.system_names import is_system_topic
 
 MODULES = (
-    admin_acl, admin_broker, admin_clients, admin_groups, admin_store, admin_topics, admin_users, assignments,
-    consumer_calls, heartbeats, locks, offsets, pop, pop_acks, pop_looks, pull, queries, recall, replies, reset_offsets,
-    send, send_back, slave_tables, transactions,
-)  # fmt: skip
+    admin_acl,
+    admin_broker,
+    admin_clients,
+    admin_groups,
+    admin_store,
+    admin_topics,
+    admin_users,
+    assignments,
+    consumer_calls,
+    heartbeats,
+    locks,
+    offsets,
+    pop,
+    pop_acks,
+    pop_looks,
+    pull,
+    queries,
+    recall,
+    replies,
+    reset_offsets,
+    send,
+    send_back,
+    slave_tables,
+    transactions,
+)
 ANSWERS: dict[int, Processor] = {code: answer for module in MODULES for code, answer in module.ANSWERS.items()}
 _REQUESTS = by_code(BROKER)
 _UNKNOWN = {4: frozenset(one.code for one in SINCE_5), 5: frozenset(one.code for one in UNTIL_4_9)}

@@ -160,9 +160,13 @@ def _registered(broker: Broker, header: Header, subscription: Subscription) -> B
 def get_messages(broker: Broker, header: Header, offset: int, wanted: MessageFilter | None) -> GetMessageResult:
     """What the store answers. Raises :class:`Refused` where it is not readable."""
     found = broker.store.get_message(
-        str(header["consumerGroup"]), str(header["topic"]), int(header["queueId"]), offset,
-        int(header["maxMsgNums"]), wanted,
-    )  # fmt: skip
+        str(header["consumerGroup"]),
+        str(header["topic"]),
+        int(header["queueId"]),
+        offset,
+        int(header["maxMsgNums"]),
+        wanted,
+    )
     if found is None:
         raise Refused(Answer.SYSTEM_ERROR, "store getMessage return null")
     return found
@@ -188,9 +192,12 @@ def _answer(
             if not where[1].startswith((RETRY, DEAD_LETTERS)):
                 broker.stats.got[where[0], where[1], None].add(len(found.messages), len(body))
         fields = {
-            "suggestWhichBrokerId": str(suggested), "nextBeginOffset": str(found.next_begin_offset),
-            "minOffset": str(found.min_offset), "maxOffset": str(found.max_offset), **_flags(broker, where),
-        }  # fmt: skip
+            "suggestWhichBrokerId": str(suggested),
+            "nextBeginOffset": str(found.next_begin_offset),
+            "minOffset": str(found.min_offset),
+            "maxOffset": str(found.max_offset),
+            **_flags(broker, where),
+        }
         return answer_to(request, code, fields=fields, body=body, remark=found.status.value)
 
 
@@ -239,10 +246,12 @@ def _moved(broker: Broker, request: Command, where: tuple[str, str, int], offset
     """An administrator has set the group's offset: it goes on there."""
     queue = where[1:]
     fields = {
-        "suggestWhichBrokerId": "0", "nextBeginOffset": str(offset),
+        "suggestWhichBrokerId": "0",
+        "nextBeginOffset": str(offset),
         "minOffset": str(broker.store.min_offset_in_queue(*queue)),
-        "maxOffset": str(broker.store.max_offset_in_queue(*queue)), **_flags(broker, where),
-    }  # fmt: skip
+        "maxOffset": str(broker.store.max_offset_in_queue(*queue)),
+        **_flags(broker, where),
+    }
     return answer_to(request, Answer.PULL_OFFSET_MOVED, fields=fields, remark=_Status.OFFSET_RESET.value)
 
 

@@ -107,8 +107,10 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
         for entry in entries_of_file(queue, first, max(int(header["count"] or 0), 0)) or ()
     ]
     body: dict[str, object] = {
-        "maxQueueIndex": queue.max_offset, "minQueueIndex": queue.min_offset, "queueData": rows,
-    }  # fmt: skip
+        "maxQueueIndex": queue.max_offset,
+        "minQueueIndex": queue.min_offset,
+        "queueData": rows,
+    }
     if header["consumerGroup"]:
         wanted = broker.clients.subscription(str(header["consumerGroup"]), topic)
         body["filterData"] = f"{header['consumerGroup']}@{topic} is not online!" if wanted is None else "null"
@@ -117,6 +119,11 @@ def consume_queue(broker: Broker, request: Command, header: Header, _connection:
 
 
 ANSWERS: dict[int, Processor] = {
-    12: query_message, 29: search_offset, 30: max_offset, 31: min_offset, 32: earliest_time, 33: view_message,
+    12: query_message,
+    29: search_offset,
+    30: max_offset,
+    31: min_offset,
+    32: earliest_time,
+    33: view_message,
     321: consume_queue,
-}  # fmt: skip
+}

@@ -90,10 +90,14 @@ def _read(handle: str) -> tuple[str, str, str, str]:
 def _deleting(broker: Broker, header: Header, connection: Connection, time: str, key: str) -> Message:
     topic = str(header["topic"])
     found = {
-        properties.TIMER_DEL_UNIQUE_KEY: f"{topic}+{key}", properties.UNIQUE_KEY: key, properties.TAGS: _RECALL_TAG,
-        properties.TIMER_DELIVER_MS: time, "BORN_TIMESTAMP": str(broker.now()), "TRACE_CONTEXT": "",
+        properties.TIMER_DEL_UNIQUE_KEY: f"{topic}+{key}",
+        properties.UNIQUE_KEY: key,
+        properties.TAGS: _RECALL_TAG,
+        properties.TIMER_DELIVER_MS: time,
+        "BORN_TIMESTAMP": str(broker.now()),
+        "TRACE_CONTEXT": "",
         properties.PRODUCER_GROUP: str(header["producerGroup"] or ""),
-    }  # fmt: skip
+    }
     return Message(
         topic, b"0", 0, found, encode_properties(found), born_timestamp=broker.now(), born_host=connection.peer
     )

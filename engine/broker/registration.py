@@ -38,10 +38,15 @@ _log = logging.getLogger(__name__)
 def topic_row(topic: TopicConfig) -> dict[str, Any]:
     """A topic as ``TopicConfig`` is written."""
     return {
-        "attributes": dict(topic.attributes), "order": topic.order, "perm": topic.perm,
-        "readQueueNums": topic.read_queue_nums, "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
-        "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
-    }  # fmt: skip
+        "attributes": dict(topic.attributes),
+        "order": topic.order,
+        "perm": topic.perm,
+        "readQueueNums": topic.read_queue_nums,
+        "topicFilterType": topic.topic_filter_type,
+        "topicName": topic.name,
+        "topicSysFlag": topic.topic_sys_flag,
+        "writeQueueNums": topic.write_queue_nums,
+    }
 
 
 Routes = dict[str, dict[int, str]]
@@ -208,10 +213,14 @@ class Registration:
         config, broker = self._broker.config, self._broker
         ip, _, port = broker.address.rpartition(":")
         return {
-            "brokerName": config.broker_name, "brokerAddr": broker.address, "clusterName": config.cluster,
-            "haServerAddr": broker.ha_address or f"{ip}:{int(port or 0) + 1}", "brokerId": str(config.broker_id),
-            "compressed": "false", "enableActingMaster": "false",
-        }  # fmt: skip
+            "brokerName": config.broker_name,
+            "brokerAddr": broker.address,
+            "clusterName": config.cluster,
+            "haServerAddr": broker.ha_address or f"{ip}:{int(port or 0) + 1}",
+            "brokerId": str(config.broker_id),
+            "compressed": "false",
+            "enableActingMaster": "false",
+        }
 
     def _body(self, topics: Mapping[str, TopicConfig]) -> bytes:
         permission = self._broker.config.permission

@@ -28,10 +28,17 @@ def send_reply(broker: Broker, request: Command, header: Header, connection: Con
     topic, queue_id = check(broker, header, connection)
     text = (header["properties"] or "").encode()
     message = Message(
-        topic.name, bytes(request.body), queue_id, properties.decode(text), text, flag=int(header["flag"]),
-        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
+        topic.name,
+        bytes(request.body),
+        queue_id,
+        properties.decode(text),
+        text,
+        flag=int(header["flag"]),
+        sys_flag=int(header["sysFlag"]),
+        born_timestamp=int(header["bornTimestamp"]),
+        born_host=connection.peer,
         reconsume_times=int(header["reconsumeTimes"] or 0),
-    )  # fmt: skip
+    )
     task = asyncio.ensure_future(_reply(broker, request, header, message, connection))
     broker.tasks.add(task)
     task.add_done_callback(broker.tasks.discard)
@@ -76,9 +83,12 @@ async def _push(broker: Broker, fields: Header, message: Message) -> str | None:
         name: _spelled(fields[name]) for name in SHORT_NAMES.values() if name not in _OWN and fields[name] is not None
     }
     header = {
-        **sent, "bornHost": message.born_host, "storeHost": broker.address, "storeTimestamp": str(broker.now()),
+        **sent,
+        "bornHost": message.born_host,
+        "storeHost": broker.address,
+        "storeTimestamp": str(broker.now()),
         "properties": encode_properties(found).decode("utf-8", "replace"),
-    }  # fmt: skip
+    }
     try:
         answer = await waiting.ask(Command(PUSH_REPLY_MESSAGE_TO_CLIENT, header, body=message.body), PATIENCE)
     except (TimeoutError, ConnectionError):

@@ -155,9 +155,16 @@ def retried(unit: Unit, point: codec.CheckPoint, born_host: str, *, v2: bool = F
         found[properties.FIRST_POP_TIME] = str(point.pop_time)
     topic = point.topic if point.topic.startswith(RETRY) else codec.retry_topic(point.topic, point.group, v2=v2)
     return Message(
-        topic, unit.body, 0, found, flag=unit.flag, sys_flag=unit.sys_flag & ~HOST_BITS,
-        born_timestamp=unit.born_timestamp, born_host=born_host, reconsume_times=unit.reconsume_times + 1,
-    )  # fmt: skip
+        topic,
+        unit.body,
+        0,
+        found,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=born_host,
+        reconsume_times=unit.reconsume_times + 1,
+    )
 
 
 def _declare(broker: Broker, topic: str, group: str) -> None:

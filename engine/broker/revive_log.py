@@ -62,9 +62,13 @@ def ack_message(broker: Broker, what: codec.Ack, due: int, revive_queue: int) ->
 def _message(broker: Broker, body: bytes, tag: str, key: str, due: int, revive_queue: int) -> Message:
     found = {properties.TIMER_DELIVER_MS: str(due), properties.UNIQUE_KEY: key, properties.TAGS: tag}
     return Message(
-        codec.revive_topic(broker.config.cluster), body, revive_queue, found, born_timestamp=broker.now(),
+        codec.revive_topic(broker.config.cluster),
+        body,
+        revive_queue,
+        found,
+        born_timestamp=broker.now(),
         born_host=own_host(broker),
-    )  # fmt: skip
+    )
 
 
 def own_host(broker: Broker) -> str:
@@ -95,9 +99,14 @@ def put_for(
 
 
 def put_check_point(
-    broker: Broker, what: codec.CheckPoint, revive_queue: int, following: int, done: Callable[[], Command | None],
-    request: Command, connection: Connection,
-) -> None:  # fmt: skip
+    broker: Broker,
+    what: codec.CheckPoint,
+    revive_queue: int,
+    following: int,
+    done: Callable[[], Command | None],
+    request: Command,
+    connection: Connection,
+) -> None:
     """Store the checkpoint of a pop; its group has read up to ``following`` then. ``done`` is called in any case: one
     that could not be stored is tried again, and until then the group's offset stays in front of it.
     """

@@ -56,9 +56,11 @@ REFUSALS: dict[PutMessageStatus, tuple[Answer, str]] = {
     _Status.WHEEL_TIMER_NOT_ENABLE: (Answer.SYSTEM_ERROR, "accurate timer message is not enabled"),
 }
 KEPT = {
-    _Status.PUT_OK: Answer.SUCCESS, _Status.FLUSH_DISK_TIMEOUT: Answer.FLUSH_DISK_TIMEOUT,
-    _Status.FLUSH_SLAVE_TIMEOUT: Answer.FLUSH_SLAVE_TIMEOUT, _Status.SLAVE_NOT_AVAILABLE: Answer.SLAVE_NOT_AVAILABLE,
-}  # fmt: skip
+    _Status.PUT_OK: Answer.SUCCESS,
+    _Status.FLUSH_DISK_TIMEOUT: Answer.FLUSH_DISK_TIMEOUT,
+    _Status.FLUSH_SLAVE_TIMEOUT: Answer.FLUSH_SLAVE_TIMEOUT,
+    _Status.SLAVE_NOT_AVAILABLE: Answer.SLAVE_NOT_AVAILABLE,
+}
 """Statuses with which the message is stored."""
 
 
@@ -78,10 +80,17 @@ def send_message(broker: Broker, request: Command, header: Header, connection: C
     if not _DELAY.fullmatch(found.get(properties.DELAY, "0")):
         raise WrongRequest(f"{properties.DELAY}: expected a number, found {found[properties.DELAY]}")
     message = Message(
-        name, bytes(request.body), queue_id, found, _stored_text(broker, found), flag=int(header["flag"]),
-        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
+        name,
+        bytes(request.body),
+        queue_id,
+        found,
+        _stored_text(broker, found),
+        flag=int(header["flag"]),
+        sys_flag=int(header["sysFlag"]),
+        born_timestamp=int(header["bornTimestamp"]),
+        born_host=connection.peer,
         reconsume_times=reconsumed,
-    )  # fmt: skip
+    )
     if is_half(found, reconsumed):
         if broker.config.reject_transactions:
             raise Refused(
@@ -193,10 +202,16 @@ def _send_batch(broker: Broker, request: Command, header: Header, connection: Co
         raise Refused(Answer.MESSAGE_ILLEGAL, words, _region(broker))
     shared = with_broker_properties(broker, properties.decode((header["properties"] or "").encode()))
     batch = Message(
-        topic.name, bytes(request.body), queue_id, shared, text_as_stored(shared, broker.store.release),
-        sys_flag=int(header["sysFlag"]), born_timestamp=int(header["bornTimestamp"]), born_host=connection.peer,
+        topic.name,
+        bytes(request.body),
+        queue_id,
+        shared,
+        text_as_stored(shared, broker.store.release),
+        sys_flag=int(header["sysFlag"]),
+        born_timestamp=int(header["bornTimestamp"]),
+        born_host=connection.peer,
         reconsume_times=int(header["reconsumeTimes"] or 0),
-    )  # fmt: skip
+    )
     broker.topics.save_created()
     result = broker.store.put_encoded_batch(batch)
     broker.dispatched()
@@ -354,8 +369,11 @@ def answer_of(
     sent_to = request.fields.get("topic" if request.code == 10 else "b", "")
     _count(broker, sent_to, recallable or {}, append)
     fields = {
-        "msgId": append.msg_id, "queueId": str(queue_id), "queueOffset": str(append.queue_offset), **told,
-    }  # fmt: skip
+        "msgId": append.msg_id,
+        "queueId": str(queue_id),
+        "queueOffset": str(append.queue_offset),
+        **told,
+    }
     if recallable is not None and (handle := handle_of(broker, recallable, result)) is not None:
         fields["recallHandle"] = handle
     return answer_to(request, code, fields=fields)

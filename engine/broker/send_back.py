@@ -80,9 +80,16 @@ def again(unit: Unit, topic: str, queue_id: int, level: int) -> Message:
     if not found.get(properties.ORIGIN_MESSAGE_ID, "").strip():
         found[properties.ORIGIN_MESSAGE_ID] = unit.offset_msg_id
     return Message(
-        topic, unit.body, queue_id, found, flag=unit.flag, sys_flag=unit.sys_flag, born_timestamp=unit.born_timestamp,
-        born_host=unit.born_host, reconsume_times=unit.reconsume_times + 1,
-    )  # fmt: skip
+        topic,
+        unit.body,
+        queue_id,
+        found,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        reconsume_times=unit.reconsume_times + 1,
+    )
 
 
 ANSWERS: dict[int, Processor] = {36: send_back}

@@ -31,9 +31,15 @@ REFUSES_SENDS = frozenset({SCHEDULE, HALF, OP_HALF, TOO_OFTEN_CHECKED, "SELF_TES
 MEMBERS = "rmq_sys_SYNC_BROKER_MEMBER_"
 """What the topic by which brokers of one name tell each other of themselves begins with (5.x)."""
 OWN_GROUPS = (
-    "CID_RMQ_SYS_TRANS", "TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONS-HTTP-PROXY",
-    "CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION", "CID_ONSAPI_OWNER",
-)  # fmt: skip
+    "CID_RMQ_SYS_TRANS",
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+)
 """Groups that are there from the start; the first since 5.x."""
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
@@ -133,9 +139,14 @@ class Topics:
         if self._pops:
             since_5 = {revive_topic(config.cluster), TIMER_TOPIC, MEMBERS + config.broker_name, "CHECKPOINT_TOPIC"}
         return since_5 | {
-            *REFUSES_SENDS, TEMPLATE, "BenchmarkTest", config.trace_topic, config.cluster, config.broker_name,
+            *REFUSES_SENDS,
+            TEMPLATE,
+            "BenchmarkTest",
+            config.trace_topic,
+            config.cluster,
+            config.broker_name,
             f"{config.cluster}_REPLY_TOPIC",
-        }  # fmt: skip
+        }
 
     def create_at_start(self) -> None:
         """The broker's own topics, where they are not declared yet."""

@@ -144,9 +144,16 @@ def _still_immune(broker: Broker, unit: Unit, found: dict[str, str], decided: De
 def _renewed(broker: Broker, unit: Unit, found: dict[str, str]) -> Message:
     text = text_as_stored(found, broker.store.release)
     return Message(
-        unit.topic, unit.body, unit.queue_id, {properties.WAIT: "false"}, text, sys_flag=unit.sys_flag & ~HOST_BITS,
-        born_timestamp=unit.born_timestamp, born_host=unit.born_host, store_host=unit.store_host,
-    )  # fmt: skip
+        unit.topic,
+        unit.body,
+        unit.queue_id,
+        {properties.WAIT: "false"},
+        text,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        store_host=unit.store_host,
+    )
 
 
 def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
@@ -161,15 +168,21 @@ def _ask(broker: Broker, unit: Unit, found: dict[str, str]) -> bool:
         return True
     key = found.get(properties.UNIQUE_KEY, "")
     fields = {
-        "topic": unit.topic, "commitLogOffset": str(at.physical_offset), "offsetMsgId": at.msg_id, "msgId": key,
-        "transactionId": key, "tranStateTableOffset": str(at.queue_offset),
-    }  # fmt: skip
+        "topic": unit.topic,
+        "commitLogOffset": str(at.physical_offset),
+        "offsetMsgId": at.msg_id,
+        "msgId": key,
+        "transactionId": key,
+        "tranStateTableOffset": str(at.queue_offset),
+    }
     if broker.store.rules.major >= 5:
         fields["bname"] = broker.config.broker_name
     real = copy.changed(
-        topic=found.get(properties.REAL_TOPIC, unit.topic), queue_id=int(found.get(properties.REAL_QUEUE_ID, "0")),
-        flag=unit.flag, properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.release),
-    )  # fmt: skip
+        topic=found.get(properties.REAL_TOPIC, unit.topic),
+        queue_id=int(found.get(properties.REAL_QUEUE_ID, "0")),
+        flag=unit.flag,
+        properties_raw=text_as_stored({**found, properties.WAIT: "false"}, broker.store.release),
+    )
     body = encode_unit(
         real, queue_offset=at.queue_offset, physical_offset=at.physical_offset, store_timestamp=unit.store_timestamp
     )
@@ -181,9 +194,17 @@ def _discard(broker: Broker, unit: Unit) -> None:
     """Nobody said how it ends: it lies in a topic of its own."""
     topic = broker.topics.create_plain(TOO_OFTEN_CHECKED, 1)
     message = Message(
-        topic.name, unit.body, 0, {properties.WAIT: "false"}, unit.properties_raw, flag=unit.flag,
-        sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
-        store_host=unit.store_host, reconsume_times=unit.reconsume_times,
-    )  # fmt: skip
+        topic.name,
+        unit.body,
+        0,
+        {properties.WAIT: "false"},
+        unit.properties_raw,
+        flag=unit.flag,
+        sys_flag=unit.sys_flag & ~HOST_BITS,
+        born_timestamp=unit.born_timestamp,
+        born_host=unit.born_host,
+        store_host=unit.store_host,
+        reconsume_times=unit.reconsume_times,
+    )
     if broker.store.put_message(message).ok:
         broker.stats.half[unit.properties.get(properties.REAL_TOPIC, "")] -= 1

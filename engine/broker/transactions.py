@@ -111,11 +111,19 @@ def committed(half: Unit) -> Message:
         if name not in {properties.REAL_TOPIC, properties.REAL_QUEUE_ID, properties.TRANSACTION_PREPARED}
     }
     return Message(
-        found.get(properties.REAL_TOPIC, ""), half.body, int(found.get(properties.REAL_QUEUE_ID, "0")), rules,
-        half.properties_raw, flag=half.flag, sys_flag=half.sys_flag & ~HOST_BITS & ~TRANSACTION_MASK | COMMIT,
-        born_timestamp=half.born_timestamp, born_host=half.born_host, store_host=half.store_host,
-        reconsume_times=half.reconsume_times, prepared_transaction_offset=half.physical_offset,
-    )  # fmt: skip
+        found.get(properties.REAL_TOPIC, ""),
+        half.body,
+        int(found.get(properties.REAL_QUEUE_ID, "0")),
+        rules,
+        half.properties_raw,
+        flag=half.flag,
+        sys_flag=half.sys_flag & ~HOST_BITS & ~TRANSACTION_MASK | COMMIT,
+        born_timestamp=half.born_timestamp,
+        born_host=half.born_host,
+        store_host=half.store_host,
+        reconsume_times=half.reconsume_times,
+        prepared_transaction_offset=half.physical_offset,
+    )
 
 
 def decide(broker: Broker, half: Unit) -> None:

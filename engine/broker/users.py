@@ -49,8 +49,11 @@ class User:
     def record(self) -> dict[str, str]:
         """As answers show it: with its password, as in RocketMQ."""
         return {
-            "password": self.password, "userStatus": self.status, "userType": self.type, "username": self.name,
-        }  # fmt: skip
+            "password": self.password,
+            "userStatus": self.status,
+            "userType": self.type,
+            "username": self.name,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +268,15 @@ def _kept_row(name: str, row: Mapping[str, Any]) -> tuple[User, Policies]:
     policies = {
         str(policy["policyType"]): tuple(
             Entry(
-                str(one["resource"]), tuple(map(str, one["actions"])), str(one["decision"]),
+                str(one["resource"]),
+                tuple(map(str, one["actions"])),
+                str(one["decision"]),
                 tuple(source for source in one.get("sourceIps", ()) if is_source(source)),
             )
             for one in policy["entries"]
         )
         for policy in row["policies"]
-    }  # fmt: skip
+    }
     return user, policies
 
 

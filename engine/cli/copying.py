@@ -99,9 +99,12 @@ class _Copy:
         _take_tables_along(self._source, self._staging)
         bit_map = self._bit_map if self._has_ext() else None
         store = MessageStore(
-            self._staging, self._config, release=self._release, bit_map=bit_map,
+            self._staging,
+            self._config,
+            release=self._release,
+            bit_map=bit_map,
             empty_log=True,  # the tables came first
-        )  # fmt: skip
+        )
         try:
             for name, queues in self._source.topics().items():
                 if any(queue.kind == "batch" for queue in queues.values()) and not store.tables.is_batch_topic(name):
@@ -259,9 +262,13 @@ def target_config(source: MessageStoreConfig, given: MessageStoreConfig | None) 
     config = source if given is None else source.overlaid(given)
     return replace(
         config.without_paths(),
-        flush_disk_type="ASYNC_FLUSH", broker_role="ASYNC_MASTER", transient_store_pool_enable=False,
-        warm_maped_file_enable=False, duplication_enable=False, read_un_committed=False,
-    )  # fmt: skip
+        flush_disk_type="ASYNC_FLUSH",
+        broker_role="ASYNC_MASTER",
+        transient_store_pool_enable=False,
+        warm_maped_file_enable=False,
+        duplication_enable=False,
+        read_un_committed=False,
+    )
 
 
 def _undecoded_in(source: StoreSnapshot, folder: Path) -> set[str]:

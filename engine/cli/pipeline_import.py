@@ -61,8 +61,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         done = _Writer(folder, chosen).run(_units(job, args.source, kind, chosen.store), job)
         job.bytes = done.size
         job.summary(
-            units=done.units, out=args.out, unitBytes=done.size, maxOffset=done.end, leftBehind=done.left,
-        )  # fmt: skip
+            units=done.units,
+            out=args.out,
+            unitBytes=done.size,
+            maxOffset=done.end,
+            leftBehind=done.left,
+        )
     out.line(f"{args.out} is there: {done.units:,} units, its log ends at {done.end:,}")
     if done.left:
         out.say(f"left behind with a wrong body CRC: {done.left:,} units")

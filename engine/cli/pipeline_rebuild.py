@@ -33,13 +33,19 @@ if TYPE_CHECKING:
     from engine.pipeline.rebuild_parts import StoreFacts
 
 DIFFERENCES = (
-    Column("Store", "store", "path", spare=1), Column("What", "what"), Column("Topic", "topic"),
-    Column("Queue", "queueId", "plain"), Column("Entries", "entries", "number", spare=2),
-    Column("Missing", "missing", "number"), Column("Extra", "extra", "number"),
-    Column("Different", "different", "number"), Column("Expired", "expired", "number", spare=1),
-    Column("First missing", "firstMissing", "number"), Column("First extra", "firstExtra", "number"),
+    Column("Store", "store", "path", spare=1),
+    Column("What", "what"),
+    Column("Topic", "topic"),
+    Column("Queue", "queueId", "plain"),
+    Column("Entries", "entries", "number", spare=2),
+    Column("Missing", "missing", "number"),
+    Column("Extra", "extra", "number"),
+    Column("Different", "different", "number"),
+    Column("Expired", "expired", "number", spare=1),
+    Column("First missing", "firstMissing", "number"),
+    Column("First extra", "firstExtra", "number"),
     Column("First different", "firstDifferent", "number"),
-)  # fmt: skip
+)
 
 
 def register(jobs: Any) -> None:

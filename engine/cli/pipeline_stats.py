@@ -18,27 +18,39 @@ TOP = 20
 
 _SUMS = (Column("Messages", "messages", "number"), Column("Bytes", "bytes", "number"))
 TOPICS = (
-    Column("Topic", "topic"), *_SUMS, Column("Smallest", "smallest", "number", spare=2),
-    Column("Mean", "mean", "number", spare=2), Column("p50", "p50", "number", spare=1),
-    Column("p99", "p99", "number", spare=1), Column("Largest", "largest", "number", spare=2),
-    Column("Keys about", "keys", "number", spare=3), Column("Unique keys about", "uniqueKeys", "number", spare=4),
+    Column("Topic", "topic"),
+    *_SUMS,
+    Column("Smallest", "smallest", "number", spare=2),
+    Column("Mean", "mean", "number", spare=2),
+    Column("p50", "p50", "number", spare=1),
+    Column("p99", "p99", "number", spare=1),
+    Column("Largest", "largest", "number", spare=2),
+    Column("Keys about", "keys", "number", spare=3),
+    Column("Unique keys about", "uniqueKeys", "number", spare=4),
     Column("Wrong CRC", "badCrc", "number", spare=3),
-)  # fmt: skip
+)
 TABLES = {
     "statsTopic": TOPICS,
     "statsQueue": (Column("Topic", "topic"), Column("Queue", "queueId", "plain"), *_SUMS),
     "statsTag": (Column("Topic", "topic"), Column("Tag", "tag"), *_SUMS),
     "statsProducer": (Column("Producer", "host"), Column("Topic", "topic"), *_SUMS),
     "statsHour": (
-        Column("Hour", "hour", "time"), Column("Topic", "topic"), *_SUMS,
-        Column("Messages/s", "perSecond"), Column("Bytes/s", "bytesPerSecond", "number", spare=1),
+        Column("Hour", "hour", "time"),
+        Column("Topic", "topic"),
+        *_SUMS,
+        Column("Messages/s", "perSecond"),
+        Column("Bytes/s", "bytesPerSecond", "number", spare=1),
     ),
     "statsFile": (
-        Column("File", "path", "path"), Column("Size", "size", "number"), Column("Units", "units", "number"),
-        Column("Stale", "stale", "number", spare=1), Column("Blank", "blank", "number", spare=1),
-        Column("Damage", "damage", "number"), Column("Zeros", "zeros", "number"),
+        Column("File", "path", "path"),
+        Column("Size", "size", "number"),
+        Column("Units", "units", "number"),
+        Column("Stale", "stale", "number", spare=1),
+        Column("Blank", "blank", "number", spare=1),
+        Column("Damage", "damage", "number"),
+        Column("Zeros", "zeros", "number"),
     ),
-}  # fmt: skip
+}
 
 
 def register(jobs: Any) -> None:

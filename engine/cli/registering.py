@@ -120,9 +120,12 @@ def ask_to_register(
     if not args.register:
         return True
     return consented(
-        args, _reach_words(broker, store, address, around), "Register there?", empty_log=None,
+        args,
+        _reach_words(broker, store, address, around),
+        "Register there?",
+        empty_log=None,
         what_it_does="this registers a broker beyond this process",
-    )  # fmt: skip
+    )
 
 
 def _reach_words(

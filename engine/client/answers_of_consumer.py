@@ -53,17 +53,29 @@ def running_info(
     for one, offset in queues:
         low = one.lowest
         table[one.queue] = {
-            "cachedMsgCount": one.count, "cachedMsgMaxOffset": one.highest if one.count else 0,
-            "cachedMsgMinOffset": low or 0, "cachedMsgSizeInMiB": one.size >> 20,
-            "commitOffset": -1 if offset is None else offset, "droped": one.dropped,
-            "lastConsumeTimestamp": one.consumed_at, "lastLockTimestamp": one.locked_at,
-            "lastPullTimestamp": one.pulled_at, "locked": one.locked, "transactionMsgCount": 0,
-            "transactionMsgMaxOffset": 0, "transactionMsgMinOffset": 0, "tryUnlockTimes": 0,
-        }  # fmt: skip
+            "cachedMsgCount": one.count,
+            "cachedMsgMaxOffset": one.highest if one.count else 0,
+            "cachedMsgMinOffset": low or 0,
+            "cachedMsgSizeInMiB": one.size >> 20,
+            "commitOffset": -1 if offset is None else offset,
+            "droped": one.dropped,
+            "lastConsumeTimestamp": one.consumed_at,
+            "lastLockTimestamp": one.locked_at,
+            "lastPullTimestamp": one.pulled_at,
+            "locked": one.locked,
+            "transactionMsgCount": 0,
+            "transactionMsgMaxOffset": 0,
+            "transactionMsgMinOffset": 0,
+            "tryUnlockTimes": 0,
+        }
     told = {
-        "mqPopTable": "{}", "mqTable": _by_queue(table), "properties": _text(properties), "statusTable": "{}",
-        "subscriptionSet": _text(subscriptions), "userConsumerInfo": "{}",
-    }  # fmt: skip
+        "mqPopTable": "{}",
+        "mqTable": _by_queue(table),
+        "properties": _text(properties),
+        "statusTable": "{}",
+        "subscriptionSet": _text(subscriptions),
+        "userConsumerInfo": "{}",
+    }
     return ("{" + ",".join(f'"{name}":{text}' for name, text in told.items()) + "}").encode()
 
 

@@ -231,10 +231,8 @@ class Consumer(QueueConsumer):
             ms = (time.monotonic() - started) * 1000
             first = messages[0].queue_offset
             self.events.emit(
-                Consumed(
-                    one.consumed_at, self.client_id, self.group, one.queue, first, len(messages), status.value, ms
-                )
-            )  # fmt: skip
+                Consumed(one.consumed_at, self.client_id, self.group, one.queue, first, len(messages), status.value, ms)
+            )
         return status, words
 
     async def _ask(self, messages: Sequence[ReceivedMessage], context: ConsumeContext) -> tuple[ConsumeStatus, str]:
@@ -282,10 +280,16 @@ class Consumer(QueueConsumer):
         if self.events.wanted:
             self.events.emit(
                 SentBack(
-                    now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id,
-                    message.reconsume_times, by_broker,
+                    now_ms(),
+                    self.client_id,
+                    self.group,
+                    message.queue,
+                    message.queue_offset,
+                    message.msg_id,
+                    message.reconsume_times,
+                    by_broker,
                 )
-            )  # fmt: skip
+            )
 
     async def _send_to_retry(self, message: ReceivedMessage, times: int, most: int) -> bool:
         """The message as a new one in the group's retry topic; the broker makes a dead letter of one that came too
@@ -293,14 +297,21 @@ class Consumer(QueueConsumer):
         """
         own = {name: value for name, value in message.properties.items() if name not in _OWN_FIELDS and value}
         own |= {
-            props.RETRY_TOPIC: message.topic, RECONSUME_TIME: str(times), MAX_RECONSUME_TIMES: str(most),
+            props.RETRY_TOPIC: message.topic,
+            RECONSUME_TIME: str(times),
+            MAX_RECONSUME_TIMES: str(most),
             props.ORIGIN_MESSAGE_ID: message.properties.get(props.ORIGIN_MESSAGE_ID) or message.msg_id,
-        }  # fmt: skip
+        }
         again = Message(
-            RETRY + self.group, message.body, message.tags, message.keys, own,
-            delay_level=FIRST_RETRY_LEVEL + message.reconsume_times, flag=message.flag,
+            RETRY + self.group,
+            message.body,
+            message.tags,
+            message.keys,
+            own,
+            delay_level=FIRST_RETRY_LEVEL + message.reconsume_times,
+            flag=message.flag,
             msg_id=message.properties.get(props.UNIQUE_KEY, ""),
-        )  # fmt: skip
+        )
         try:
             if self._inner is None:
                 self._inner = Producer(INNER_PRODUCER, instance=self.instance)
@@ -387,9 +398,16 @@ class Consumer(QueueConsumer):
 def delivered(consumer: QueueConsumer, message: ReceivedMessage, now: int) -> Delivered:
     """The event of a message that is handed out."""
     return Delivered(
-        now, consumer.client_id, consumer.group, message.queue, message.queue_offset, message.msg_id, message.keys,
-        message.reconsume_times, message.store_timestamp,
-    )  # fmt: skip
+        now,
+        consumer.client_id,
+        consumer.group,
+        message.queue,
+        message.queue_offset,
+        message.msg_id,
+        message.keys,
+        message.reconsume_times,
+        message.store_timestamp,
+    )
 
 
 async def answer_of(

@@ -278,10 +278,13 @@ class QueueConsumer(ClientPart):
     def heartbeat(self) -> Mapping[str, Any]:
         """Its line of a heartbeat."""
         return {
-            "consumeFromWhere": self.config.start, "consumeType": self._consume_type, "groupName": self.group,
-            "messageModel": self.config.model, "unitMode": False,
+            "consumeFromWhere": self.config.start,
+            "consumeType": self._consume_type,
+            "groupName": self.group,
+            "messageModel": self.config.model,
+            "unitMode": False,
             "subscriptionDataSet": [one.record() for one in self._all_subscriptions().values()],
-        }  # fmt: skip
+        }
 
     def asked(self, request: Command, _connection: Connection) -> Command | Coroutine[Any, Any, Command] | None:
         """40, 220, 221, 307: what brokers ask of consumers."""
@@ -303,13 +306,17 @@ class QueueConsumer(ClientPart):
         config = self.config
         properties = {
             "PROP_CLIENT_VERSION": f"V{release_of(VERSION).replace('.', '_')}",
-            "PROP_CONSUME_ORDERLY": str(config.orderly).lower(), "PROP_CONSUME_TYPE": self._consume_type,
+            "PROP_CONSUME_ORDERLY": str(config.orderly).lower(),
+            "PROP_CONSUME_TYPE": self._consume_type,
             "PROP_CONSUMER_START_TIMESTAMP": str(self.started_at),
             "PROP_NAMESERVER_ADDR": ";".join(self.instance.name_servers),
-            "PROP_THREADPOOL_CORE_SIZE": str(config.threads), "consumeFromWhere": config.start,
-            "messageModel": config.model, "consumerGroup": self.group, "pullBatchSize": str(config.pull_batch),
+            "PROP_THREADPOOL_CORE_SIZE": str(config.threads),
+            "consumeFromWhere": config.start,
+            "messageModel": config.model,
+            "consumerGroup": self.group,
+            "pullBatchSize": str(config.pull_batch),
             "allocateMessageQueueStrategy": self.strategy.name,
-        }  # fmt: skip
+        }
         queues = [(one, self.offsets.known(one.queue)) for one in self._held.values()]
         return running_info(properties, queues, [one.record() for one in self._all_subscriptions().values()])
 
@@ -422,10 +429,19 @@ class QueueConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(
                 Rebalanced(
-                    now_ms(), self.client_id, self.group, topic, plan.queues, plan.client_ids, plan.owned,
-                    tuple(taken), tuple(one.queue for one in given_up), tuple(refused), reason,
+                    now_ms(),
+                    self.client_id,
+                    self.group,
+                    topic,
+                    plan.queues,
+                    plan.client_ids,
+                    plan.owned,
+                    tuple(taken),
+                    tuple(one.queue for one in given_up),
+                    tuple(refused),
+                    reason,
                 )
-            )  # fmt: skip
+            )
         if taken or given_up:
             self._changed(topic)
         return not refused
@@ -572,18 +588,33 @@ class QueueConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(PullSent(begun, self.client_id, self.group, queue, one.next_offset))
         result = await questions.pull(
-            self.instance, self.group, queue, subscription, one.next_offset, most=self.config.pull_batch,
-            sys_flag=sys_flag, commit=commit or 0, hold=self.config.hold, patience=self.config.hold + 15.0,
+            self.instance,
+            self.group,
+            queue,
+            subscription,
+            one.next_offset,
+            most=self.config.pull_batch,
+            sys_flag=sys_flag,
+            commit=commit or 0,
+            hold=self.config.hold,
+            patience=self.config.hold + 15.0,
             broker_id=one.from_broker,
-        )  # fmt: skip
+        )
         if self.events.wanted:
             now = now_ms()
             self.events.emit(
                 PullAnswered(
-                    now, self.client_id, self.group, queue, result.status, len(result.messages), result.next_offset,
-                    result.max_offset, now - begun,
+                    now,
+                    self.client_id,
+                    self.group,
+                    queue,
+                    result.status,
+                    len(result.messages),
+                    result.next_offset,
+                    result.max_offset,
+                    now - begun,
                 )
-            )  # fmt: skip
+            )
         return result
 
     async def _pulled(self, one: ProcessQueue, result: PullResult) -> None:

@@ -363,10 +363,15 @@ class ClientInstance:
         return answer_to(request)
 
 
-_KNOWN = frozenset({
-    NOTIFY_CONSUMER_IDS_CHANGED, RESET_CONSUMER_CLIENT_OFFSET, GET_CONSUMER_STATUS_FROM_CLIENT,
-    GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY,
-})  # fmt: skip
+_KNOWN = frozenset(
+    {
+        NOTIFY_CONSUMER_IDS_CHANGED,
+        RESET_CONSUMER_CLIENT_OFFSET,
+        GET_CONSUMER_STATUS_FROM_CLIENT,
+        GET_CONSUMER_RUNNING_INFO,
+        CONSUME_MESSAGE_DIRECTLY,
+    }
+)
 
 
 def spelled(fields: Mapping[str, object]) -> dict[str, str]:

@@ -33,10 +33,16 @@ CORRELATION_ID, REPLY_TO_CLIENT, TTL, CLUSTER = "CORRELATION_ID", "REPLY_TO_CLIE
 RECONSUME_TIME, MAX_RECONSUME_TIMES = "RECONSUME_TIME", "MAX_RECONSUME_TIMES"
 COMPRESSIONS = {"lz4": 0x100, "zstd": 0x200, "zlib": 0x300}
 """Kinds of compression and their bits in sysFlag (spec 2.3)."""
-NOT_SENT_TO = frozenset({
-    "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC",
-    "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
-})  # fmt: skip
+NOT_SENT_TO = frozenset(
+    {
+        "SCHEDULE_TOPIC_XXXX",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
 """Topics that belong to the broker (Java: ``TopicValidator``)."""
 _HEAD = HEADS[0]
 _MAGIC = BY_VERSION[1].magic
@@ -254,10 +260,26 @@ class ReceivedMessage:
     """
 
     __slots__ = (
-        "_born_host", "_later", "_properties", "_properties_raw", "_store_host", "body", "body_crc", "born_timestamp",
-        "flag", "physical_offset", "prepared_transaction_offset", "queue", "queue_id", "queue_offset",
-        "reconsume_times", "store_size", "store_timestamp", "sys_flag", "topic",
-    )  # fmt: skip
+        "_born_host",
+        "_later",
+        "_properties",
+        "_properties_raw",
+        "_store_host",
+        "body",
+        "body_crc",
+        "born_timestamp",
+        "flag",
+        "physical_offset",
+        "prepared_transaction_offset",
+        "queue",
+        "queue_id",
+        "queue_offset",
+        "reconsume_times",
+        "store_size",
+        "store_timestamp",
+        "sys_flag",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -386,9 +408,22 @@ def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -
     if start > end:
         return None
     (
-        size, magic, crc, queue_id, flag, queue_offset, physical, sys_flag, born, born_host, stored, store_host, times,
-        prepared, length,
-    ) = _HEAD.unpack_from(body, at)  # fmt: skip
+        size,
+        magic,
+        crc,
+        queue_id,
+        flag,
+        queue_offset,
+        physical,
+        sys_flag,
+        born,
+        born_host,
+        stored,
+        store_host,
+        times,
+        prepared,
+        length,
+    ) = _HEAD.unpack_from(body, at)
     if magic != _MAGIC or sys_flag & _UNUSUAL or length < 0 or at + size > end or start + length + 3 > at + size:
         return None
     behind = start + length
@@ -396,12 +431,24 @@ def _plainly(body: bytes | memoryview, at: int, end: int, queue: MessageQueue) -
     if texts > at + size or texts + int.from_bytes(body[texts - 2 : texts], "big") != at + size:
         return None
     return ReceivedMessage(
-        str(body[behind + 1 : texts - 2], "utf-8", "replace"), bytes(body[start:behind]), queue,
-        bytes(body[texts : at + size]), queue_id=queue_id, queue_offset=queue_offset, physical_offset=physical,
-        reconsume_times=times, born_timestamp=born, store_timestamp=stored, born_host=born_host,
-        store_host=store_host, sys_flag=sys_flag, flag=flag, body_crc=crc, store_size=size,
+        str(body[behind + 1 : texts - 2], "utf-8", "replace"),
+        bytes(body[start:behind]),
+        queue,
+        bytes(body[texts : at + size]),
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        physical_offset=physical,
+        reconsume_times=times,
+        born_timestamp=born,
+        store_timestamp=stored,
+        born_host=born_host,
+        store_host=store_host,
+        sys_flag=sys_flag,
+        flag=flag,
+        body_crc=crc,
+        store_size=size,
         prepared_transaction_offset=prepared,
-    )  # fmt: skip
+    )
 
 
 def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
@@ -411,12 +458,24 @@ def received(unit: Unit, queue: MessageQueue) -> ReceivedMessage:
         body = unpack(body, sys_flag).data
         sys_flag &= ~codec.COMPRESSED
     return ReceivedMessage(
-        unit.topic, body, queue, unit.properties, queue_id=unit.queue_id, queue_offset=unit.queue_offset,
-        physical_offset=unit.physical_offset, reconsume_times=unit.reconsume_times,
-        born_timestamp=unit.born_timestamp, store_timestamp=unit.store_timestamp, born_host=unit.born_host_raw,
-        store_host=unit.store_host_raw, sys_flag=sys_flag, flag=unit.flag, body_crc=unit.body_crc,
-        store_size=unit.size, prepared_transaction_offset=unit.prepared_transaction_offset,
-    )  # fmt: skip
+        unit.topic,
+        body,
+        queue,
+        unit.properties,
+        queue_id=unit.queue_id,
+        queue_offset=unit.queue_offset,
+        physical_offset=unit.physical_offset,
+        reconsume_times=unit.reconsume_times,
+        born_timestamp=unit.born_timestamp,
+        store_timestamp=unit.store_timestamp,
+        born_host=unit.born_host_raw,
+        store_host=unit.store_host_raw,
+        sys_flag=sys_flag,
+        flag=unit.flag,
+        body_crc=unit.body_crc,
+        store_size=unit.size,
+        prepared_transaction_offset=unit.prepared_transaction_offset,
+    )
 
 
 def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
@@ -429,14 +488,24 @@ def _members(unit: Unit, queue: MessageQueue) -> list[ReceivedMessage]:
             properties[CLUSTER] = outer.properties[CLUSTER]
         found.append(
             ReceivedMessage(
-                outer.topic, one.body, queue, properties, queue_id=outer.queue_id,
-                queue_offset=outer.queue_offset + one.index, physical_offset=outer.physical_offset,
-                reconsume_times=outer.reconsume_times, born_timestamp=outer.born_timestamp,
-                store_timestamp=outer.store_timestamp, born_host=unit.born_host_raw, store_host=unit.store_host_raw,
-                sys_flag=outer.sys_flag, flag=one.flag, store_size=one.size,
+                outer.topic,
+                one.body,
+                queue,
+                properties,
+                queue_id=outer.queue_id,
+                queue_offset=outer.queue_offset + one.index,
+                physical_offset=outer.physical_offset,
+                reconsume_times=outer.reconsume_times,
+                born_timestamp=outer.born_timestamp,
+                store_timestamp=outer.store_timestamp,
+                born_host=unit.born_host_raw,
+                store_host=unit.store_host_raw,
+                sys_flag=outer.sys_flag,
+                flag=one.flag,
+                store_size=one.size,
                 prepared_transaction_offset=outer.prepared_transaction_offset,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -447,8 +516,9 @@ def reply_to(request: ReceivedMessage, body: bytes) -> Message:
     cluster = request.properties.get(CLUSTER)
     if cluster is None:
         raise WrongMessage(f"create reply message fail, requestMessage error, property[{CLUSTER}] is null.")
-    passed = {name: request.properties[name] for name in (CORRELATION_ID, REPLY_TO_CLIENT, TTL) if
-              name in request.properties}  # fmt: skip
+    passed = {
+        name: request.properties[name] for name in (CORRELATION_ID, REPLY_TO_CLIENT, TTL) if name in request.properties
+    }
     return Message(f"{cluster}_REPLY_TOPIC", body, properties={MESSAGE_TYPE: REPLY, **passed})
 
 

@@ -63,9 +63,12 @@ async def query_assignment(
     them where no broker answers.
     """
     told = {
-        "clientId": instance.client_id, "consumerGroup": group, "messageModel": "CLUSTERING",
-        "strategyName": strategy, "topic": topic,
-    }  # fmt: skip
+        "clientId": instance.client_id,
+        "consumerGroup": group,
+        "messageModel": "CLUSTERING",
+        "strategyName": strategy,
+        "topic": topic,
+    }
     body = json.dumps(told, separators=(",", ":")).encode()
     masters = await _addresses(instance, topic)
     random.shuffle(masters)
@@ -144,11 +147,20 @@ async def pop(
     """
     address = instance.address(broker)
     fields = {
-        "consumerGroup": group, "topic": subscription.topic, "queueId": queue_id, "maxMsgNums": most,
-        "invisibleTime": int(invisible * 1000), "pollTime": int(hold * 1000), "bornTime": now_ms(),
-        "initMode": 0 if from_first else 1, "expType": subscription.kind, "exp": subscription.expression,
-        "order": orderly, "attemptId": attempt, "bname": broker,
-    }  # fmt: skip
+        "consumerGroup": group,
+        "topic": subscription.topic,
+        "queueId": queue_id,
+        "maxMsgNums": most,
+        "invisibleTime": int(invisible * 1000),
+        "pollTime": int(hold * 1000),
+        "bornTime": now_ms(),
+        "initMode": 0 if from_first else 1,
+        "expType": subscription.kind,
+        "exp": subscription.expression,
+        "order": orderly,
+        "attemptId": attempt,
+        "bname": broker,
+    }
     answer = await instance.ask(address, Command(POP_MESSAGE, spelled(fields)), hold + 10.0)
     if answer.code in (Answer.POLLING_TIMEOUT, Answer.POLLING_FULL, Answer.PULL_NOT_FOUND):
         return PopResult("NO_NEW_MSG" if answer.code != Answer.POLLING_FULL else "POLLING_FULL", [], 0, 0)
@@ -217,9 +229,14 @@ async def _with_handle(
     handle = codec.Handle.parse(text)
     topic = codec.real_topic(message.queue.topic, group, handle.mark)
     fields = {
-        "consumerGroup": group, "topic": topic, "queueId": message.queue_id, "offset": message.queue_offset,
-        "extraInfo": text, "bname": handle.broker_name, **more,
-    }  # fmt: skip
+        "consumerGroup": group,
+        "topic": topic,
+        "queueId": message.queue_id,
+        "offset": message.queue_offset,
+        "extraInfo": text,
+        "bname": handle.broker_name,
+        **more,
+    }
     return handle, await instance.call(instance.address(handle.broker_name), code, fields)
 
 
@@ -243,9 +260,13 @@ async def change_invisible(instance: ClientInstance, group: str, message: Receiv
     if not popped:
         return  # it is done with: there is nothing to change (pop page 2.7)
     new = codec.Handle(
-        message.queue_offset, popped, int(told.get("invisibleTime", 0)), int(told.get("reviveQid", 0)), handle.mark,
+        message.queue_offset,
+        popped,
+        int(told.get("invisibleTime", 0)),
+        int(told.get("reviveQid", 0)),
+        handle.mark,
         handle.broker_name,
-    )  # fmt: skip
+    )
     message.properties[POP_CK] = new.of_message(message.queue_id, message.queue_offset)
 
 

@@ -214,10 +214,13 @@ class PopConsumer(ClientPart):
     def heartbeat(self) -> Mapping[str, Any]:
         """Its line of a heartbeat."""
         return {
-            "consumeFromWhere": self.config.start, "consumeType": "CONSUME_PASSIVELY", "groupName": self.group,
-            "messageModel": "CLUSTERING", "unitMode": False,
+            "consumeFromWhere": self.config.start,
+            "consumeType": "CONSUME_PASSIVELY",
+            "groupName": self.group,
+            "messageModel": "CLUSTERING",
+            "unitMode": False,
             "subscriptionDataSet": [one.record() for one in self.subscriptions.values()],
-        }  # fmt: skip
+        }
 
     def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
         """40: members came or went, so a broker shares out anew; nothing else is answered."""
@@ -293,10 +296,19 @@ class PopConsumer(ClientPart):
             )
             self.events.emit(
                 Rebalanced(
-                    now_ms(), self.client_id, self.group, topic, owned, (), owned, taken, given_up, refused,
+                    now_ms(),
+                    self.client_id,
+                    self.group,
+                    topic,
+                    owned,
+                    (),
+                    owned,
+                    taken,
+                    given_up,
+                    refused,
                     "shared out by a broker" if self.config.shared_by_broker else "",
                 )
-            )  # fmt: skip
+            )
 
     # Popping
 
@@ -326,10 +338,18 @@ class PopConsumer(ClientPart):
                 attempt = str(uuid.uuid4())
             try:
                 result = await pop(
-                    self.instance, self.group, broker, self.subscriptions[topic], queue_id=queue.queue_id,
-                    most=config.pull_batch, invisible=config.invisible, hold=config.hold,
-                    from_first=config.start == FROM_FIRST, orderly=config.orderly, attempt=attempt,
-                )  # fmt: skip
+                    self.instance,
+                    self.group,
+                    broker,
+                    self.subscriptions[topic],
+                    queue_id=queue.queue_id,
+                    most=config.pull_batch,
+                    invisible=config.invisible,
+                    hold=config.hold,
+                    from_first=config.start == FROM_FIRST,
+                    orderly=config.orderly,
+                    attempt=attempt,
+                )
             except FAILURES as error:
                 _log.warning("pop of %s on %s: %s", topic, broker, cause_of(error))
                 await asyncio.sleep(AFTER_ERROR)
@@ -460,10 +480,17 @@ class PopConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(
                 Delivered(
-                    begun, self.client_id, self.group, queue, at, message.msg_id, message.keys,
-                    message.reconsume_times, message.store_timestamp,
+                    begun,
+                    self.client_id,
+                    self.group,
+                    queue,
+                    at,
+                    message.msg_id,
+                    message.keys,
+                    message.reconsume_times,
+                    message.store_timestamp,
                 )
-            )  # fmt: skip
+            )
         status, _ = await answer_of(self._listener, self._executor, [message], context, self.group)
         if self.events.wanted:
             now = now_ms()
@@ -474,10 +501,8 @@ class PopConsumer(ClientPart):
         await acknowledge(self.instance, self.group, message)
         if self.events.wanted:
             self.events.emit(
-                Acknowledged(
-                    now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id
-                )
-            )  # fmt: skip
+                Acknowledged(now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id)
+            )
 
     async def _again_later(self, message: ReceivedMessage, level: int) -> None:
         step = level - 1 if level > 0 else message.reconsume_times
@@ -488,10 +513,16 @@ class PopConsumer(ClientPart):
         if self.events.wanted:
             self.events.emit(
                 SentBack(
-                    now_ms(), self.client_id, self.group, message.queue, message.queue_offset, message.msg_id,
-                    message.reconsume_times, by_broker=True,
+                    now_ms(),
+                    self.client_id,
+                    self.group,
+                    message.queue,
+                    message.queue_offset,
+                    message.msg_id,
+                    message.reconsume_times,
+                    by_broker=True,
                 )
-            )  # fmt: skip
+            )
 
 
 def _is_due(message: ReceivedMessage, ahead: float = 0.0) -> bool:

@@ -423,10 +423,20 @@ class Producer(ClientPart):
     def _saw_sent(self, result: SendResult, message: Message, encoded: Encoded, tries: int, begun: float) -> None:
         self.events.emit(
             Sent(
-                now_ms(), self.client_id, self.group, result.queue, result.queue_offset, result.msg_id,
-                message.key_text, result.status, tries, encoded.count, len(encoded.body), _now() - begun,
+                now_ms(),
+                self.client_id,
+                self.group,
+                result.queue,
+                result.queue_offset,
+                result.msg_id,
+                message.key_text,
+                result.status,
+                tries,
+                encoded.count,
+                len(encoded.body),
+                _now() - begun,
             )
-        )  # fmt: skip
+        )
 
     def _encoded(self, message: Message | Sequence[Message]) -> Encoded:
         """What is sent of a message, the same at every try."""
@@ -444,10 +454,20 @@ class Producer(ClientPart):
     def _request(self, message: Message | Sequence[Message], encoded: Encoded, queue: MessageQueue) -> Command:
         first = message if isinstance(message, Message) else message[0]
         fields = {
-            "a": self.group, "b": first.topic, "c": DEFAULT_TOPIC, "d": str(self.config.new_topic_queues),
-            "e": str(queue.queue_id), "f": str(encoded.sys_flag), "g": str(now_ms()), "h": str(first.flag),
-            "i": encoded.properties, "j": "0", "k": "false", "m": "false", "n": queue.broker,
-        }  # fmt: skip
+            "a": self.group,
+            "b": first.topic,
+            "c": DEFAULT_TOPIC,
+            "d": str(self.config.new_topic_queues),
+            "e": str(queue.queue_id),
+            "f": str(encoded.sys_flag),
+            "g": str(now_ms()),
+            "h": str(first.flag),
+            "i": encoded.properties,
+            "j": "0",
+            "k": "false",
+            "m": "false",
+            "n": queue.broker,
+        }
         code = SEND_MESSAGE_V2
         if not isinstance(message, Message):
             code, fields["m"], fields["h"] = SEND_BATCH_MESSAGE, "true", "0"
@@ -476,10 +496,14 @@ class Producer(ClientPart):
         told = answer.fields
         msg_id = first.msg_id if isinstance(message, Message) else ",".join(one.msg_id for one in message)
         return SendResult(
-            status, MessageQueue(first.topic, queue.broker, int(told.get("queueId", queue.queue_id))),
-            int(told.get("queueOffset", -1)), told.get("batchUniqId") or msg_id, told.get("msgId", ""),
-            told.get("transactionId", ""), told.get("recallHandle", ""),
-        )  # fmt: skip
+            status,
+            MessageQueue(first.topic, queue.broker, int(told.get("queueId", queue.queue_id))),
+            int(told.get("queueOffset", -1)),
+            told.get("batchUniqId") or msg_id,
+            told.get("msgId", ""),
+            told.get("transactionId", ""),
+            told.get("recallHandle", ""),
+        )
 
     # Transactions
 
@@ -504,10 +528,16 @@ class Producer(ClientPart):
         if id_parts is None:
             raise WrongMessage(f"the broker's message id {result.offset_msg_id!r} is none")
         fields = {
-            "topic": message.topic, "producerGroup": self.group, "tranStateTableOffset": result.queue_offset,
-            "commitLogOffset": id_parts[1], "commitOrRollback": int(state), "fromTransactionCheck": False,
-            "msgId": message.msg_id, "transactionId": result.transaction_id, "bname": result.queue.broker,
-        }  # fmt: skip
+            "topic": message.topic,
+            "producerGroup": self.group,
+            "tranStateTableOffset": result.queue_offset,
+            "commitLogOffset": id_parts[1],
+            "commitOrRollback": int(state),
+            "fromTransactionCheck": False,
+            "msgId": message.msg_id,
+            "transactionId": result.transaction_id,
+            "bname": result.queue.broker,
+        }
         await self._end_transaction(self.instance.address(result.queue.broker), fields, words)
         self._saw_transaction(message.topic, message.msg_id, state, checked=False)
         return result, state
@@ -530,12 +560,16 @@ class Producer(ClientPart):
         message = received(unit, queue)
         state, words = await _decided(self._listener.check, message)
         fields = {
-            "topic": request.fields.get("topic"), "producerGroup": self.group, "fromTransactionCheck": True,
+            "topic": request.fields.get("topic"),
+            "producerGroup": self.group,
+            "fromTransactionCheck": True,
             "tranStateTableOffset": request.fields.get("tranStateTableOffset"),
-            "commitLogOffset": request.fields.get("commitLogOffset"), "commitOrRollback": int(state),
-            "msgId": message.msg_id, "transactionId": request.fields.get("transactionId"),
+            "commitLogOffset": request.fields.get("commitLogOffset"),
+            "commitOrRollback": int(state),
+            "msgId": message.msg_id,
+            "transactionId": request.fields.get("transactionId"),
             "bname": request.fields.get("bname"),
-        }  # fmt: skip
+        }
         told = f"checkLocalTransactionState Exception: {words}" if words else None
         self.instance.write(connection, Command(END_TRANSACTION, spelled(fields), remark=told))
         self._saw_transaction(message.topic, message.msg_id, state, checked=True)
@@ -548,9 +582,11 @@ class Producer(ClientPart):
         """
         correlation = str(uuid.uuid4())
         message.properties = {
-            **message.properties, CORRELATION_ID: correlation, REPLY_TO_CLIENT: self.client_id,
+            **message.properties,
+            CORRELATION_ID: correlation,
+            REPLY_TO_CLIENT: self.client_id,
             TTL: str(int(patience * 1000)),
-        }  # fmt: skip
+        }
         waiting: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
         self.instance.replies[correlation] = waiting
         try:
@@ -609,11 +645,19 @@ def _reply(request: Command) -> ReceivedMessage:
     topic, queue_id = told.get("topic", ""), int(told.get("queueId", -1))
     properties = props.decode(told.get("properties", "").encode())
     return ReceivedMessage(
-        topic, body, MessageQueue(topic, "", queue_id), properties, queue_id=queue_id,
-        reconsume_times=int(told.get("reconsumeTimes", 0)), born_timestamp=int(told.get("bornTimestamp", 0)),
-        store_timestamp=int(told.get("storeTimestamp", 0)), born_host=told.get("bornHost", ""),
-        store_host=told.get("storeHost", ""), sys_flag=sys_flag & ~codec.COMPRESSED, flag=int(told.get("flag", 0)),
-    )  # fmt: skip
+        topic,
+        body,
+        MessageQueue(topic, "", queue_id),
+        properties,
+        queue_id=queue_id,
+        reconsume_times=int(told.get("reconsumeTimes", 0)),
+        born_timestamp=int(told.get("bornTimestamp", 0)),
+        store_timestamp=int(told.get("storeTimestamp", 0)),
+        born_host=told.get("bornHost", ""),
+        store_host=told.get("storeHost", ""),
+        sys_flag=sys_flag & ~codec.COMPRESSED,
+        flag=int(told.get("flag", 0)),
+    )
 
 
 def _now() -> float:

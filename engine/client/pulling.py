@@ -99,9 +99,12 @@ class LitePullConsumer(QueueConsumer):
         mine = tuple(queue for queue in self._assigned if queue.topic == topic)
         held = [queue for queue, one in self._held.items() if queue.topic == topic and not self._to_be_left(one)]
         return RebalancePlan(
-            mine, (self.client_id,), mine, tuple(one for one in held if one not in mine),
+            mine,
+            (self.client_id,),
+            mine,
+            tuple(one for one in held if one not in mine),
             tuple(one for one in mine if one not in held),
-        )  # fmt: skip
+        )
 
     def _arrived(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
         self._ready.put_nowait((one, messages))
@@ -135,10 +138,17 @@ class LitePullConsumer(QueueConsumer):
             for message in messages:
                 self.events.emit(
                     Delivered(
-                        now, self.client_id, self.group, one.queue, message.queue_offset, message.msg_id, message.keys,
-                        message.reconsume_times, message.store_timestamp,
+                        now,
+                        self.client_id,
+                        self.group,
+                        one.queue,
+                        message.queue_offset,
+                        message.msg_id,
+                        message.keys,
+                        message.reconsume_times,
+                        message.store_timestamp,
                     )
-                )  # fmt: skip
+                )
         return list(messages)
 
     def _move_offsets(self) -> None:
@@ -213,10 +223,13 @@ class PullConsumer(ClientPart):
     def heartbeat(self) -> Mapping[str, Any]:
         """Its line of a heartbeat."""
         return {
-            "consumeFromWhere": FROM_LAST, "consumeType": "CONSUME_ACTIVELY", "groupName": self.group,
-            "messageModel": "CLUSTERING", "unitMode": False,
+            "consumeFromWhere": FROM_LAST,
+            "consumeType": "CONSUME_ACTIVELY",
+            "groupName": self.group,
+            "messageModel": "CLUSTERING",
+            "unitMode": False,
             "subscriptionDataSet": [Subscription(topic).record() for topic in sorted(self._topics)],
-        }  # fmt: skip
+        }
 
     def asked(self, request: Command, _connection: Connection, /) -> Command | Coroutine[Any, Any, Command] | None:
         """Nothing is answered; a notice needs no answer."""
@@ -252,9 +265,16 @@ class PullConsumer(ClientPart):
         sys_flag = questions.SUBSCRIPTION | (questions.SUSPEND if hold else 0)
         subscription = Subscription.of(queue.topic, expression, 0, kind)
         return await questions.pull(
-            self.instance, self.group, queue, subscription, offset, most=most, sys_flag=sys_flag, hold=hold,
+            self.instance,
+            self.group,
+            queue,
+            subscription,
+            offset,
+            most=most,
+            sys_flag=sys_flag,
+            hold=hold,
             patience=hold + 10.0,
-        )  # fmt: skip
+        )
 
     async def fetch_offset(self, queue: MessageQueue) -> int | None:
         """What the group reads next; None where it never committed."""

@@ -35,9 +35,11 @@ FIRST_WITH_SQL = 233
 OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
 """Seconds that an answer is waited for."""
 STATUSES = {
-    Answer.SUCCESS: "FOUND", Answer.PULL_NOT_FOUND: "NO_NEW_MSG", Answer.PULL_RETRY_IMMEDIATELY: "NO_MATCHED_MSG",
+    Answer.SUCCESS: "FOUND",
+    Answer.PULL_NOT_FOUND: "NO_NEW_MSG",
+    Answer.PULL_RETRY_IMMEDIATELY: "NO_MATCHED_MSG",
     Answer.PULL_OFFSET_MOVED: "OFFSET_ILLEGAL",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,18 @@ async def pull(
     if broker_id != MASTER:
         sys_flag &= ~COMMIT_OFFSET
     fields = {
-        "consumerGroup": group, "topic": queue.topic, "queueId": queue.queue_id, "queueOffset": offset,
-        "maxMsgNums": most, "sysFlag": sys_flag, "commitOffset": commit, "suspendTimeoutMillis": int(hold * 1000),
-        "subVersion": subscription.version, "expressionType": subscription.kind, "bname": queue.broker,
-    }  # fmt: skip
+        "consumerGroup": group,
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "queueOffset": offset,
+        "maxMsgNums": most,
+        "sysFlag": sys_flag,
+        "commitOffset": commit,
+        "suspendTimeoutMillis": int(hold * 1000),
+        "subVersion": subscription.version,
+        "expressionType": subscription.kind,
+        "bname": queue.broker,
+    }
     if sys_flag & SUBSCRIPTION:
         fields["subscription"] = subscription.expression
     request = Command(LITE_PULL_MESSAGE if lite else PULL_MESSAGE, spelled(fields))
@@ -99,9 +109,13 @@ async def pull(
     for one in messages:
         one.note(ends)
     return PullResult(
-        status, messages, int(told.get("nextBeginOffset", offset)), low, high,
+        status,
+        messages,
+        int(told.get("nextBeginOffset", offset)),
+        low,
+        high,
         int(told.get("suggestWhichBrokerId", MASTER)),
-    )  # fmt: skip
+    )
 
 
 async def _number(
@@ -142,9 +156,12 @@ async def commit_offset(
 ) -> None:
     """15: what a group reads next; without ``one_way`` the broker's word is waited for."""
     fields = {
-        "consumerGroup": group, "topic": queue.topic, "queueId": queue.queue_id, "commitOffset": offset,
+        "consumerGroup": group,
+        "topic": queue.topic,
+        "queueId": queue.queue_id,
+        "commitOffset": offset,
         "bname": queue.broker,
-    }  # fmt: skip
+    }
     address = instance.address(queue.broker)
     if one_way:
         await instance.tell(address, UPDATE_CONSUMER_OFFSET, fields)
@@ -170,10 +187,15 @@ async def send_back(
 ) -> None:
     """36: a message that was not consumed comes again, or is a dead letter."""
     fields = {
-        "offset": message.physical_offset, "group": group, "delayLevel": delay_level, "originMsgId": message.msg_id,
-        "originTopic": message.topic, "unitMode": False, "maxReconsumeTimes": max_reconsume,
+        "offset": message.physical_offset,
+        "group": group,
+        "delayLevel": delay_level,
+        "originMsgId": message.msg_id,
+        "originTopic": message.topic,
+        "unitMode": False,
+        "maxReconsumeTimes": max_reconsume,
         "bname": message.queue.broker,
-    }  # fmt: skip
+    }
     await instance.call(
         instance.address(message.queue.broker), CONSUMER_SEND_MSG_BACK, fields, patience=OFFSET_PATIENCE
     )
@@ -221,9 +243,11 @@ def _by_broker(queues: Iterable[MessageQueue]) -> dict[str, list[MessageQueue]]:
 
 def _lock_body(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> bytes:
     told = {
-        "clientId": instance.client_id, "consumerGroup": group, "mqSet": [one.record() for one in queues],
+        "clientId": instance.client_id,
+        "consumerGroup": group,
+        "mqSet": [one.record() for one in queues],
         "onlyThisBroker": False,
-    }  # fmt: skip
+    }
     return json.dumps(told, separators=(",", ":")).encode()
 
 
@@ -233,7 +257,9 @@ async def check_subscription(instance: ClientInstance, group: str, subscription:
     addresses = [address for known in (route.brokers if route else {}).values() for address in known.values()]
     if addresses:
         told = {
-            "clientId": instance.client_id, "group": group, "namespace": None,
+            "clientId": instance.client_id,
+            "group": group,
+            "namespace": None,
             "subscriptionData": subscription.record(),
-        }  # fmt: skip
+        }
         await instance.call(random.choice(addresses), CHECK_CLIENT_CONFIG, {}, json.dumps(told).encode())

@@ -118,9 +118,13 @@ class QueueChoice:
     def _least_bad(self, queues: Sequence[MessageQueue], now: float) -> MessageQueue | None:
         """4.9 with all brokers avoided: one of the better half, by latency (``pickOneAtLeast``)."""
         ranked = sorted(
-            self.faults, key=lambda name: (not self.is_available(name, now), self.faults[name].latency,
-                                           self.faults[name].avoided_until)
-        )  # fmt: skip
+            self.faults,
+            key=lambda name: (
+                not self.is_available(name, now),
+                self.faults[name].latency,
+                self.faults[name].avoided_until,
+            ),
+        )
         if not ranked:
             return None
         self._worst += 1

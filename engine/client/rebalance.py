@@ -38,6 +38,9 @@ def plan_rebalance(
     mine = every if strategy is None else tuple(strategy.allocate(client_id, every, ids))
     wanted = set(mine)
     return RebalancePlan(
-        every, ids, mine, tuple(sorted((one for one in held if one not in wanted), key=queue_order)),
+        every,
+        ids,
+        mine,
+        tuple(sorted((one for one in held if one not in wanted), key=queue_order)),
         tuple(one for one in mine if one not in held),
-    )  # fmt: skip
+    )

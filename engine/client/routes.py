@@ -118,11 +118,13 @@ def read_route(topic: str, body: bytes) -> TopicRoute:
         brokers[str(row.get("brokerName"))] = dict(sorted(addresses.items()))
     queues = tuple(
         QueueData(
-            str(row.get("brokerName")), int(row.get("readQueueNums") or 0), int(row.get("writeQueueNums") or 0),
+            str(row.get("brokerName")),
+            int(row.get("readQueueNums") or 0),
+            int(row.get("writeQueueNums") or 0),
             int(row.get("perm") or 0),
         )
         for row in told.get("queueDatas") or ()
-    )  # fmt: skip
+    )
     return TopicRoute(topic, queues, brokers, str(told.get("orderTopicConf") or ""))
 
 

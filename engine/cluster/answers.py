@@ -102,9 +102,13 @@ def consuming(body: bytes, name: str) -> Group:
         if isinstance(row, Mapping)
     }
     return Group(
-        name, str(told.get("consumeType") or ""), str(told.get("messageModel") or ""),
-        str(told.get("consumeFromWhere") or ""), _clients(told.get("connectionSet"), "clientAddr"), subscriptions,
-    )  # fmt: skip
+        name,
+        str(told.get("consumeType") or ""),
+        str(told.get("messageModel") or ""),
+        str(told.get("consumeFromWhere") or ""),
+        _clients(told.get("connectionSet"), "clientAddr"),
+        subscriptions,
+    )
 
 
 def producers(body: bytes) -> dict[str, tuple[Client, ...]]:
@@ -138,10 +142,12 @@ def _read(key: Any) -> Any:
 def _clients(rows: Any, address: str) -> tuple[Client, ...]:
     found = [
         Client(
-            str(row.get("clientId") or ""), str(row.get(address) or "").lstrip("/"), str(row.get("language") or ""),
+            str(row.get("clientId") or ""),
+            str(row.get(address) or "").lstrip("/"),
+            str(row.get("language") or ""),
             _number(row.get("version")),
         )
         for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, Mapping)
-    ]  # fmt: skip
+    ]
     return tuple(sorted(found, key=lambda one: (one.client_id, one.address)))

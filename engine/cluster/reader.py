@@ -121,9 +121,15 @@ class ClusterReader:
         names = sorted(one for one in {*declared, *offsets} if not is_system_group(one))
         groups = await asyncio.gather(*(self._group(gate, broker, one) for one in names))
         return replace(
-            broker, at=self._now(), release=release, queues=queues, offsets=offsets, producers=producers or {},
-            groups={one.name: one for one in groups if one is not None}, held=held,
-        )  # fmt: skip
+            broker,
+            at=self._now(),
+            release=release,
+            queues=queues,
+            offsets=offsets,
+            producers=producers or {},
+            groups={one.name: one for one in groups if one is not None},
+            held=held,
+        )
 
     async def _group(self, gate: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:
         """A group that consumes there, with what each of its clients owns; None where none of them is connected."""

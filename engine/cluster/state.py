@@ -206,12 +206,19 @@ class ClusterState:
 
 def _joined(one: Group, other: Group) -> Group:
     clients = {client.client_id: client for client in (*one.clients, *other.clients)}
-    owned = {name: one.owned.get(name, frozenset()) | other.owned.get(name, frozenset()) for name in
-             (*one.owned, *other.owned)}  # fmt: skip
+    owned = {
+        name: one.owned.get(name, frozenset()) | other.owned.get(name, frozenset())
+        for name in (*one.owned, *other.owned)
+    }
     return Group(
-        one.name, one.kind, one.model, one.start, tuple(clients.values()),
-        {**one.subscriptions, **other.subscriptions}, owned,
-    )  # fmt: skip
+        one.name,
+        one.kind,
+        one.model,
+        one.start,
+        tuple(clients.values()),
+        {**one.subscriptions, **other.subscriptions},
+        owned,
+    )
 
 
 T = TypeVar("T")
@@ -232,14 +239,22 @@ def _sharing(part: BrokerPart, old: BrokerPart | None) -> BrokerPart:
     offsets = {}
     for group, table in part.offsets.items():
         then_at = old.offsets.get(group, {})
-        offsets[group] = then_at if then_at == table else {
-            known[queue][0] if queue in known else queue: at
-            for queue, at in table.items()
-        }  # fmt: skip
+        offsets[group] = (
+            then_at
+            if then_at == table
+            else {known[queue][0] if queue in known else queue: at for queue, at in table.items()}
+        )
     groups = {name: _same(old.groups.get(name, one), one) for name, one in part.groups.items()}
     return replace(
-        part, name=old.name, cluster=_same(old.cluster, part.cluster), address=_same(old.address, part.address),
-        release=_same(old.release, part.release), words=_same(old.words, part.words),
-        queues=_same(old.queues, queues), offsets=_same(old.offsets, offsets), groups=_same(old.groups, groups),
-        producers=_same(old.producers, part.producers), held=_same(old.held, part.held),
-    )  # fmt: skip
+        part,
+        name=old.name,
+        cluster=_same(old.cluster, part.cluster),
+        address=_same(old.address, part.address),
+        release=_same(old.release, part.release),
+        words=_same(old.words, part.words),
+        queues=_same(old.queues, queues),
+        offsets=_same(old.offsets, offsets),
+        groups=_same(old.groups, groups),
+        producers=_same(old.producers, part.producers),
+        held=_same(old.held, part.held),
+    )

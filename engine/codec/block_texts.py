@@ -62,9 +62,16 @@ class Texts:
         needle = np.frombuffer(sought or b"\0", np.uint8)
         first, second = (*rarest_first(sought), 0, 0)[:2]
         (twin.ask_keys if keys else twin.ask)(
-            *_span(self.buffer), self.starts, self.sizes, _HOW[how], needle.ctypes.data, len(sought), first, second,
+            *_span(self.buffer),
+            self.starts,
+            self.sizes,
+            _HOW[how],
+            needle.ctypes.data,
+            len(sought),
+            first,
+            second,
             answers,
-        )  # fmt: skip
+        )
         return answers
 
     def numbers(self) -> tuple[npt.NDArray[np.int64], Answers] | None:

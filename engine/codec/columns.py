@@ -249,9 +249,21 @@ def _run(
     rows, why = 0, GROW_TOPICS
     while why == GROW_TOPICS:
         window.at, rows, why, window.have, window.position = compiled.read_and_scan(
-            window.descriptor, window.position, window.chunk, window.buffer.ctypes.data, window.have,
-            len(window.buffer), window.at, window.base, out.addresses, rows, out.capacity, topics.table(), delays, want,
-        )  # fmt: skip
+            window.descriptor,
+            window.position,
+            window.chunk,
+            window.buffer.ctypes.data,
+            window.have,
+            len(window.buffer),
+            window.at,
+            window.base,
+            out.addresses,
+            rows,
+            out.capacity,
+            topics.table(),
+            delays,
+            want,
+        )
         if why == GROW_TOPICS:
             topics.grow()
     out.count, out.base, out.buffer = rows, window.base, window.buffer

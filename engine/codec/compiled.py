@@ -341,7 +341,7 @@ def _delivery(q, stop, code, stored, levels):
 @njit(cache=True, nogil=True)
 def key_hashes(
     buffer, n, row, rows, topic_id, properties, properties_length, prefixes, out_row, out_hash, filled, tags
-):  # fmt: skip
+):
     """Index hashes of rows from ``row`` on; gives (row, filled): the row that needs Python or more room, else
     ``rows``. ``tags`` is one of ``machine_code``'s NO_TAGS, WITH_TAGS and MARKED_TAGS.
     """

@@ -15,10 +15,20 @@ from engine.own_folders import find_own, for_a_while, own_folder, user_cache
 from engine.whole_file import PRIVATE, put_whole
 
 _SOURCES = (
-    "compiled.py", "compiled_chains.py", "compiled_dispatch.py", "compiled_texts.py",
-    "compiled_put.py", "compiled_write.py", "intrinsics.py", "machine_code.py",
-    "machine_code_build.py", "object_put.py", "unit_fields.py", "unit_flavours.py", "write_job.py",
-)  # fmt: skip
+    "compiled.py",
+    "compiled_chains.py",
+    "compiled_dispatch.py",
+    "compiled_texts.py",
+    "compiled_put.py",
+    "compiled_write.py",
+    "intrinsics.py",
+    "machine_code.py",
+    "machine_code_build.py",
+    "object_put.py",
+    "unit_fields.py",
+    "unit_flavours.py",
+    "write_job.py",
+)
 
 
 def folder() -> Path:

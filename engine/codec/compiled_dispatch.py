@@ -17,9 +17,23 @@ _HEADER = 40
 
 @njit(cache=True, nogil=True)
 def group_rows(
-    sys_flag, topic_id, queue_id, queue_offset, physical, size, first, stop, table, group, topic_of, queue_of, start,
-    follows, last_offset, last_end,
-):  # fmt: skip
+    sys_flag,
+    topic_id,
+    queue_id,
+    queue_offset,
+    physical,
+    size,
+    first,
+    stop,
+    table,
+    group,
+    topic_of,
+    queue_of,
+    start,
+    follows,
+    last_offset,
+    last_end,
+):
     """Number of the queue's group for each row (−1 for none), rows counted in ``start[group + 1]``; (groups, rows)."""
     mask, groups, kept = int64(table.shape[0] - 1), 0, 0
     for row in range(first, stop):

@@ -38,8 +38,12 @@ _forget_error = types.ExternalFunction("PyErr_Clear", types.void())
 
 _AT = {name: 8 * number for number, name in enumerate(NAMES)}
 _MESSAGE_TYPE, _BYTES, _STR, _DICT, _INT = (
-    _AT["message_type"], _AT["bytes_type"], _AT["str_type"], _AT["dict_type"], _AT["int_type"],
-)  # fmt: skip
+    _AT["message_type"],
+    _AT["bytes_type"],
+    _AT["str_type"],
+    _AT["dict_type"],
+    _AT["int_type"],
+)
 _NONE, _ZERO, _RULED = _AT["none"], _AT["zero"], _AT["ruled"]
 _BODY, _BORN_HOST, _BORN, _FLAG = _AT["body"], _AT["born_host"], _AT["born_timestamp"], _AT["flag"]
 _PREPARED, _PROPERTIES, _RAW = _AT["prepared_transaction_offset"], _AT["properties"], _AT["properties_raw"]
@@ -52,8 +56,12 @@ _NUMBERS, _TARGET, _BASE, _LIMIT = _AT["numbers"], _AT["target"], _AT["base"], _
 _LONGEST, _NOW, _POSITION = _AT["longest_body"], _AT["now"], _AT["position"]
 _QUEUE_OFFSET = _AT["queue_offset"]
 _ROW, _ROWS, _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = (
-    _AT["row"], _AT["rows"], _AT["out_offset"], _AT["out_queue_offset"], _AT["out_size"],
-)  # fmt: skip
+    _AT["row"],
+    _AT["rows"],
+    _AT["out_offset"],
+    _AT["out_queue_offset"],
+    _AT["out_size"],
+)
 _AT_PAIR, _KEY, _VALUE = _AT["scratch_1"], _AT["scratch_2"], _AT["scratch_3"]
 _TYPE = 8  # of an object: where its type stands
 _NONE_OF_32 = -(1 << 40)
@@ -228,9 +236,16 @@ def _put_unit(sheet, message):
         queue_offset = int64(le64(number))
     p = _get(sheet, _TARGET) + position
     put_head(
-        p, total, int64(le64(topic + 24)), queue, flag, queue_offset, _get(sheet, _BASE) + position,
-        sys_flag | int64(le64(host + 24)), born_at,
-    )  # fmt: skip
+        p,
+        total,
+        int64(le64(topic + 24)),
+        queue,
+        flag,
+        queue_offset,
+        _get(sheet, _BASE) + position,
+        sys_flag | int64(le64(host + 24)),
+        born_at,
+    )
     s = put_hosts_and_time(
         p + 48, int64(le64(host + 8)), born_size, now, _get(sheet, _STORE_RAW), _get(sheet, _STORE_SIZE)
     )

@@ -143,8 +143,9 @@ def hash_texts(h, text, out):
 
 @njit(
     types.int64(_TABLE, _HASHES, types.int64, types.int64, types.int64, _ROW, _ROW, types.int64),
-    cache=True, nogil=True,
-)  # fmt: skip
+    cache=True,
+    nogil=True,
+)
 def find_keys(files, hashes, low, high, most, ends, out, ahead):
     """Offsets that each key leads to, at most ``most``, in ascending order and one key's behind the other's,
     ``ends[i]`` of them up to key ``i``; gives how many.

@@ -53,9 +53,19 @@ class Message:
     """
 
     __slots__ = (
-        "body", "born_host", "born_timestamp", "flag", "prepared_transaction_offset", "properties", "properties_raw",
-        "queue_id", "reconsume_times", "store_host", "sys_flag", "topic",
-    )  # fmt: skip
+        "body",
+        "born_host",
+        "born_timestamp",
+        "flag",
+        "prepared_transaction_offset",
+        "properties",
+        "properties_raw",
+        "queue_id",
+        "reconsume_times",
+        "store_host",
+        "sys_flag",
+        "topic",
+    )
 
     def __init__(
         self,
@@ -96,11 +106,19 @@ class Message:
     def of_unit(cls, unit: Unit) -> Message:
         """The message that a stored unit was made of: every field, the property text byte for byte."""
         return cls(
-            unit.topic, unit.body, unit.queue_id, None, unit.properties_raw, flag=unit.flag,
-            sys_flag=unit.sys_flag & ~HOST_BITS, born_timestamp=unit.born_timestamp, born_host=unit.born_host,
-            store_host=unit.store_host, reconsume_times=unit.reconsume_times,
+            unit.topic,
+            unit.body,
+            unit.queue_id,
+            None,
+            unit.properties_raw,
+            flag=unit.flag,
+            sys_flag=unit.sys_flag & ~HOST_BITS,
+            born_timestamp=unit.born_timestamp,
+            born_host=unit.born_host,
+            store_host=unit.store_host,
+            reconsume_times=unit.reconsume_times,
             prepared_transaction_offset=unit.prepared_transaction_offset,
-        )  # fmt: skip
+        )
 
     @property
     def tags(self) -> str | None:
@@ -259,11 +277,22 @@ def encode_unit(
     born_at = store_timestamp if message.born_timestamp is None else message.born_timestamp
     try:
         head = HEADS[sys_flag & HOST_BITS].pack(
-            topic.fixed + extra + len(body) + len(raw), topic.magic, crc31(body), message.queue_id, message.flag,
-            queue_offset, physical_offset, sys_flag, born_at, born, store_timestamp,
-            stored, message.reconsume_times, message.prepared_transaction_offset,
+            topic.fixed + extra + len(body) + len(raw),
+            topic.magic,
+            crc31(body),
+            message.queue_id,
+            message.flag,
+            queue_offset,
+            physical_offset,
+            sys_flag,
+            born_at,
+            born,
+            store_timestamp,
+            stored,
+            message.reconsume_times,
+            message.prepared_transaction_offset,
             len(body),
-        )  # fmt: skip
+        )
     except struct.error as error:
         raise ValueError(f"a number does not fit its field: {error}") from None
     unit = b"".join((head, body, topic.raw, _U16.pack(len(raw)), raw))
@@ -316,11 +345,27 @@ class UnitRun:
                 at += size
                 pieces += (
                     head.pack(
-                        size, topic.magic, crc31(content), batch.queue_id, flag, 0, 0, sys_flag, born_at,
-                        born, 0, stored_host, batch.reconsume_times, 0, length,
+                        size,
+                        topic.magic,
+                        crc31(content),
+                        batch.queue_id,
+                        flag,
+                        0,
+                        0,
+                        sys_flag,
+                        born_at,
+                        born,
+                        0,
+                        stored_host,
+                        batch.reconsume_times,
+                        0,
+                        length,
                     ),
-                    content, topic_raw, _U16.pack(text & 0xFFFF), raw,
-                )  # fmt: skip
+                    content,
+                    topic_raw,
+                    _U16.pack(text & 0xFFFF),
+                    raw,
+                )
         except struct.error as error:
             raise ValueError(f"a number does not fit its field: {error}") from None
         self._data = bytearray(b"".join(pieces))

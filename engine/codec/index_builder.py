@@ -218,9 +218,19 @@ def hashes_of(columns: UnitColumns, prefixes: npt.NDArray[np.uint32], tags: int)
     row, filled = 0, 0
     while row < rows:
         row, filled = compiled.key_hashes(
-            columns.buffer.ctypes.data, len(columns.buffer), row, rows, columns.topic_id, columns.properties_position,
-            columns.properties_length, prefixes, out_row, out_hash, filled, tags,
-        )  # fmt: skip
+            columns.buffer.ctypes.data,
+            len(columns.buffer),
+            row,
+            rows,
+            columns.topic_id,
+            columns.properties_position,
+            columns.properties_length,
+            prefixes,
+            out_row,
+            out_hash,
+            filled,
+            tags,
+        )
         if row < rows:
             own = _row_hashes(columns, row, tags)
             while filled + len(own) > len(out_row):

@@ -49,13 +49,9 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("key_hashes", (_I, _I, _I, _I, _I4, _I8, _I4, _U4, _I4, _I4, _I, _I), 2),
         Function("find_candidate", (_I,) * 5, 1),
     ),
-    "compiled_chains": (
-        Function("chains", (_I, _I4, _I4, *(_I,) * 7, _U1, _I8, _I8, _I8, _I, _U1), 2),
-    ),
+    "compiled_chains": (Function("chains", (_I, _I4, _I4, *(_I,) * 7, _U1, _I8, _I8, _I8, _I, _U1), 2),),
     "compiled_dispatch": (
-        Function(
-            "group_rows", (_I4, _I4, _I4, _I8, _I8, _I4, _I, _I, _I4, _I4, _I4, _I4, _I8, "bool", _I8, _I8), 2
-        ),
+        Function("group_rows", (_I4, _I4, _I4, _I8, _I8, _I4, _I, _I, _I4, _I4, _I4, _I4, _I8, "bool", _I8, _I8), 2),
         Function("scatter_rows", (_I8, _I8, _I4, _I8, _I, _I, _I4, _I8, _I, _I4, _I8, _I8, _I), 0),
         Function("chain_entries", (_I, _I, _I, _I, _I, _I4, _I8, _I8), 1),
     ),
@@ -68,7 +64,7 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("compare", (_I, _I8, _I4, _I, _I, "int8", "bool"), 0),
         Function("judge_pairs", (_I8, _I4, _I, "int64:2", "int8"), 0),
     ),
-}  # fmt: skip
+}
 """By the name of their module."""
 
 
@@ -122,8 +118,11 @@ class _MethodDef(ctypes.Structure):
     """C's ``PyMethodDef``."""
 
     _fields_ = (
-        ("name", ctypes.c_char_p), ("call", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
-    )  # fmt: skip
+        ("name", ctypes.c_char_p),
+        ("call", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
 
 
 _ONE_ARGUMENT = 0x0008  # METH_O
@@ -250,8 +249,9 @@ def _callable(function: Function, address: int, keeper: object) -> Callable[...,
     # numba's own convention: where a result goes (nothing does), where an error would be told, then the parameters
     call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)
     name, parameters, results = function
-    arrays = [(number, np.dtype(kind.partition(":")[0])) for number, kind in enumerate(parameters)
-              if kind not in (INT, TABLE)]  # fmt: skip
+    arrays = [
+        (number, np.dtype(kind.partition(":")[0])) for number, kind in enumerate(parameters) if kind not in (INT, TABLE)
+    ]
     tables = [number for number, kind in enumerate(parameters) if kind == TABLE]
     empty = [0] * results
 

@@ -30,9 +30,17 @@ from engine.codec.machine_code import (
 )
 
 _ALLOWED = {"pread", "memcpy", "memset", "memmove", "memcmp", "bcmp"} | {
-    "PyBytes_AsString", "PyBytes_Size", "PyDict_Next", "PyErr_Clear", "PyList_GetItem", "PyLong_AsLongLongAndOverflow",
-    "PyLong_FromLongLong", "PySet_Contains", "PyUnicode_AsUTF8AndSize", "PyUnicode_Compare",
-}  # fmt: skip
+    "PyBytes_AsString",
+    "PyBytes_Size",
+    "PyDict_Next",
+    "PyErr_Clear",
+    "PyList_GetItem",
+    "PyLong_AsLongLongAndOverflow",
+    "PyLong_FromLongLong",
+    "PySet_Contains",
+    "PyUnicode_AsUTF8AndSize",
+    "PyUnicode_Compare",
+}
 """What code may call: functions of the C library and of the interpreter that every process has."""
 _DECLARED = re.compile(r"^declare [^@]*@\"?([^\"(\s]+)|^@\"?([^\"\s]+)\"? = external", re.MULTILINE)
 _FREES = re.compile(r"^declare [^@]*@(NRT_MemInfo_call_dtor)\(([^)]*)\).*$", re.MULTILINE)

@@ -76,8 +76,9 @@ class MessageColumns:
         if self.properties_length is None and len(self.properties):
             raise ValueError("properties without their lengths")
         for length, blob, name in (
-            (self.body_length, self.bodies, "bodies"), (self.properties_length, self.properties, "properties"),
-        ):  # fmt: skip
+            (self.body_length, self.bodies, "bodies"),
+            (self.properties_length, self.properties, "properties"),
+        ):
             if length is None:
                 continue
             if rows and int(np.asarray(length).min()) < 0:
@@ -88,10 +89,18 @@ class MessageColumns:
 
 
 _KINDS: dict[str, type[np.generic]] = {
-    "body_length": np.int32, "properties_length": np.int32, "queue_id": np.int32, "topic_id": np.int32,
-    "flag": np.int32, "sys_flag": np.int32, "born_timestamp": np.int64, "born_host": np.int32, "store_host": np.int32,
-    "reconsume_times": np.int32, "prepared_transaction_offset": np.int64,
-}  # fmt: skip
+    "body_length": np.int32,
+    "properties_length": np.int32,
+    "queue_id": np.int32,
+    "topic_id": np.int32,
+    "flag": np.int32,
+    "sys_flag": np.int32,
+    "born_timestamp": np.int64,
+    "born_host": np.int32,
+    "store_host": np.int32,
+    "reconsume_times": np.int32,
+    "prepared_transaction_offset": np.int64,
+}
 
 
 class TopicRow:
@@ -161,14 +170,19 @@ class Run:
         body = bytes(what.bodies[at : at + int(what.body_length[row])])
         text = bytes(what.properties[self.text : self.text + self.text_length()])
         return Message(
-            what.topics[_number(what.topic_id, row)], body, _number(what.queue_id, row), None, text,
-            flag=_number(what.flag, row), sys_flag=_number(what.sys_flag, row),
+            what.topics[_number(what.topic_id, row)],
+            body,
+            _number(what.queue_id, row),
+            None,
+            text,
+            flag=_number(what.flag, row),
+            sys_flag=_number(what.sys_flag, row),
             born_host=what.hosts[_number(what.born_host, row)],
             store_host=None if what.store_host is None else what.hosts[_number(what.store_host, row)],
             born_timestamp=None if what.born_timestamp is None else int(what.born_timestamp[row]),
             reconsume_times=_number(what.reconsume_times, row),
             prepared_transaction_offset=_number(what.prepared_transaction_offset, row),
-        )  # fmt: skip
+        )
 
     def text_length(self) -> int:
         """Bytes of the next row's property text."""
@@ -234,9 +248,16 @@ class Encoder:
         return self._compiled
 
     def encode(
-        self, run: Run, target: memoryview, position: int, limit: int, base: int, now: int, numbers: array[int],
+        self,
+        run: Run,
+        target: memoryview,
+        position: int,
+        limit: int,
+        base: int,
+        now: int,
+        numbers: array[int],
         longest_body: int,
-    ) -> tuple[int, int]:  # fmt: skip
+    ) -> tuple[int, int]:
         """Rows of ``run`` at ``target[position:limit]``, whose first byte has the offset ``base``, at the time ``now``.
 
         Queue offsets are taken from ``numbers`` and counted on there. Gives why it stopped (``write_job``) and the
@@ -252,13 +273,39 @@ class Encoder:
         bodies, texts, out = _addressed(what.bodies), _addressed(what.properties), run.out.buffer_info()[0]
         body, text = _address(bodies), _address(texts)
         write_job.SHEET.pack_into(
-            sheet, 0, run.row, position, body + run.body, text + run.text, self._to, limit, base, now, rows,
-            run.store_default, _column(what.topic_id), _column(what.queue_id), _column(what.flag),
-            _column(what.sys_flag), _column(what.born_timestamp), _column(what.born_host), _column(what.store_host),
-            _column(what.reconsume_times), _column(what.prepared_transaction_offset), _column(what.body_length),
-            _column(what.properties_length), run.table.buffer_info()[0], len(run.topics), hosts.buffer_info()[0],
-            len(run.hosts), numbers.buffer_info()[0], out, out + 8 * rows, out + 16 * rows, longest_body,
-        )  # fmt: skip
+            sheet,
+            0,
+            run.row,
+            position,
+            body + run.body,
+            text + run.text,
+            self._to,
+            limit,
+            base,
+            now,
+            rows,
+            run.store_default,
+            _column(what.topic_id),
+            _column(what.queue_id),
+            _column(what.flag),
+            _column(what.sys_flag),
+            _column(what.born_timestamp),
+            _column(what.born_host),
+            _column(what.store_host),
+            _column(what.reconsume_times),
+            _column(what.prepared_transaction_offset),
+            _column(what.body_length),
+            _column(what.properties_length),
+            run.table.buffer_info()[0],
+            len(run.topics),
+            hosts.buffer_info()[0],
+            len(run.hosts),
+            numbers.buffer_info()[0],
+            out,
+            out + 8 * rows,
+            out + 16 * rows,
+            longest_body,
+        )
         why = compiled.encode_rows(sheet.buffer_info()[0])
         run.row, position, body_end, text_end = sheet[:4]
         run.body, run.text = body_end - body, text_end - text
@@ -313,10 +360,22 @@ def encode_rows_plain(
         flags |= host_bits(born, stored)
         body = bytes(what.bodies[run.body : run.body + size])
         head = HEADS[flags & HOST_BITS].pack(
-            total, topic.magic, crc31(body), queue, _number(what.flag, row), queue_offset, base + position, flags,
-            now if what.born_timestamp is None else int(what.born_timestamp[row]), born, now, stored,
-            _number(what.reconsume_times, row), _number(what.prepared_transaction_offset, row), size,
-        )  # fmt: skip
+            total,
+            topic.magic,
+            crc31(body),
+            queue,
+            _number(what.flag, row),
+            queue_offset,
+            base + position,
+            flags,
+            now if what.born_timestamp is None else int(what.born_timestamp[row]),
+            born,
+            now,
+            stored,
+            _number(what.reconsume_times, row),
+            _number(what.prepared_transaction_offset, row),
+            size,
+        )
         text = bytes(what.properties[run.text : run.text + long])
         parts = (head, body, topic.raw, long.to_bytes(2, "big"), text)
         target[position : position + total] = b"".join(parts)

@@ -26,28 +26,65 @@ if TYPE_CHECKING:
     from engine.codec.machine_code import Twins
 
 FIELDS = (
-    "body", "born_host", "born_timestamp", "flag", "prepared_transaction_offset", "properties", "properties_raw",
-    "queue_id", "reconsume_times", "store_host", "sys_flag", "topic",
-)  # fmt: skip
+    "body",
+    "born_host",
+    "born_timestamp",
+    "flag",
+    "prepared_transaction_offset",
+    "properties",
+    "properties_raw",
+    "queue_id",
+    "reconsume_times",
+    "store_host",
+    "sys_flag",
+    "topic",
+)
 """The fields of a message, as their slots are called."""
 NAMES = (
     # addresses of objects that never go away: types, None, the number 0, and the set of names that put has rules for
-    "message_type", "bytes_type", "str_type", "dict_type", "int_type", "none", "zero", "ruled",
+    "message_type",
+    "bytes_type",
+    "str_type",
+    "dict_type",
+    "int_type",
+    "none",
+    "zero",
+    "ruled",
     # where in a message object the references to its fields stand
     *FIELDS,
     # names that a map must have, in order: their objects, their text with 0x01 behind each, where each ends
-    "names", "name_count", "name_text", "name_ends",
+    "names",
+    "name_count",
+    "name_text",
+    "name_ends",
     # tables of topics and of hosts of birth, and how many rows they have; the raw host of the store
-    "topics", "topic_count", "hosts", "host_count", "store_raw", "store_size",
+    "topics",
+    "topic_count",
+    "hosts",
+    "host_count",
+    "store_raw",
+    "store_size",
     # next queue offsets; where the file is in memory and in the log, how far units may go, bytes of the longest body
-    "numbers", "target", "base", "limit", "longest_body",
+    "numbers",
+    "target",
+    "base",
+    "limit",
+    "longest_body",
     # a call: ms, the position in the file, which moves on; the queue offset of the unit that was written last
-    "now", "position", "queue_offset",
+    "now",
+    "position",
+    "queue_offset",
     # many of them: the next row, how many there are, columns to be filled
-    "row", "rows", "out_offset", "out_queue_offset", "out_size",
+    "row",
+    "rows",
+    "out_offset",
+    "out_queue_offset",
+    "out_size",
     # scratch
-    "scratch_1", "scratch_2", "scratch_3",
-)  # fmt: skip
+    "scratch_1",
+    "scratch_2",
+    "scratch_3",
+)
 """The numbers in their order: 64 bits each, in the machine's own byte order."""
 REFUSED, ANOTHER, OTHER_MAP, NO_PLACE, NO_ROOM = -1, -2, -3, -4, -5
 """Why nothing was written: only the longer way knows; another topic or host than the one before; a map with other
@@ -83,8 +120,22 @@ class ObjectPut:
     bytes that must be left behind every unit. What stands in the sheet by address is kept here, too.
     """
 
-    __slots__ = ("_blank", "_coming", "_hosts", "_kept", "_many", "_names", "_ruled", "_store", "_topics", "file",
-                 "numbers", "one", "sheet", "target")  # fmt: skip
+    __slots__ = (
+        "_blank",
+        "_coming",
+        "_hosts",
+        "_kept",
+        "_many",
+        "_names",
+        "_ruled",
+        "_store",
+        "_topics",
+        "file",
+        "numbers",
+        "one",
+        "sheet",
+        "target",
+    )
 
     def __init__(self, code: Twins, slots: Sequence[int], store_host: bytes, ruled: frozenset[str], blank: int) -> None:
         self.sheet = array("q", bytes(8 * len(NAMES)))
@@ -244,9 +295,19 @@ def message_slots() -> list[int] | None:
     in another way.
     """
     known = Message(
-        "a topic", b"a body", 1 << 40, {}, b"a text", flag=1 << 41, sys_flag=1 << 42, reconsume_times=1 << 43,
-        born_timestamp=1 << 44, prepared_transaction_offset=1 << 45, born_host="a host", store_host="its",
-    )  # fmt: skip
+        "a topic",
+        b"a body",
+        1 << 40,
+        {},
+        b"a text",
+        flag=1 << 41,
+        sys_flag=1 << 42,
+        reconsume_times=1 << 43,
+        born_timestamp=1 << 44,
+        prepared_transaction_offset=1 << 45,
+        born_host="a host",
+        store_host="its",
+    )
     words = [ctypes.c_int64.from_address(id(known) + at).value for at in range(0, Message.__basicsize__, 8)]
     wanted = [id(getattr(known, name)) for name in FIELDS]
     if words[1:2] != [id(Message)] or any(words.count(address) != 1 for address in wanted):
@@ -269,6 +330,9 @@ def _puts(code: Twins, slots: Sequence[int]) -> bool:
     put.learn_bytes(memoryview(target), 1 << 30, 1 << 10, 99)
     put.start(1 << 45, 0)
     size = put.one(known)
-    return size == len(unit) == put.sheet[POSITION] and list(numbers) == [0, 8] and put.sheet[QUEUE_OFFSET] == 7 and (
-        target[:size] == unit and not any(target[size:])
-    )  # fmt: skip
+    return (
+        size == len(unit) == put.sheet[POSITION]
+        and list(numbers) == [0, 8]
+        and put.sheet[QUEUE_OFFSET] == 7
+        and (target[:size] == unit and not any(target[size:]))
+    )

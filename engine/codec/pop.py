@@ -159,9 +159,17 @@ class CheckPoint:
     def body(self) -> bytes:
         """As it stands in the revive topic."""
         told: dict[str, Any] = {
-            "bm": 0, "bn": self.broker_name, "c": self.group, "d": list(self.differences), "it": self.invisible_time,
-            "n": len(self.differences), "pt": self.pop_time, "q": self.queue_id, "reviveTime": self.due, "ro": 0,
-        }  # fmt: skip
+            "bm": 0,
+            "bn": self.broker_name,
+            "c": self.group,
+            "d": list(self.differences),
+            "it": self.invisible_time,
+            "n": len(self.differences),
+            "pt": self.pop_time,
+            "q": self.queue_id,
+            "reviveTime": self.due,
+            "ro": 0,
+        }
         if self.put_again is not None:
             told["rp"] = str(self.put_again)
         return _json({**told, "so": self.start_offset, "t": self.topic})
@@ -203,10 +211,17 @@ class Ack:
         told: dict[str, Any] = {"ao": self.offset}
         if self.offsets is not None:
             told["aol"] = list(self.offsets)
-        return _json({
-            **told, "bn": self.broker_name, "c": self.group, "pt": self.pop_time, "q": self.queue_id,
-            "so": self.start_offset, "t": self.topic,
-        })  # fmt: skip
+        return _json(
+            {
+                **told,
+                "bn": self.broker_name,
+                "c": self.group,
+                "pt": self.pop_time,
+                "q": self.queue_id,
+                "so": self.start_offset,
+                "t": self.topic,
+            }
+        )
 
 
 def read_check_point(body: bytes, revive_offset: int) -> CheckPoint | None:
@@ -217,10 +232,18 @@ def read_check_point(body: bytes, revive_offset: int) -> CheckPoint | None:
         return None
     again = told.get("rp")
     return CheckPoint(
-        topic, group, _whole(told, "q"), _whole(told, "so"), _whole(told, "pt"), _whole(told, "it"),
-        str(told.get("bn") or ""), _offsets(told.get("d")), min(_whole(told, "n"), MOST_AT_ONCE),
-        None if again is None else int(again) if str(again).isdecimal() else 127, revive_offset,
-    )  # fmt: skip
+        topic,
+        group,
+        _whole(told, "q"),
+        _whole(told, "so"),
+        _whole(told, "pt"),
+        _whole(told, "it"),
+        str(told.get("bn") or ""),
+        _offsets(told.get("d")),
+        min(_whole(told, "n"), MOST_AT_ONCE),
+        None if again is None else int(again) if str(again).isdecimal() else 127,
+        revive_offset,
+    )
 
 
 def read_ack(body: bytes, tag: str, broker_name: str) -> Ack | None:
@@ -231,9 +254,15 @@ def read_ack(body: bytes, tag: str, broker_name: str) -> Ack | None:
         return None
     offsets = _offsets(told.get("aol", told.get("ackOffsetList"))) if tag == BATCH_ACK_TAG else None
     return Ack(
-        topic, group, _whole(told, "q", "queueId"), _whole(told, "so", "startOffset"), _whole(told, "pt", "popTime"),
-        str(told.get("bn") or told.get("brokerName") or broker_name), _whole(told, "ao", "ackOffset"), offsets,
-    )  # fmt: skip
+        topic,
+        group,
+        _whole(told, "q", "queueId"),
+        _whole(told, "so", "startOffset"),
+        _whole(told, "pt", "popTime"),
+        str(told.get("bn") or told.get("brokerName") or broker_name),
+        _whole(told, "ao", "ackOffset"),
+        offsets,
+    )
 
 
 def _merge_key(topic: str, group: str, queue_id: int, start: int, popped: int, broker: str) -> str:

@@ -177,10 +177,23 @@ class _Grouped:
     def group(self, compiled: dispatch_twin.Compiled, columns: EntryColumns, first: int, stop: int) -> tuple[int, int]:
         """How many groups and rows there are."""
         return compiled.group_rows(
-            columns.sys_flag, columns.topic_id, columns.queue_id, columns.queue_offset, columns.physical_offset,
-            columns.size, first, stop, self.table, self.rows, self.topic_id, self.queue_id, self.start, self.follows,
-            self.last_offset, self.last_end,
-        )  # fmt: skip
+            columns.sys_flag,
+            columns.topic_id,
+            columns.queue_id,
+            columns.queue_offset,
+            columns.physical_offset,
+            columns.size,
+            first,
+            stop,
+            self.table,
+            self.rows,
+            self.topic_id,
+            self.queue_id,
+            self.start,
+            self.follows,
+            self.last_offset,
+            self.last_end,
+        )
 
 
 def _build_compiled(compiled: dispatch_twin.Compiled, columns: EntryColumns, first: int, stop: int) -> QueueRuns:
@@ -190,10 +203,27 @@ def _build_compiled(compiled: dispatch_twin.Compiled, columns: EntryColumns, fir
     row, entries = np.empty(kept, np.int32), np.empty(kept, CQ_UNIT)
     end, offset = np.empty(kept, np.int64), np.empty(kept, np.int64)
     compiled.scatter_rows(
-        columns.queue_offset, columns.physical_offset, columns.size, columns.tags_code, first, stop, grouped.rows,
-        start, groups, row, end, offset, entries.ctypes.data,
-    )  # fmt: skip
+        columns.queue_offset,
+        columns.physical_offset,
+        columns.size,
+        columns.tags_code,
+        first,
+        stop,
+        grouped.rows,
+        start,
+        groups,
+        row,
+        end,
+        offset,
+        entries.ctypes.data,
+    )
     return QueueRuns(
-        grouped.topic_id[:groups], grouped.queue_id[:groups], start[: groups + 1], grouped.follows[:groups], row, end,
-        offset, entries,
-    )  # fmt: skip
+        grouped.topic_id[:groups],
+        grouped.queue_id[:groups],
+        start[: groups + 1],
+        grouped.follows[:groups],
+        row,
+        end,
+        offset,
+        entries,
+    )

@@ -138,11 +138,14 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
     mended[topic + width : behind] = name
     wrong = [] if raw[topic + width : behind] == name else [Wrong("topicLength", _length(raw, topic, width), len(name))]
     for field, position, form, value in (
-        ("totalSize", _SIZE, _I32, entry.size), ("magicCode", _MAGIC, _U32, flavour.magic),
-        ("queueId", _QUEUE_ID, _I32, entry.queue_id), ("queueOffset", _QUEUE_OFFSET, _I64, entry.queue_offset),
-        ("physicalOffset", _PHYSICAL, _I64, base), ("bodyLength", body - 4, _I32, topic - body),
+        ("totalSize", _SIZE, _I32, entry.size),
+        ("magicCode", _MAGIC, _U32, flavour.magic),
+        ("queueId", _QUEUE_ID, _I32, entry.queue_id),
+        ("queueOffset", _QUEUE_OFFSET, _I64, entry.queue_offset),
+        ("physicalOffset", _PHYSICAL, _I64, base),
+        ("bodyLength", body - 4, _I32, topic - body),
         ("propertiesLength", behind, _I16, properties),
-    ):  # fmt: skip
+    ):
         (says,) = form.unpack_from(raw, position)
         if says != value:
             wrong.append(Wrong(field, says, value))

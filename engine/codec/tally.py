@@ -136,10 +136,21 @@ class UnitTexts:
         row = 0
         while True:
             row = compiled.read_texts(
-                block.buffer.ctypes.data, len(block.buffer), row, rows, block.base, block.offset, block.sys_flag,
-                block.topic_id, block.properties_position, block.properties_length, self.tags.table(), self.tag,
-                self.host, self.registers,
-            )  # fmt: skip
+                block.buffer.ctypes.data,
+                len(block.buffer),
+                row,
+                rows,
+                block.base,
+                block.offset,
+                block.sys_flag,
+                block.topic_id,
+                block.properties_position,
+                block.properties_length,
+                self.tags.table(),
+                self.tag,
+                self.host,
+                self.registers,
+            )
             if row == rows:
                 return
             self.tags.grow(int(block.properties_length[row]))

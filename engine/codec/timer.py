@@ -81,9 +81,16 @@ class TimerLogUnit:
     def encoded(self) -> bytes:
         """The unit's 52 bytes."""
         return _UNIT.pack(
-            UNIT_SIZE, self.previous, self.magic, self.write_time, self.delay, self.physical_offset, self.message_size,
-            self.topic_hash, 0,
-        )  # fmt: skip
+            UNIT_SIZE,
+            self.previous,
+            self.magic,
+            self.write_time,
+            self.delay,
+            self.physical_offset,
+            self.message_size,
+            self.topic_hash,
+            0,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,16 @@ class Flavour(NamedTuple):
 FLAVOURS = (
     Flavour(1, 0xDAA320A7, struct.Struct(">b"), 127, "V1"),
     Flavour(
-        2, 0xDAA320AB, struct.Struct(">h"), 32_767, "V2", ("4.9",),
-        "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read", "long topics",
+        2,
+        0xDAA320AB,
+        struct.Struct(">h"),
+        32_767,
+        "V2",
+        ("4.9",),
+        "a version-2 unit, for topic names over 127 bytes, which RocketMQ 4.9 cannot read",
+        "long topics",
     ),
-)  # fmt: skip
+)
 BY_MAGIC = {one.magic: one for one in FLAVOURS}
 BY_VERSION = {one.version: one for one in FLAVOURS}
 MAGICS = tuple(one.magic for one in FLAVOURS)

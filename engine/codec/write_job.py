@@ -10,19 +10,42 @@ import struct
 
 NAMES = (
     # moved on by the run
-    "row", "position", "body", "properties",
+    "row",
+    "position",
+    "body",
+    "properties",
     # what there is to write to
-    "target", "limit", "base", "now", "rows", "store_default",
+    "target",
+    "limit",
+    "base",
+    "now",
+    "rows",
+    "store_default",
     # columns: addresses, 0 where every row has 0
-    "topic_id", "queue_id", "flag", "sys_flag", "born_timestamp", "born_host", "store_host", "reconsume_times",
-    "prepared_transaction_offset", "body_length", "properties_length",
+    "topic_id",
+    "queue_id",
+    "flag",
+    "sys_flag",
+    "born_timestamp",
+    "born_host",
+    "store_host",
+    "reconsume_times",
+    "prepared_transaction_offset",
+    "body_length",
+    "properties_length",
     # tables: addresses, and how many rows they have
-    "topics", "topic_count", "hosts", "host_count", "numbers",
+    "topics",
+    "topic_count",
+    "hosts",
+    "host_count",
+    "numbers",
     # answers: addresses
-    "out_offset", "out_queue_offset", "out_size",
+    "out_offset",
+    "out_queue_offset",
+    "out_size",
     # bytes that a body may have
     "longest_body",
-)  # fmt: skip
+)
 """The numbers in their order: 64 bits each, in the machine's own byte order."""
 
 SHEET = struct.Struct(f"={len(NAMES)}q")

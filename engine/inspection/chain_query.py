@@ -76,9 +76,15 @@ def find_matches(
 
 
 def _compiled(
-    hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int, count: int, first: int, begin: int, end: int,
+    hashes: npt.NDArray[np.int32],
+    file: ReadOnlyFile,
+    slots: int,
+    count: int,
+    first: int,
+    begin: int,
+    end: int,
     most: int,
-) -> Matches:  # fmt: skip
+) -> Matches:
     descriptor = file.descriptor()
     try:
         newest = _newest(hashes, file, slots)
@@ -88,9 +94,16 @@ def _compiled(
 
 
 def _chains(
-    hashes: npt.NDArray[np.int32], descriptor: int, newest: npt.NDArray[np.int32], slots: int, count: int, first: int,
-    begin: int, end: int, most: int,
-) -> Matches:  # fmt: skip
+    hashes: npt.NDArray[np.int32],
+    descriptor: int,
+    newest: npt.NDArray[np.int32],
+    slots: int,
+    count: int,
+    first: int,
+    begin: int,
+    end: int,
+    most: int,
+) -> Matches:
     compiled_chains, page = twins("compiled_chains"), np.empty(20, np.uint8)
     state = np.zeros(len(hashes), np.uint8)
     most = min(most, max(count, 1))
@@ -132,9 +145,15 @@ def _newest(hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int) -> np
 
 
 def _plain(
-    hashes: npt.NDArray[np.int32], file: ReadOnlyFile, slots: int, count: int, first: int, begin: int, end: int,
+    hashes: npt.NDArray[np.int32],
+    file: ReadOnlyFile,
+    slots: int,
+    count: int,
+    first: int,
+    begin: int,
+    end: int,
     most: int,
-) -> Matches:  # fmt: skip
+) -> Matches:
     geometry = codec.Geometry(slots, 0)
     state = np.zeros(len(hashes), np.uint8)
     found: list[tuple[int, int, int]] = []

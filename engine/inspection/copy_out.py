@@ -206,8 +206,9 @@ def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
 
 def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:
     """What a start reads: the newest log files, all of queues, index and state, and parts that are not decoded."""
-    undecoded = tuple(f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root)
-                      if part.is_in_the_way_of_writing)  # fmt: skip
+    undecoded = tuple(
+        f"{part.folder}{os.sep}" for part in undecoded_parts(reading, root) if part.is_in_the_way_of_writing
+    )
     logs = [entry.name for entry in reading.entries(root / "commitlog")][-_LOG_FILES_FOR_RECOVERY:]
 
     def chosen(name: str) -> bool:

@@ -156,18 +156,34 @@ class _Drawn:
         cells = []
         for n, topics in enumerate(self._bytes):
             start, end = self._edges[n], self._edges[n + 1]
-            listed = sorted(((names[t] if 0 <= t < len(names) else "", size) for t, size in topics.items()),
-                            key=lambda one: (-one[1], one[0]))  # fmt: skip
+            listed = sorted(
+                ((names[t] if 0 <= t < len(names) else "", size) for t, size in topics.items()),
+                key=lambda one: (-one[1], one[0]),
+            )
             known = sum(topics.values()) + self._damaged[n] + self._blank[n]
             cells.append(
-                MapCell(start, end, tuple(listed), self._bad[n], self._damaged[n], self._blank[n],
-                        max(end - start - known, 0), held[n])
-            )  # fmt: skip
+                MapCell(
+                    start,
+                    end,
+                    tuple(listed),
+                    self._bad[n],
+                    self._damaged[n],
+                    self._blank[n],
+                    max(end - start - known, 0),
+                    held[n],
+                )
+            )
         file = self._file
         return FileMap(
-            file.name, file.start_offset, file.end_offset, tuple(cells), self._units, tuple(self._bad_at),
-            tuple(self._damage), complete,
-        )  # fmt: skip
+            file.name,
+            file.start_offset,
+            file.end_offset,
+            tuple(cells),
+            self._units,
+            tuple(self._bad_at),
+            tuple(self._damage),
+            complete,
+        )
 
     def _held(self) -> list[int]:
         held = [0] * len(self._bytes)

@@ -120,8 +120,9 @@ def notes(store: StoreSnapshot) -> list[str]:
 def judged_notes(store: StoreSnapshot) -> list[tuple[str, bool]]:
     """:func:`notes`, and of each whether something is not looked at because of it."""
     answering_parts = {part.folder for subject in SUBJECT_WORDS if (part := store.undecoded_part(subject)) is not None}
-    parts = [(note, part.folder in answering_parts) for part in store.undecoded
-             if (note := _note(store, part)) is not None]  # fmt: skip
+    parts = [
+        (note, part.folder in answering_parts) for part in store.undecoded if (note := _note(store, part)) is not None
+    ]
     return parts + [(note, True) for note in _old_tables(store)]
 
 

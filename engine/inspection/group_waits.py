@@ -70,8 +70,10 @@ def find_group_waits(store: StoreSnapshot) -> GroupWaits:
         if topic.startswith(pop.RETRY):
             group, original = _split_retry_topic(topic, groups)
             progress = read.get((group, topic), {})
-            waiting = sum(max(queue.max_offset - max(progress.get(number, 0), queue.first_in_log), 0)
-                          for number, queue in queues.items())  # fmt: skip
+            waiting = sum(
+                max(queue.max_offset - max(progress.get(number, 0), queue.first_in_log), 0)
+                for number, queue in queues.items()
+            )
             if waiting:
                 waits.retry[group, original] += waiting
         elif topic.startswith(pop.REVIVE_PREFIX):

@@ -29,9 +29,16 @@ if TYPE_CHECKING:
 
 FLAVOURS = {
     **{one.word.lower(): one.label for one in unit_flavours.FLAVOURS},
-    "dledger": "DLedger", "extCq": "ext queues", "batchCq": "batch queues", "lmq": "light queues", "timer": "timer",
-    "ipv6": "IPv6 hosts", "propCrc": "property CRC", "multiPath": "several log folders", "rocksdbCq": "RocksDB queues",
-}  # fmt: skip
+    "dledger": "DLedger",
+    "extCq": "ext queues",
+    "batchCq": "batch queues",
+    "lmq": "light queues",
+    "timer": "timer",
+    "ipv6": "IPv6 hosts",
+    "propCrc": "property CRC",
+    "multiPath": "several log folders",
+    "rocksdbCq": "RocksDB queues",
+}
 """Word of ``info`` → what is special about such a store; the plain form of units has nothing."""
 _SAMPLED_QUEUES = 256
 

@@ -241,10 +241,19 @@ class _Walk:
             if why is not None:
                 yield self._step(
                     TraceStep(
-                        reader.name, "entry", slot, number, entry.key_hash, entry.phy_offset, time, entry.prev,
-                        "outOfTime", None, why,
+                        reader.name,
+                        "entry",
+                        slot,
+                        number,
+                        entry.key_hash,
+                        entry.phy_offset,
+                        time,
+                        entry.prev,
+                        "outOfTime",
+                        None,
+                        why,
                     )
-                )  # fmt: skip
+                )
             number = entry.prev
 
     def _why_hidden(self, entry: codec.IndexEntry, time: int) -> str | None:

@@ -77,9 +77,14 @@ def positions(store: StoreFiles) -> Positions:
     except CannotRead as error:
         return _end_unread(store, Position(None, why=str(error)), queue_end, index_end)
     found = positions_of(
-        store, end, held=held, abort=abort, queue_end=queue_end, index_end=index_end,
+        store,
+        end,
+        held=held,
+        abort=abort,
+        queue_end=queue_end,
+        index_end=index_end,
         checkpoint=checkpoint_positions(store),
-    )  # fmt: skip
+    )
     if not store.unread:
         return found
     unread = Position(None, why=store.unread[0].words)
@@ -98,15 +103,28 @@ def _end_unread(store: StoreFiles, unread: Position, queue_end: Position, index_
     """Where the log ends is not known."""
     low = Position(max(store.log.min_offset, 0), "start of the first commit log file") if store.log.files else unread
     return Positions(
-        min=low, wrote=unread, committed=unread, flushed=unread, confirm=unread, dispatched=unread,
-        queue_max=queue_end, index_end=index_end, checkpoint=checkpoint_positions(store),
-    )  # fmt: skip
+        min=low,
+        wrote=unread,
+        committed=unread,
+        flushed=unread,
+        confirm=unread,
+        dispatched=unread,
+        queue_max=queue_end,
+        index_end=index_end,
+        checkpoint=checkpoint_positions(store),
+    )
 
 
 def positions_of(
-    store: StoreFiles, end: int, *, held: bool, abort: bool, queue_end: Position, index_end: Position,
+    store: StoreFiles,
+    end: int,
+    *,
+    held: bool,
+    abort: bool,
+    queue_end: Position,
+    index_end: Position,
     checkpoint: dict[str, Position],
-) -> Positions:  # fmt: skip
+) -> Positions:
     """The positions of a log that ends at ``end`` (bytes), its queues, index and checkpoint looked at already."""
     return Positions(
         min=Position(max(store.log.min_offset, 0), "start of the first commit log file")

@@ -103,23 +103,40 @@ def retention(store: StoreSnapshot, now: int | None = None, used: tuple[float, f
     files = list(store.log.files)
     modified = [round(file.about().st_mtime * 1000) for file in files]
     expiries = forecast(
-        modified, at, reserved_hours=config.file_reserved_time, hours=hours, rule=rule,
+        modified,
+        at,
+        reserved_hours=config.file_reserved_time,
+        hours=hours,
+        rule=rule,
         forcibly=config.clean_file_forcibly_enable,
-    )  # fmt: skip
+    )
     readers = tuple(_readers(store))
     return Retention(
-        at=at, rule=rule, levels=limits, log_used=log_used, queue_used=queue_used,
-        reserved_hours=config.file_reserved_time, delete_when=config.delete_when, hours=hours,
-        batch_max=config.delete_file_batch_max, configured=store.config is not None,
+        at=at,
+        rule=rule,
+        levels=limits,
+        log_used=log_used,
+        queue_used=queue_used,
+        reserved_hours=config.file_reserved_time,
+        delete_when=config.delete_when,
+        hours=hours,
+        batch_max=config.delete_file_batch_max,
+        configured=store.config is not None,
         running=store.lock_state == "held",
         files=tuple(
-            FileExpiry(file.name, file.start_offset, file.size, changed, expiry,
-                       tuple(one.name for one in readers if one.offset < file.end_offset))
+            FileExpiry(
+                file.name,
+                file.start_offset,
+                file.size,
+                changed,
+                expiry,
+                tuple(one.name for one in readers if one.offset < file.end_offset),
+            )
             for file, changed, expiry in zip(files, modified, expiries, strict=True)
         ),
         readers=readers,
         readers_unknown=_readers_unknown(store),
-    )  # fmt: skip
+    )
 
 
 def _disk_use(store: StoreSnapshot) -> tuple[float, float]:
@@ -156,8 +173,9 @@ def _readers(store: StoreSnapshot) -> Iterator[Reader]:
             if row.state in {"behind", "notBegun", "belowMin"}:
                 place = _place(store, row.topic, row.queue_id, row.offset)
                 if place is not None:
-                    _note(found, Reader(row.group, "group", place, row.topic, row.queue_id,
-                                        int(row.state == "belowMin")))  # fmt: skip
+                    _note(
+                        found, Reader(row.group, "group", place, row.topic, row.queue_id, int(row.state == "belowMin"))
+                    )
     except StoreError:
         pass  # a table that cannot be read names nobody
     table = read_table(store, "delayOffset.json")

@@ -93,9 +93,16 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
         why = f"the first is {unit.size:,} bytes long, and maxMessageSize is {most:,}"
     due = [entry.tags_code for entry in _entries(queue, next_offset) if 0 < entry.tags_code <= newest]
     return StandingService(
-        "level", f"Delay level {level}", SCHEDULE_TOPIC, level - 1, next_offset, first.tags_code, len(due),
-        newest - first.tags_code, why,
-    )  # fmt: skip
+        "level",
+        f"Delay level {level}",
+        SCHEDULE_TOPIC,
+        level - 1,
+        next_offset,
+        first.tags_code,
+        len(due),
+        newest - first.tags_code,
+        why,
+    )
 
 
 def _standing_timer(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:

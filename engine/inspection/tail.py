@@ -291,10 +291,14 @@ class StoreTail:
             self.held, self.abort = store.lock_state == "held", store.abort
             queue_end = self._queue_end()
             return positions_of(
-                store, end, held=self.held, abort=self.abort, queue_end=queue_end,
+                store,
+                end,
+                held=self.held,
+                abort=self.abort,
+                queue_end=queue_end,
                 index_end=if_read(lambda: index_position(store)),
                 checkpoint=self._checkpoint(queue_end.offset),
-            )  # fmt: skip
+            )
 
     @property
     def entries(self) -> int:

@@ -171,8 +171,13 @@ def _check(config: MessageStoreConfig) -> None:
 
 
 def _write_marker(folder: Path, marker: LabMarker) -> None:
-    text = {"lab": 1, "madeMs": marker.made_ms, "like": marker.like, "diskBytes": marker.disk_bytes,
-            "config": changes_of(marker.config)}  # fmt: skip
+    text = {
+        "lab": 1,
+        "madeMs": marker.made_ms,
+        "like": marker.like,
+        "diskBytes": marker.disk_bytes,
+        "config": changes_of(marker.config),
+    }
     put_whole(folder / MARKER, json.dumps(text, indent=1) + "\n")
 
 

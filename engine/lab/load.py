@@ -108,9 +108,10 @@ def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostBehind:
     """The same of several producers together; one call at most is cut, for a call is one stretch of the log."""
     found = [one.lost_behind(offset) for one in everybody]
     return LostBehind(
-        sum(lost.messages for lost in found), max((lost.cut for lost in found), default=-1),
+        sum(lost.messages for lost in found),
+        max((lost.cut for lost in found), default=-1),
         all(lost.exact for lost in found),
-    )  # fmt: skip
+    )
 
 
 # The messages of a load, made quickly: topics, sizes and places in a text are laid out in tables beforehand.
@@ -189,8 +190,11 @@ def _head(pick: random.Random, size: int) -> bytes:
     for one, a number that is all of it.
     """
     head = b'{"order":%d,"amount":%d.%02d,"city":"%s","note":"' % (
-        pick.randrange(10**6), pick.randrange(500), pick.randrange(100), pick.choice((b"Ulm", b"Graz", b"Chur")),
-    )  # fmt: skip
+        pick.randrange(10**6),
+        pick.randrange(500),
+        pick.randrange(100),
+        pick.choice((b"Ulm", b"Graz", b"Chur")),
+    )
     if len(head) + len(_END) <= size:
         return head
     return b"".join(pick.choice((b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9")) for _ in range(size))

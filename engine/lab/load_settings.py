@@ -40,8 +40,14 @@ class LoadSettings:
 
 
 _RANGES: Final = (
-    ("producers", 1, MOST_PRODUCERS), ("rate", 0, 100_000_000), ("body_size", 0, 4 << 20), ("body_spread", 0, 4 << 20),
-    ("topics", 1, 10_000), ("keys", 0, 1_000_000_000), ("batch", 1, 1024), ("queues", 1, 1024),
-)  # fmt: skip
+    ("producers", 1, MOST_PRODUCERS),
+    ("rate", 0, 100_000_000),
+    ("body_size", 0, 4 << 20),
+    ("body_spread", 0, 4 << 20),
+    ("topics", 1, 10_000),
+    ("keys", 0, 1_000_000_000),
+    ("batch", 1, 1024),
+    ("queues", 1, 1024),
+)
 """What each setting may be: (name, least, most)."""
 LOAD_RANGES: Final = {name: (low, high) for name, low, high in _RANGES}

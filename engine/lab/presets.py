@@ -40,12 +40,15 @@ PRESETS = (
     Preset(
         "tiny files",
         {
-            "mapped_file_size_commit_log": _MIB, "max_message_size": _MIB // 2,
-            "mapped_file_size_consume_queue": 6000, "max_hash_slot_num": 1000, "max_index_num": 4000,
+            "mapped_file_size_commit_log": _MIB,
+            "max_message_size": _MIB // 2,
+            "mapped_file_size_consume_queue": 6000,
+            "max_hash_slot_num": 1000,
+            "max_index_num": 4000,
         },
         "Log files of 1 MiB, queue files of 300 entries, index files of 4,000: everything rolls while one looks.",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,18 @@ def config_rows() -> tuple[ConfigRow, ...]:
         kinds = {bool: "flag", int: "number", float: "share", str: "text"}
         rows.append(
             ConfigRow(
-                about["java"], item.name, kinds[type(default)], default, about["meaning"], about["unit"],
-                about.get("low"), about.get("high"), about["choices"] or (), about["java"] in NOT_IN_A_LAB,
+                about["java"],
+                item.name,
+                kinds[type(default)],
+                default,
+                about["meaning"],
+                about["unit"],
+                about.get("low"),
+                about.get("high"),
+                about["choices"] or (),
+                about["java"] in NOT_IN_A_LAB,
             )
-        )  # fmt: skip
+        )
     return tuple(rows)
 
 

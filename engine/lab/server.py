@@ -184,9 +184,15 @@ class Lab:
             with self._lock:
                 self._acknowledged.ends.append(where.end_offset)
         return PutAnswer(
-            status.name, where.physical_offset, where.size, where.queue_offset, where.store_timestamp, where.msg_id,
-            _bytes_of(store, where.physical_offset, where.size), took,
-        )  # fmt: skip
+            status.name,
+            where.physical_offset,
+            where.size,
+            where.queue_offset,
+            where.store_timestamp,
+            where.msg_id,
+            _bytes_of(store, where.physical_offset, where.size),
+            took,
+        )
 
     def load(self, settings: LoadSettings | None) -> LoadCounts:
         """Begin a load, change it, or with None end it; what it has done so far."""
@@ -327,9 +333,16 @@ class Lab:
     def _opened(self, folder: Path, *, is_lab: bool) -> Opened:
         store = self._open
         return Opened(
-            folder, store.paths.root, is_lab, store.config, store.release, store.services, store.recovery_plan,
-            os.getpid(), self._own.kept if self._own is not None else None,
-        )  # fmt: skip
+            folder,
+            store.paths.root,
+            is_lab,
+            store.config,
+            store.release,
+            store.services,
+            store.recovery_plan,
+            os.getpid(),
+            self._own.kept if self._own is not None else None,
+        )
 
     def _bank(self, load: Load) -> None:
         flushed = self._open.positions().flushed

@@ -195,26 +195,36 @@ class LabServing:
             bound = opened.enter_context(bind(LOOPBACK, self._port))
             ha = opened.enter_context(bind(LOOPBACK, self._ha_of(bound), "the HA port"))
             vip, no_vip = self._vip_of(bound, opened)
-            names = ListeningNameServer(
-                None, LOOPBACK, self._names_port, tap=FrameTap("namesrv", self._seen)
-            )  # fmt: skip
+            names = ListeningNameServer(None, LOOPBACK, self._names_port, tap=FrameTap("namesrv", self._seen))
             await opened.enter_async_context(names)
             source = await opened.enter_async_context(HaServer(self._store, ha))
             listening = ListeningBroker(
-                self._store, self._config, name_servers=[names.address], at=bound, vip=vip,
-                ha=f"{LOOPBACK}:{port_of(ha)}", tap=FrameTap("broker", self._seen),
-            )  # fmt: skip
+                self._store,
+                self._config,
+                name_servers=[names.address],
+                at=bound,
+                vip=vip,
+                ha=f"{LOOPBACK}:{port_of(ha)}",
+                tap=FrameTap("broker", self._seen),
+            )
             broker = listening.broker
             broker.slaves.acknowledged, broker.slaves.hurry = source.acknowledged, source.hurry
             source.changed = broker.slaves.look
             broker.followers = lambda: source.slaves
             self._server = server = await opened.enter_async_context(listening)
             self._first = ServingState(
-                server.address, names.address, broker.config.broker_name, round(time.time() * 1000),
-                time.monotonic() - began, time.monotonic(), ha=broker.ha_address,
-                vip="" if vip is None else f"{LOOPBACK}:{port_of(vip)}", no_vip=no_vip,
-                config=str(self._settings.config or ""), without_effect=self._without_effect,
-            )  # fmt: skip
+                server.address,
+                names.address,
+                broker.config.broker_name,
+                round(time.time() * 1000),
+                time.monotonic() - began,
+                time.monotonic(),
+                ha=broker.ha_address,
+                vip="" if vip is None else f"{LOOPBACK}:{port_of(vip)}",
+                no_vip=no_vip,
+                config=str(self._settings.config or ""),
+                without_effect=self._without_effect,
+            )
             told.put(None)
             try:
                 await self._ended.wait()
@@ -233,9 +243,7 @@ class LabServing:
         beside = port_of(bound) + 1
         return 0 if self._port == 0 or beside > LAST_PORT else beside
 
-    def _vip_of(
-        self, bound: socket.socket, opened: contextlib.AsyncExitStack
-    ) -> tuple[socket.socket | None, str]:  # fmt: skip
+    def _vip_of(self, bound: socket.socket, opened: contextlib.AsyncExitStack) -> tuple[socket.socket | None, str]:
         """The second port of RocketMQ's brokers, where it is wanted and free; else why there is none."""
         if not self._settings.vip:
             return None, ""
@@ -293,11 +301,15 @@ class LabServing:
         for name, server in brokers.items():
             clients |= self._clients(name, server)
         return replace(
-            self._first, at=time.monotonic(), connections=sum(one.connections for one in brokers.values()),
-            held=sum(len(one.broker.held) for one in brokers.values()), slaves=self._slaves(),
-            codes=tuple(_counted(code, one) for code, one in self._codes.items()), clients=tuple(clients.values()),
+            self._first,
+            at=time.monotonic(),
+            connections=sum(one.connections for one in brokers.values()),
+            held=sum(len(one.broker.held) for one in brokers.values()),
+            slaves=self._slaves(),
+            codes=tuple(_counted(code, one) for code, one in self._codes.items()),
+            clients=tuple(clients.values()),
             brokers=tuple(self._served(name, one) for name, one in brokers.items()),
-        )  # fmt: skip
+        )
 
     def _slaves(self) -> int:
         """How many follow the log of the lab's own store."""
@@ -322,9 +334,13 @@ class LabServing:
             for connection, member in members.items():
                 key = member.client_id, connection.peer
                 found = clients.get(key) or ServedClient(
-                    member.client_id, connection.peer, member.language, release_of(member.version),
-                    held=held.get(connection.peer, 0), broker=at,
-                )  # fmt: skip
+                    member.client_id,
+                    connection.peer,
+                    member.language,
+                    release_of(member.version),
+                    held=held.get(connection.peer, 0),
+                    broker=at,
+                )
                 clients[key] = (
                     replace(found, producers=(*found.producers, name))
                     if sends
@@ -354,9 +370,12 @@ class LabServing:
 
         ends = contextlib.AsyncExitStack()
         serving = serving_open(
-            opened, BrokerConfig(broker_name=name), name_servers=[self._first.namesrv], port=0,
+            opened,
+            BrokerConfig(broker_name=name),
+            name_servers=[self._first.namesrv],
+            port=0,
             tap=FrameTap("broker", self._seen),
-        )  # fmt: skip
+        )
         server = await ends.enter_async_context(serving)
         self._further[name] = _Further(server, folder, ends)
         return self._served(name, server)
@@ -462,9 +481,15 @@ class LabServing:
 def _counted(code: int, one: _Code) -> CodeCount:
     times = sorted(one.times)
     return CodeCount(
-        code, request_name(code), one.count, _quantile(times, 0.5), _quantile(times, 0.99), one.held, one.not_ok,
+        code,
+        request_name(code),
+        one.count,
+        _quantile(times, 0.5),
+        _quantile(times, 0.99),
+        one.held,
+        one.not_ok,
         _last(one.last),
-    )  # fmt: skip
+    )
 
 
 def _last(exchange: Exchange | None) -> LastEntry | None:

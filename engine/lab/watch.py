@@ -45,9 +45,16 @@ class Watch:
             rates = _rates(before, positions, statuses, activity, was, (at - self._at) / 1e9)
         self._note_moved(activity, now)
         self._before = PositionSample(
-            now, positions, rates, statuses, flushes, self._states(positions, activity), activity.last_file,
-            activity.file_size, self._trouble(),
-        )  # fmt: skip
+            now,
+            positions,
+            rates,
+            statuses,
+            flushes,
+            self._states(positions, activity),
+            activity.last_file,
+            activity.file_size,
+            self._trouble(),
+        )
         self._activity, self._at = activity, at
         return self._before
 

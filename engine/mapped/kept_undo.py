@@ -126,8 +126,9 @@ def _check_log(kept: Kept, root: Path, name: str) -> None:
                     if any(new not in (0, byte) for new, byte in zip(data, old, strict=False)):
                         raise CannotUndo(
                             "the store has changed since the command: this file got other bytes",
-                            file=str(place), offset=at,
-                        )  # fmt: skip
+                            file=str(place),
+                            offset=at,
+                        )
             finally:
                 os.close(before)
     finally:

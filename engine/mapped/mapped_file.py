@@ -90,7 +90,7 @@ class MappedFile:
         "start_offset",
         "store_timestamp",
         "wrote",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, disk_file: DiskFile, start_offset: int, *, pool_buffer: PoolBuffer | None = None, mapped: bool = True

@@ -35,8 +35,23 @@ class MappedFileQueue:
     told of a file that fills up quickly (:attr:`MappedFile.ahead`).
     """
 
-    __slots__ = ("_ahead", "_allocate", "_borrow", "_disk", "_folders", "_is_full", "_lock", "_mapped", "_prepare",
-                 "_read_only", "committed_where", "file_size", "files", "flushed_where", "store_timestamp")  # fmt: skip
+    __slots__ = (
+        "_ahead",
+        "_allocate",
+        "_borrow",
+        "_disk",
+        "_folders",
+        "_is_full",
+        "_lock",
+        "_mapped",
+        "_prepare",
+        "_read_only",
+        "committed_where",
+        "file_size",
+        "files",
+        "flushed_where",
+        "store_timestamp",
+    )
 
     def __init__(
         self,

@@ -156,8 +156,20 @@ class Unflushed:
 class RealFile:
     """A file of fixed length (see :class:`engine.mapped.disk.DiskFile`)."""
 
-    __slots__ = ("_failure", "_files", "_has_views", "_new_folders", "_unflushed", "_unseen", "_writing", "descriptor",
-                 "map", "path", "size", "users")  # fmt: skip
+    __slots__ = (
+        "_failure",
+        "_files",
+        "_has_views",
+        "_new_folders",
+        "_unflushed",
+        "_unseen",
+        "_writing",
+        "descriptor",
+        "map",
+        "path",
+        "size",
+        "users",
+    )
 
     def __init__(self, path: str, size: int, files: OpenFiles, new_folders: tuple[str, ...] = ()) -> None:
         self.path = path

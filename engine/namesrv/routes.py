@@ -60,9 +60,12 @@ class Queues:
     def record(self, broker: str) -> dict[str, Any]:
         """RocketMQ's ``QueueData``."""
         return {
-            "brokerName": broker, "perm": self.permission, "readQueueNums": self.read, "topicSysFlag": self.sys_flag,
+            "brokerName": broker,
+            "perm": self.permission,
+            "readQueueNums": self.read,
+            "topicSysFlag": self.sys_flag,
             "writeQueueNums": self.write,
-        }  # fmt: skip
+        }
 
 
 @dataclass(slots=True)
@@ -78,9 +81,11 @@ class Broker:
     def record(self) -> dict[str, Any]:
         """RocketMQ's ``BrokerData``."""
         told: dict[str, Any] = {
-            "brokerAddrs": dict(self.addresses), "brokerName": self.name, "cluster": self.cluster,
+            "brokerAddrs": dict(self.addresses),
+            "brokerName": self.name,
+            "cluster": self.cluster,
             "enableActingMaster": self.acting_master,
-        }  # fmt: skip
+        }
         return told if self.zone is None else {**told, "zoneName": self.zone}
 
 
@@ -294,9 +299,10 @@ class Routes:
             if (one.cluster, address) in self.filter_servers
         }
         return {
-            "brokerDatas": [one.record() for one in brokers], "filterServerTable": servers,
+            "brokerDatas": [one.record() for one in brokers],
+            "filterServerTable": servers,
             "queueDatas": [queues.record(name) for name, queues in by.items()],
-        }  # fmt: skip
+        }
 
     def cluster_info(self) -> dict[str, Any]:
         """RocketMQ's ``ClusterInfo``."""

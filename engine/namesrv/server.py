@@ -96,13 +96,30 @@ class NameServer:
         self.changed: Callable[[Change], None] = lambda _: None
         """Told of brokers that come and go."""
         self._answers: dict[int, Callable[[Command, _Read, Hashable], Command]] = {
-            100: self._put_kv, 101: self._get_kv, 102: self._delete_kv, 103: self._register, 104: self._unregister,
-            105: self._route, 106: self._cluster_info, 205: self._wipe_write, 206: self._all_topics,
-            216: self._delete_topic, 217: self._register_topic, 219: self._kv_list, 224: self._topics_of_cluster,
-            304: self._system_topics, 311: self._unit_topics, 312: self._unit_topics, 313: self._unit_topics,
-            318: self._update_config, 319: self._get_config, 322: self._data_version, 327: self._add_write,
-            901: self._member_group, 904: self._heartbeat,
-        }  # fmt: skip
+            100: self._put_kv,
+            101: self._get_kv,
+            102: self._delete_kv,
+            103: self._register,
+            104: self._unregister,
+            105: self._route,
+            106: self._cluster_info,
+            205: self._wipe_write,
+            206: self._all_topics,
+            216: self._delete_topic,
+            217: self._register_topic,
+            219: self._kv_list,
+            224: self._topics_of_cluster,
+            304: self._system_topics,
+            311: self._unit_topics,
+            312: self._unit_topics,
+            313: self._unit_topics,
+            318: self._update_config,
+            319: self._get_config,
+            322: self._data_version,
+            327: self._add_write,
+            901: self._member_group,
+            904: self._heartbeat,
+        }
 
     def knows(self, code: int) -> bool:
         """Whether there is an answer to the request of that number."""
@@ -129,10 +146,18 @@ class NameServer:
         check_crc(request.body, header["bodyCrc32"] or 0)
         version, topics, servers = read_body(request.body, compressed=bool(header["compressed"]))
         told = Registration(
-            header["clusterName"], header["brokerName"], header["brokerAddr"], header["brokerId"],
-            header["haServerAddr"], version, topics, servers, header["heartbeatTimeoutMillis"],
-            header["enableActingMaster"], request.fields.get("__ZONE_NAME"),
-        )  # fmt: skip
+            header["clusterName"],
+            header["brokerName"],
+            header["brokerAddr"],
+            header["brokerId"],
+            header["haServerAddr"],
+            version,
+            topics,
+            servers,
+            header["heartbeatTimeoutMillis"],
+            header["enableActingMaster"],
+            request.fields.get("__ZONE_NAME"),
+        )
         new = (told.cluster, told.address) not in self.routes.alive
         done = self.routes.register(told, self._now(), connection)
         if done is None:
@@ -183,9 +208,10 @@ class NameServer:
     def _member_group(self, request: Command, header: _Read, _connection: Hashable) -> Command:
         broker = self.routes.brokers.get(header["brokerName"])
         group = {
-            "brokerAddrs": dict(broker.addresses) if broker is not None else {}, "brokerName": header["brokerName"],
+            "brokerAddrs": dict(broker.addresses) if broker is not None else {},
+            "brokerName": header["brokerName"],
             "cluster": header["clusterName"],
-        }  # fmt: skip
+        }
         return answer_to(request, body=_json({"brokerMemberGroup": group}, bare=True), remark=_NO_CODE_SET)
 
     def _all_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:

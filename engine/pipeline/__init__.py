@@ -47,8 +47,10 @@ def register(spark: SparkSession) -> None:
         told = f"this Spark ({spark.version}) hands the formats no columns and no conditions, all is read: {error}"
         warnings.warn(told, stacklevel=2)
         sources = [
-            commitlog_source.PlainCommitLogSource, queue_source.PlainQueueSource, index_source.PlainIndexSource,
-        ]  # fmt: skip
+            commitlog_source.PlainCommitLogSource,
+            queue_source.PlainQueueSource,
+            index_source.PlainIndexSource,
+        ]
     for source in sources:
         spark.dataSource.register(source)
     ship_engine(spark)

@@ -63,10 +63,14 @@ _LATEST = 253_402_300_799_999
 
 _ELSEWHERE = {"file", "bodySha256", "body", "physicalOffsetField"}
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("store", "string"), ("broker", "string"), ("file", "string"),
+    ("store", "string"),
+    ("broker", "string"),
+    ("file", "string"),
     *((field.name, field.spark) for field in OF_RECORDS if field.name not in _ELSEWHERE),
-    ("propertiesRaw", "binary"), ("body", "binary"), ("day", "string"),
-)  # fmt: skip
+    ("propertiesRaw", "binary"),
+    ("body", "binary"),
+    ("day", "string"),
+)
 """Name and Spark's type of every column of an export."""
 SCHEMA = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS)
 
@@ -165,13 +169,18 @@ def batch_of(block: UnitColumns, rows: npt.NDArray[np.intp], names: TopicTexts, 
     found, hosts = unit_texts.texts(raw), unit_texts.hosts(block, rows)
     made: dict[str, pa.Array] = {
         "topic": names.of(block, rows),
-        "bornHost": hosts.born, "storeHost": hosts.stored, "offsetMsgId": hosts.ids,
+        "bornHost": hosts.born,
+        "storeHost": hosts.stored,
+        "offsetMsgId": hosts.ids,
         "crc": unit_texts.crc_words(block, rows),
-        "properties": found.properties, "tags": found.tags, "keys": found.keys, "uniqueKey": found.unique_key,
+        "properties": found.properties,
+        "tags": found.tags,
+        "keys": found.keys,
+        "uniqueKey": found.unique_key,
         "propertiesRaw": raw,
         "body": unit_texts.bodies(block, rows),
         "day": days_of(block.store_timestamp[rows]),
-    }  # fmt: skip
+    }
     same = {"store": split.store, "broker": split.broker, "file": _name_of(split.path)}
     shape = arrow_schema()
     arrays = []

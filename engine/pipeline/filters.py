@@ -24,13 +24,22 @@ if TYPE_CHECKING:
 
 
 _OPERATORS = {
-    "EqualTo": "among", "In": "among", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<",
-    "LessThanOrEqual": "<=", "IsNotNull": "there",
-}  # fmt: skip
+    "EqualTo": "among",
+    "In": "among",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "IsNotNull": "there",
+}
 _FIELDS = {
-    "topic": "topics", "queueId": "queue_ids", "queueOffset": "queue_offsets", "physicalOffset": "physical_offsets",
-    "phyOffset": "physical_offsets", "storeTimestamp": "store_timestamps",
-}  # fmt: skip
+    "topic": "topics",
+    "queueId": "queue_ids",
+    "queueOffset": "queue_offsets",
+    "physicalOffset": "physical_offsets",
+    "phyOffset": "physical_offsets",
+    "storeTimestamp": "store_timestamps",
+}
 _OF_ALL_ROWS = {"type", "physicalOffset", "size", "file", "store", "broker", "reason", "physicalOffsetField"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 _BY_LENGTH = {"size", "bodyLength"}
 _IN_BYTES = {INSTEAD.get(name, name) for name, _ in OF_BYTES} - _BY_LENGTH
 NEEDED = (
-    "physicalOffset", "crc",
+    "physicalOffset",
+    "crc",
     *(field.name for field in OF_RECORDS if field.name in _IN_BYTES and field.name != "physicalOffset"),
     "propertiesRaw",
-)  # fmt: skip
+)
 """Columns that a unit is made of again, and its CRC's."""
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 """What Spark takes for a pattern in the name of a folder."""
@@ -114,10 +115,22 @@ def unit_bytes(row: dict[str, Any]) -> bytes:
         named = flavour.topic_length.pack(len(topic)) + topic
         size = 72 + len(born) + len(stored) + len(body) + len(named) + 2 + len(text)
         head = HEADS[flags & HOST_BITS].pack(
-            size, flavour.magic, row["bodyCRC"],
-            row["queueId"], row["flag"], row["queueOffset"], row["physicalOffset"], flags, row["bornTimestamp"], born,
-            row["storeTimestamp"], stored, row["reconsumeTimes"], row["preparedTransactionOffset"], len(body),
-        )  # fmt: skip
+            size,
+            flavour.magic,
+            row["bodyCRC"],
+            row["queueId"],
+            row["flag"],
+            row["queueOffset"],
+            row["physicalOffset"],
+            flags,
+            row["bornTimestamp"],
+            born,
+            row["storeTimestamp"],
+            stored,
+            row["reconsumeTimes"],
+            row["preparedTransactionOffset"],
+            len(body),
+        )
         return b"".join((head, body, named, struct.pack(">H", len(text)), text))
     except (struct.error, ValueError, TypeError, AttributeError) as error:
         raise StoreError(f"row with the physicalOffset {row['physicalOffset']} is no unit: {error}") from None

@@ -188,9 +188,15 @@ def _entries(part: IndexPart, columns: schema.Columns, same: dict[str, str | Non
             first = part.first + (at - part.start) // ENTRY_SIZE
             stored = part.begin_timestamp + diff.astype("i8") * 1000
             made: dict[str, Any] = {
-                "type": "indexEntry", **same, "entry": np.arange(first, first + len(entries), dtype="i4"),
-                "slot": pa.array((key_hash % part.slots).astype("i4"), mask=key_hash < 0), "keyHash": key_hash,
-                "phyOffset": entries["phy_offset"].astype("i8"), "timeDiff": diff,
-                "storeTimestamp": stored, "storeTime": schema.time_array(stored), "prev": entries["prev"].astype("i4"),
-            }  # fmt: skip
+                "type": "indexEntry",
+                **same,
+                "entry": np.arange(first, first + len(entries), dtype="i4"),
+                "slot": pa.array((key_hash % part.slots).astype("i4"), mask=key_hash < 0),
+                "keyHash": key_hash,
+                "phyOffset": entries["phy_offset"].astype("i8"),
+                "timeDiff": diff,
+                "storeTimestamp": stored,
+                "storeTime": schema.time_array(stored),
+                "prev": entries["prev"].astype("i4"),
+            }
             yield batch_of(columns, made, len(entries))

@@ -239,9 +239,13 @@ class Watch:
                 info = tracker.getStageInfo(number)
                 if info is not None and info.numTasks:
                     step.stages[number] = Stage(
-                        number, _short(info.name), info.numCompletedTasks, info.numTasks, info.numActiveTasks,
+                        number,
+                        _short(info.name),
+                        info.numCompletedTasks,
+                        info.numTasks,
+                        info.numActiveTasks,
                         info.numFailedTasks,
-                    )  # fmt: skip
+                    )
         except Exception:  # noqa: BLE001  py4j's errors of a gateway that is gone: the action itself tells them
             return
 

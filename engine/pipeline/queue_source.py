@@ -156,9 +156,12 @@ def _is_batch(units: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def rows_of(part: QueuePart, columns: schema.Columns, fail: bool = False) -> Iterator[pa.RecordBatch]:
     """The entries of a part in batches; a row of the type ``damage`` where the file is gone or shorter than it was."""
     named = {
-        "topic": part.topic, "queueId": part.queue_id, "file": part.path.rpartition("/")[2],
-        "store": part.store, "broker": part.broker,
-    }  # fmt: skip
+        "topic": part.topic,
+        "queueId": part.queue_id,
+        "file": part.path.rpartition("/")[2],
+        "store": part.store,
+        "broker": part.broker,
+    }
     entry = (BATCH_CQ_UNIT if part.batch else CQ_UNIT).itemsize
     return whole(part, _entries(part, columns), columns, entry, named, fail)
 
@@ -177,12 +180,20 @@ def _entries(part: QueuePart, columns: schema.Columns) -> Iterator[pa.RecordBatc
 
 
 def _values(part: QueuePart, units: npt.NDArray[Any], first: int, with_ext: bool) -> dict[str, Any]:
-    place, size, tags = (units[name].astype(f"i{width}") for name, width in
-                         (("physical_offset", 8), ("size", 4), ("tags_code", 8)))  # fmt: skip
+    place, size, tags = (
+        units[name].astype(f"i{width}") for name, width in (("physical_offset", 8), ("size", 4), ("tags_code", 8))
+    )
     found: dict[str, Any] = {
-        "type": "cq", "topic": part.topic, "queueId": part.queue_id, "physicalOffset": place, "size": size,
-        "tagsCode": tags, "file": part.path.rpartition("/")[2], "store": part.store, "broker": part.broker,
-    }  # fmt: skip
+        "type": "cq",
+        "topic": part.topic,
+        "queueId": part.queue_id,
+        "physicalOffset": place,
+        "size": size,
+        "tagsCode": tags,
+        "file": part.path.rpartition("/")[2],
+        "store": part.store,
+        "broker": part.broker,
+    }
     if part.batch:
         found["queueOffset"] = units["msg_base_offset"].astype("i8")
         found["batchSize"] = units["batch_size"].astype("i4")
@@ -228,6 +239,9 @@ class _ExtFiles:
         if isinstance(found, CqExtStop):
             return None
         return {
-            "address": address, "size": found.size, "tagsCode": found.tags_code,
-            "storeTimestamp": found.store_timestamp, "bitMap": found.bit_map.hex(),
-        }  # fmt: skip
+            "address": address,
+            "size": found.size,
+            "tagsCode": found.tags_code,
+            "storeTimestamp": found.store_timestamp,
+            "bitMap": found.bit_map.hex(),
+        }

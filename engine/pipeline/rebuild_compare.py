@@ -79,9 +79,19 @@ class Difference:
     def row(self) -> list[Any]:
         """The values of a row of :data:`SCHEMA`."""
         return [
-            self.store, self.what, self.topic, self.queue_id, self.entries, self.missing, self.extra, self.different,
-            self.expired, self.first_missing, self.first_extra, self.first_different,
-        ]  # fmt: skip
+            self.store,
+            self.what,
+            self.topic,
+            self.queue_id,
+            self.entries,
+            self.missing,
+            self.extra,
+            self.different,
+            self.expired,
+            self.first_missing,
+            self.first_extra,
+            self.first_different,
+        ]
 
 
 @dataclass(frozen=True, slots=True)

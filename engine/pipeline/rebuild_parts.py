@@ -40,10 +40,16 @@ RUN, ROWS_OF, ITEMS = 0, 1, 2
 PLAIN, LIGHT, EXT, BATCH = 0, 1, 2, 3
 ITEM = np.dtype(
     [
-        ("kind", "<i4"), ("size", "<i4"), ("physical_offset", "<i8"), ("tags_code", "<i8"), ("queue_offset", "<i8"),
-        ("store_timestamp", "<i8"), ("base_offset", "<i8"), ("batch_size", "<i8"),
+        ("kind", "<i4"),
+        ("size", "<i4"),
+        ("physical_offset", "<i8"),
+        ("tags_code", "<i8"),
+        ("queue_offset", "<i8"),
+        ("store_timestamp", "<i8"),
+        ("base_offset", "<i8"),
+        ("batch_size", "<i8"),
     ]
-)  # fmt: skip
+)
 """One entry that is more than 20 bytes at its queue offset; the batch's fields count for :data:`BATCH` only."""
 KEY = np.dtype([("phy_offset", "<i8"), ("store_timestamp", "<i8"), ("key_hash", "<i4")])
 Key = tuple[str, int]
@@ -250,10 +256,16 @@ class PartWriter:
         offset = request.queue_offset if queue_offset is None else queue_offset
         self._items[topic, queue_id].append(
             (
-                kind, request.size, request.physical_offset, request.tags_code, offset, request.store_timestamp,
-                request.base_offset, request.batch_size,
+                kind,
+                request.size,
+                request.physical_offset,
+                request.tags_code,
+                offset,
+                request.store_timestamp,
+                request.base_offset,
+                request.batch_size,
             )
-        )  # fmt: skip
+        )
         self._waiting += 1
 
     def _take_rows(self, columns: UnitColumns, first: int, stop: int) -> None:

@@ -46,27 +46,55 @@ def _of_units() -> Columns:
 
 UNIT: Columns = _of_units()
 CQ: Columns = {
-    "type": "string NOT NULL", "topic": "string", "queueId": "int", "queueOffset": "bigint", "physicalOffset": "bigint",
-    "size": "int", "tagsCode": "bigint",
-    "ext": "struct<address:bigint,size:int,tagsCode:bigint,storeTimestamp:bigint,bitMap:string>", "state": "string",
-    "batchSize": "int", "storeTimestamp": "bigint", "storeTime": "timestamp", "file": "string", "reason": "string",
-    "store": "string NOT NULL", "broker": "string",
-}  # fmt: skip
+    "type": "string NOT NULL",
+    "topic": "string",
+    "queueId": "int",
+    "queueOffset": "bigint",
+    "physicalOffset": "bigint",
+    "size": "int",
+    "tagsCode": "bigint",
+    "ext": "struct<address:bigint,size:int,tagsCode:bigint,storeTimestamp:bigint,bitMap:string>",
+    "state": "string",
+    "batchSize": "int",
+    "storeTimestamp": "bigint",
+    "storeTime": "timestamp",
+    "file": "string",
+    "reason": "string",
+    "store": "string NOT NULL",
+    "broker": "string",
+}
 INDEX: Columns = {
-    "type": "string NOT NULL", "file": "string", "entry": "int", "slot": "int", "keyHash": "int", "phyOffset": "bigint",
-    "timeDiff": "int", "storeTimestamp": "bigint", "storeTime": "timestamp", "prev": "int", "reason": "string",
-    "store": "string NOT NULL", "broker": "string",
-}  # fmt: skip
+    "type": "string NOT NULL",
+    "file": "string",
+    "entry": "int",
+    "slot": "int",
+    "keyHash": "int",
+    "phyOffset": "bigint",
+    "timeDiff": "int",
+    "storeTimestamp": "bigint",
+    "storeTime": "timestamp",
+    "prev": "int",
+    "reason": "string",
+    "store": "string NOT NULL",
+    "broker": "string",
+}
 COMMENTS = {
     **{field.name: field.on_spark for field in OF_RECORDS},
     **{time: BY_NAME[ms].on_spark.removesuffix(", ms since the epoch") for time, ms in TIMES.items()},
     "type": "what the row is: unit, cq, indexEntry; blank; damage, with a reason",
-    "reason": "of damage: what is wrong", "store": "path of the store", "broker": "name of the broker, if known",
-    "ext": "what the ext file holds for the entry", "state": "entry, prefilled or empty",
-    "batchSize": "messages of a batch", "entry": "number of the entry in its file", "slot": "the hash slot it hangs at",
-    "keyHash": "hash of topic and key", "phyOffset": "where the unit begins in the commit log, bytes",
-    "timeDiff": "seconds behind the first entry of the file", "prev": "number of the next older entry of the slot",
-}  # fmt: skip
+    "reason": "of damage: what is wrong",
+    "store": "path of the store",
+    "broker": "name of the broker, if known",
+    "ext": "what the ext file holds for the entry",
+    "state": "entry, prefilled or empty",
+    "batchSize": "messages of a batch",
+    "entry": "number of the entry in its file",
+    "slot": "the hash slot it hangs at",
+    "keyHash": "hash of topic and key",
+    "phyOffset": "where the unit begins in the commit log, bytes",
+    "timeDiff": "seconds behind the first entry of the file",
+    "prev": "number of the next older entry of the slot",
+}
 
 
 def chosen(columns: Columns, names: Iterable[str]) -> Columns:
@@ -107,10 +135,14 @@ def arrow_type(kind: str) -> pa.DataType:
     import pyarrow as pa
 
     plain: dict[str, Any] = {
-        "string": pa.string(), "bigint": pa.int64(), "int": pa.int32(), "binary": pa.binary(),
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "int": pa.int32(),
+        "binary": pa.binary(),
         "timestamp": pa.timestamp("us", tz="UTC"),
-        "map<string,string>": pa.map_(pa.string(), pa.string()), "array<string>": pa.list_(pa.string()),
-    }  # fmt: skip
+        "map<string,string>": pa.map_(pa.string(), pa.string()),
+        "array<string>": pa.list_(pa.string()),
+    }
     kind = kind.removesuffix(_NEVER)
     if kind in plain:
         return plain[kind]
@@ -122,9 +154,7 @@ def arrow_schema(columns: Columns) -> pa.Schema:
     """The columns as Arrow's schema."""
     import pyarrow as pa
 
-    return pa.schema([
-        pa.field(name, arrow_type(kind), not kind.endswith(_NEVER)) for name, kind in columns.items()
-    ])  # fmt: skip
+    return pa.schema([pa.field(name, arrow_type(kind), not kind.endswith(_NEVER)) for name, kind in columns.items()])
 
 
 def time_array(ms: npt.NDArray[np.int64]) -> pa.Array:

@@ -44,11 +44,19 @@ class RowMaker:
         self._topic_texts = unit_texts.TopicTexts(topics)
         self._constants = {"store": split.store, "broker": split.broker, "file": split.name}
         self._makers: dict[str, Callable[[UnitColumns, Rows], None]] = {
-            "topic": self._topic, "bornHost": self._hosts, "storeHost": self._hosts, "offsetMsgId": self._hosts,
-            "crc": self._crc_words, "properties": self._texts, "tags": self._texts, "keys": self._texts,
-            "uniqueKey": self._texts, "body": self._bodies, "bodySha256": self._bodies,
+            "topic": self._topic,
+            "bornHost": self._hosts,
+            "storeHost": self._hosts,
+            "offsetMsgId": self._hosts,
+            "crc": self._crc_words,
+            "properties": self._texts,
+            "tags": self._texts,
+            "keys": self._texts,
+            "uniqueKey": self._texts,
+            "body": self._bodies,
+            "bodySha256": self._bodies,
             "physicalOffsetField": self._stale,
-        }  # fmt: skip
+        }
         self._made: dict[str, Any] = {}
 
     def units(self, block: UnitColumns, rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -67,10 +75,16 @@ class RowMaker:
     def damage(self, damage: Damage) -> pa.RecordBatch:
         """A row for a span of damage; between two files it has no file."""
         inside = damage.offset < self._split.file_start + self._split.file_size
-        return self._one({
-            "type": "damage", "physicalOffset": damage.offset, "size": damage.size, "reason": damage.reason,
-            **self._constants, "file": self._split.name if inside else None,
-        })  # fmt: skip
+        return self._one(
+            {
+                "type": "damage",
+                "physicalOffset": damage.offset,
+                "size": damage.size,
+                "reason": damage.reason,
+                **self._constants,
+                "file": self._split.name if inside else None,
+            }
+        )
 
     def _one(self, values: dict[str, Any]) -> pa.RecordBatch:
         return schema.one_row(self._columns, values)

@@ -155,9 +155,11 @@ def _in_bulk(raw: pa.Array) -> Texts | None:
 
     ends = _offsets(np.bincount(unit, minlength=count))
     return Texts(
-        pa.MapArray.from_arrays(ends, names, values), one(properties.TAGS), _split_keys(one(properties.KEYS)),
+        pa.MapArray.from_arrays(ends, names, values),
+        one(properties.TAGS),
+        _split_keys(one(properties.KEYS)),
         one(properties.UNIQUE_KEY),
-    )  # fmt: skip
+    )
 
 
 def _split_keys(keys: pa.Array) -> pa.Array:

@@ -53,10 +53,18 @@ _LEVELS = {"or": OR, "and": AND, "&": BITS, "+": SUM, "-": SUM} | dict.fromkeys(
 _LEVELS |= dict.fromkeys(("in", "contains", "startswith", "endswith", "like", "matches", "between", "is"), COMPARE)
 _NEGATABLE = ("in", "contains", "startswith", "endswith", "like", "matches", "between")
 _INSTEAD = {
-    **ALIASES, "offset": "physicalOffset", "phyOffset": "physicalOffset",
-    "commitLogOffset": "physicalOffset", "time": "storeTimestamp", "date": "storeTimestamp", "msgId": "offsetMsgId",
-    "storeTime": "storeTimestamp", "bornTime": "bornTimestamp", "length": "size", "hash": "tagsCode",
-}  # fmt: skip
+    **ALIASES,
+    "offset": "physicalOffset",
+    "phyOffset": "physicalOffset",
+    "commitLogOffset": "physicalOffset",
+    "time": "storeTimestamp",
+    "date": "storeTimestamp",
+    "msgId": "offsetMsgId",
+    "storeTime": "storeTimestamp",
+    "bornTime": "bornTimestamp",
+    "length": "size",
+    "hash": "tagsCode",
+}
 _REGEX_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -443,7 +451,7 @@ _SAME: tuple[frozenset[Kind], ...] = tuple(
         ("time", "number"),
         ("duration", "number"),
     )
-)  # fmt: skip
+)
 _SUMS: dict[tuple[str, Kind, Kind], Kind] = {
     ("+", "number", "number"): "number",
     ("-", "number", "number"): "number",

@@ -73,8 +73,11 @@ _MANY = 16
 """Texts of a list that are sought one by one."""
 _REMEMBERED = 4096
 _ORDER: dict[str, Callable[[Any, int], Any]] = {
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-}  # fmt: skip
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
 _PLAIN_LIKE = re.compile(r"(%?)([^%_\\]*)(%?)", re.DOTALL)
 _PIECE = re.compile(
     r"(?P<plain>[^\\\[\](){}|.^$*+?]|\\[^0-9A-Za-z]|[{}])|\\[dDsSwWAbBZ]|\[\^?\]?(?:[^\\\]]|\\.)*\]|\((?:\?:)?[^?*+()\[\\]*\)|[.^$]",

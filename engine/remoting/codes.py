@@ -155,8 +155,11 @@ def _truth(text: str) -> bool:
 
 
 _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
-    "str": None, "int": _number(32), "long": _number(64), "bool": _truth,
-}  # fmt: skip
+    "str": None,
+    "int": _number(32),
+    "long": _number(64),
+    "bool": _truth,
+}
 
 
 def _row(
@@ -181,7 +184,9 @@ NAME_SERVER = (
     _row(101, "GET_KV_CONFIG", "2.1", "namespace key"),
     _row(102, "DELETE_KV_CONFIG", "2.1", "namespace key"),
     _row(
-        103, "REGISTER_BROKER", "2.2",
+        103,
+        "REGISTER_BROKER",
+        "2.2",
         f"{_BROKER} haServerAddr brokerId:long heartbeatTimeoutMillis:long? enableActingMaster:bool? compressed:bool? "
         "bodyCrc32:int?",
     ),
@@ -204,11 +209,13 @@ NAME_SERVER = (
     _row(327, "ADD_WRITE_PERM_OF_BROKER", "2.1", "brokerName"),
     _row(901, "GET_BROKER_MEMBER_GROUP", "2.1", "clusterName brokerName"),
     _row(
-        904, "BROKER_HEARTBEAT", "2.1",
+        904,
+        "BROKER_HEARTBEAT",
+        "2.1",
         f"{_BROKER} brokerId:long? epoch:int? maxOffset:long? confirmOffset:long? heartbeatTimeoutMills:long? "
         "electionPriority:int?",
     ),
-)  # fmt: skip
+)
 """What a name server answers."""
 
 
@@ -238,7 +245,9 @@ POP_FAMILY = (
     _row(400, "QUERY_ASSIGNMENT", "pop 1.7"),
     _row(401, "SET_MESSAGE_REQUEST_MODE", "pop 1.7"),
     _row(
-        200050, "POP_MESSAGE", "pop 1.1",
+        200050,
+        "POP_MESSAGE",
+        "pop 1.1",
         f"{_LOOK} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? expType? exp? "
         "order:bool? attemptId?",
     ),
@@ -246,12 +255,15 @@ POP_FAMILY = (
     _row(200052, "PEEK_MESSAGE", "pop 1.6", f"{_LOOK} maxMsgNums:int?"),
     _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "pop 1.5", f"{_POPPED} invisibleTime:long"),
     _row(
-        200054, "NOTIFICATION", "pop 1.6", f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
+        200054,
+        "NOTIFICATION",
+        "pop 1.6",
+        f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
     ),
     _row(200055, "POLLING_INFO", "pop 1.6", _LOOK),
     _row(200056, "POP_ROLLBACK", "pop 2.9"),
     _row(200151, "BATCH_ACK_MESSAGE", "pop 1.4"),
-)  # fmt: skip
+)
 """Requests of pop consumption. Numbers that may be absent are 0 then."""
 
 SINCE_5 = (
@@ -287,7 +299,9 @@ SINCE_5 = (
 
 UNTIL_4_9 = (
     _row(
-        50, "UPDATE_AND_CREATE_ACL_CONFIG", "pop 7.2",
+        50,
+        "UPDATE_AND_CREATE_ACL_CONFIG",
+        "pop 7.2",
         "accessKey? secretKey? whiteRemoteAddress? defaultTopicPerm? defaultGroupPerm? topicPerms? groupPerms? "
         "admin:bool?",
     ),
@@ -295,7 +309,7 @@ UNTIL_4_9 = (
     _row(52, "GET_BROKER_CLUSTER_ACL_INFO", "pop 7.2"),
     _row(53, "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG", "pop 7.2", "globalWhiteAddrs? aclFileFullPath?"),
     _row(54, "GET_BROKER_CLUSTER_ACL_CONFIG", "pop 7.2"),
-)  # fmt: skip
+)
 """Requests that no broker of 5.x knows."""
 
 MORE_ADMIN = (
@@ -311,12 +325,18 @@ MORE_ADMIN = (
 BROKER = (
     _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
     _row(11, "PULL_MESSAGE", "3.3", _PULL, is_strict=True),
-    _row(12, "QUERY_MESSAGE", "3.4", "topic key maxNum:int beginTimestamp:long endTimestamp:long "
-         "_UNIQUE_KEY_QUERY:bool? indexType? lastKey?"),
+    _row(
+        12,
+        "QUERY_MESSAGE",
+        "3.4",
+        "topic key maxNum:int beginTimestamp:long endTimestamp:long _UNIQUE_KEY_QUERY:bool? indexType? lastKey?",
+    ),
     _row(14, "QUERY_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int setZeroIfNotFound:bool?"),
     _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup? topic queueId:int? commitOffset:long?"),
     _row(
-        17, "UPDATE_AND_CREATE_TOPIC", "3.9",
+        17,
+        "UPDATE_AND_CREATE_TOPIC",
+        "3.9",
         "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
         "order:bool? attributes?",
     ),
@@ -332,11 +352,15 @@ BROKER = (
     _row(34, "HEART_BEAT", "3.5"),
     _row(35, "UNREGISTER_CLIENT", "3.5", "clientID? producerGroup? consumerGroup?"),
     _row(
-        36, "CONSUMER_SEND_MSG_BACK", "3.2",
+        36,
+        "CONSUMER_SEND_MSG_BACK",
+        "3.2",
         "offset:long group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
     ),
     _row(
-        37, "END_TRANSACTION", "3.7",
+        37,
+        "END_TRANSACTION",
+        "3.7",
         "producerGroup tranStateTableOffset:long commitLogOffset:long commitOrRollback:int fromTransactionCheck:bool? "
         "msgId? transactionId? topic?",
     ),
@@ -354,8 +378,12 @@ BROKER = (
     _row(207, "DELETE_SUBSCRIPTIONGROUP", "3.9", "groupName cleanOffset:bool?"),
     _row(208, "GET_CONSUME_STATS", "3.9", "consumerGroup topic?"),
     _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic?"),
-    _row(222, "INVOKE_BROKER_TO_RESET_OFFSET", "3.9", "topic group? timestamp:long? isForce:bool? offset:long? "
-         "queueId:int?"),
+    _row(
+        222,
+        "INVOKE_BROKER_TO_RESET_OFFSET",
+        "3.9",
+        "topic group? timestamp:long? isForce:bool? offset:long? queueId:int?",
+    ),
     _row(223, "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", "3.8", "topic group clientAddr?"),
     _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
     _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
@@ -370,7 +398,7 @@ BROKER = (
     *SINCE_5,
     *UNTIL_4_9,
     *MORE_ADMIN,
-)  # fmt: skip
+)
 """What a broker answers."""
 
 TO_CLIENTS = (

@@ -605,9 +605,11 @@ class Server:
             if first and not reason:
                 secret = first == TLS_HELLO
                 await asyncio.get_running_loop().connect_accepted_socket(
-                    self._made, accepted, ssl=tls.context if secret else None,
+                    self._made,
+                    accepted,
+                    ssl=tls.context if secret else None,
                     ssl_handshake_timeout=HANDSHAKE if secret else None,
-                )  # fmt: skip
+                )
                 taken = True
         except (OSError, TimeoutError) as error:  # the handshake failed, or nothing came
             _log.warning("%s: %s", peer, cause_of(error, "nothing came"))

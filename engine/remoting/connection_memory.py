@@ -112,7 +112,10 @@ class ConnectionMemory:
     def _end(self, holder: Holder, why: str) -> None:
         _log.warning(
             "%s is ended: all connections together hold %d bytes, more than %d, and %s",
-            holder.peer, self.total, self._limit, why,
-        )  # fmt: skip
+            holder.peer,
+            self.total,
+            self._limit,
+            why,
+        )
         self.forget(holder)
         holder.abort()

@@ -359,9 +359,15 @@ def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
             request = Seen(at, 0, BROKEN, data, None, reason)
             return Exchange(number, 0, str(record["connection"]), str(record["server"]), request)
         command = Command(
-            int(record["code"]), dict(record["fields"]), b"", int(record["opaque"]),
-            ONE_WAY if record["oneWay"] else 0, None, str(record["language"]), int(record["version"]),
-        )  # fmt: skip
+            int(record["code"]),
+            dict(record["fields"]),
+            b"",
+            int(record["opaque"]),
+            ONE_WAY if record["oneWay"] else 0,
+            None,
+            str(record["language"]),
+            int(record["version"]),
+        )
         request = Seen(at, 0, CAME if inward else WENT, b"", command)
         answer = None
         if record["answer"] is not None:

@@ -20,9 +20,21 @@ ANSWER, ONE_WAY = 1, 2
 LARGEST = 16 << 20
 """Bytes of a frame with its own length field; a longer one ends the connection (``frameMaxLength``)."""
 LANGUAGES = (
-    "JAVA", "CPP", "DOTNET", "PYTHON", "DELPHI", "ERLANG", "RUBY", "OTHER", "HTTP", "GO", "PHP", "OMS", "RUST",
+    "JAVA",
+    "CPP",
+    "DOTNET",
+    "PYTHON",
+    "DELPHI",
+    "ERLANG",
+    "RUBY",
+    "OTHER",
+    "HTTP",
+    "GO",
+    "PHP",
+    "OMS",
+    "RUST",
     "NODE_JS",
-)  # fmt: skip
+)
 VERSION = 479
 """Ordinal of 5.3.3, which answers name (1.5): below 233 a Java client asks nothing that filters by SQL92."""
 

@@ -32,9 +32,7 @@ def packed(items: Iterable[Seen]) -> bytes:
     pieces = []
     for seen in items:
         reason = seen.reason.encode("utf-8", "replace")[:0xFFFF]
-        pieces += [
-            _ITEM.pack(seen.time, seen.connection, seen.kind, len(reason), len(seen.data)), reason, seen.data
-        ]  # fmt: skip
+        pieces += [_ITEM.pack(seen.time, seen.connection, seen.kind, len(reason), len(seen.data)), reason, seen.data]
     return b"".join(pieces)
 
 

@@ -72,9 +72,12 @@ class Replay:
     """Sends ``exchanges`` to the broker at ``address`` (``host:port``); ``told`` hears of each that has its answer."""
 
     def __init__(
-        self, exchanges: Iterable[Exchange], address: str, told: Callable[[Sent], None] = lambda _sent: None,
+        self,
+        exchanges: Iterable[Exchange],
+        address: str,
+        told: Callable[[Sent], None] = lambda _sent: None,
         only: Collection[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._exchanges = exchanges
         self._host, _, port = address.rpartition(":")
         self._port = int(port)

@@ -47,6 +47,11 @@ class Subscription:
     def record(self) -> dict[str, Any]:
         """As ``SubscriptionData`` is written."""
         return {
-            "classFilterMode": self.class_filter, "codeSet": list(self.codes), "expressionType": self.kind,
-            "subString": self.expression, "subVersion": self.version, "tagsSet": list(self.tags), "topic": self.topic,
-        }  # fmt: skip
+            "classFilterMode": self.class_filter,
+            "codeSet": list(self.codes),
+            "expressionType": self.kind,
+            "subString": self.expression,
+            "subVersion": self.version,
+            "tagsSet": list(self.tags),
+            "topic": self.topic,
+        }

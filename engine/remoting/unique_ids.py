@@ -13,8 +13,8 @@ import time
 
 _COUNT = itertools.count()
 _HEAD = (
-    socket.inet_aton("127.0.0.1") + (os.getpid() & 0xFFFF).to_bytes(2, "big") + secrets.token_bytes(4)
-).hex().upper()  # fmt: skip
+    (socket.inet_aton("127.0.0.1") + (os.getpid() & 0xFFFF).to_bytes(2, "big") + secrets.token_bytes(4)).hex().upper()
+)
 _HALF_HOUR = 1_800_000
 _months: dict[int, int] = {}
 """Of each half hour (an offset of a time zone is a multiple of it) when its month began, ms since the epoch."""

@@ -199,8 +199,9 @@ class Follower:
             at = next((n for n, pair in enumerate(zip(mine, data, strict=False)) if pair[0] != pair[1]), len(mine))
             raise NotAPrefix(
                 "the store's log is no beginning of the master's: they differ, and nothing was written",
-                file=str(self._store.paths.commitlog), offset=transfer.offset + at,
-            )  # fmt: skip
+                file=str(self._store.paths.commitlog),
+                offset=transfer.offset + at,
+            )
 
     async def _flush(self, writer: asyncio.StreamWriter) -> None:
         """What came is flushed, and then the master is told; every five seconds in any case."""

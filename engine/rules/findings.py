@@ -260,9 +260,19 @@ class Rule:
         typed = next((one for one in (command, of_kind.command, self.command) if one is not None), None)
         advice = capital((SNAPSHOT_FIRST if at_least(grave, "warn") else "") + said)
         made = Finding(
-            self.id, grave, self.group, file, offset, sentence(message), evidence or {}, self.known_issues, advice,
-            self.title, self.explanation, typed or None,
-        )  # fmt: skip
+            self.id,
+            grave,
+            self.group,
+            file,
+            offset,
+            sentence(message),
+            evidence or {},
+            self.known_issues,
+            advice,
+            self.title,
+            self.explanation,
+            typed or None,
+        )
         return made.follows(caused_by) if caused_by else made
 
 

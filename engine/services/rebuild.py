@@ -36,9 +36,17 @@ ROWS_A_QUEUE = 12
 MOST_WAITING = 8
 _NEVER = 60_000.0
 _FOR_KEYS = (
-    "kind", "version", "topic_id", "sys_flag", "physical_offset", "store_timestamp", "body_position", "body_length",
-    "properties_position", "properties_length",
-)  # fmt: skip
+    "kind",
+    "version",
+    "topic_id",
+    "sys_flag",
+    "physical_offset",
+    "store_timestamp",
+    "body_position",
+    "body_length",
+    "properties_position",
+    "properties_length",
+)
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 

@@ -298,9 +298,14 @@ def wire(
     pool = _pool(config)
     files, allocate = _log_files(paths, config, disk, pool)
     commit_log = CommitLog(
-        config, files, QueueOffsetTable(), clock,
-        store_host=store_host, like=like, is_batch_topic=tables.is_batch_topic,
-    )  # fmt: skip
+        config,
+        files,
+        QueueOffsetTable(),
+        clock,
+        store_host=store_host,
+        like=like,
+        is_batch_topic=tables.is_batch_topic,
+    )
     queues = ConsumeQueueStore(paths, config, disk, tables.is_batch_topic)
     flush_index = FlushIndex(checkpoint)
     index = None
@@ -308,10 +313,22 @@ def wire(
         tags = of(like).writes_tag_entries
         index = IndexService(paths, config, disk, clock, flush_index.take, tag_entries=tags, pause=_no_pause)
     parts = StoreParts(
-        paths=paths, config=config, disk=disk, clock=clock, like=like, flags=flags, tables=tables,
-        checkpoint=checkpoint, pool=pool, files=files, log=MappedLog(files), commit_log=commit_log, queues=queues,
-        index=index, dispatcher=Dispatcher(queues, index, config, bit_map=bit_map),
-    )  # fmt: skip
+        paths=paths,
+        config=config,
+        disk=disk,
+        clock=clock,
+        like=like,
+        flags=flags,
+        tables=tables,
+        checkpoint=checkpoint,
+        pool=pool,
+        files=files,
+        log=MappedLog(files),
+        commit_log=commit_log,
+        queues=queues,
+        index=index,
+        dispatcher=Dispatcher(queues, index, config, bit_map=bit_map),
+    )
     return parts, StoreServices(parts, allocate, flush_index)
 
 

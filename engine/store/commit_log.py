@@ -347,10 +347,22 @@ class CommitLog:
                 offset = file.start_offset + file.wrote
                 born_at = message.born_timestamp
                 head = HEADS[sys_flag & HOST_BITS].pack(
-                    size, topic.magic, crc, queue_id, message.flag, queue_offset, offset, sys_flag,
-                    now if born_at is None else born_at, born, now, stored, message.reconsume_times,
-                    message.prepared_transaction_offset, length,
-                )  # fmt: skip
+                    size,
+                    topic.magic,
+                    crc,
+                    queue_id,
+                    message.flag,
+                    queue_offset,
+                    offset,
+                    sys_flag,
+                    now if born_at is None else born_at,
+                    born,
+                    now,
+                    stored,
+                    message.reconsume_times,
+                    message.prepared_transaction_offset,
+                    length,
+                )
                 numbers[place] = queue_offset + 1
                 try:
                     file.append(b"".join((head, body, topic.raw, _U16[long], raw)), now)

@@ -146,11 +146,17 @@ class ConfigTables:
             held = self._members(TOPICS, "topicConfigTable")
             for topic in wanted:
                 row = dict(_as_object(held.get(topic.name)))
-                row.update({
-                    "order": topic.order, "perm": topic.perm, "readQueueNums": topic.read_queue_nums,
-                    "topicFilterType": topic.topic_filter_type, "topicName": topic.name,
-                    "topicSysFlag": topic.topic_sys_flag, "writeQueueNums": topic.write_queue_nums,
-                })  # fmt: skip
+                row.update(
+                    {
+                        "order": topic.order,
+                        "perm": topic.perm,
+                        "readQueueNums": topic.read_queue_nums,
+                        "topicFilterType": topic.topic_filter_type,
+                        "topicName": topic.name,
+                        "topicSysFlag": topic.topic_sys_flag,
+                        "writeQueueNums": topic.write_queue_nums,
+                    }
+                )
                 if of(self._like).tables_of_5:
                     row["attributes"] = dict(topic.attributes)
                 held[topic.name] = changed[topic.name] = dict(sorted(row.items()))
@@ -195,14 +201,22 @@ class ConfigTables:
             before = self.groups()
             held = self._members(GROUPS, "subscriptionGroupTable")
             row: dict[str | int, Any] = {
-                "brokerId": 0, "consumeBroadcastEnable": True, "consumeEnable": True, "consumeFromMinEnable": True,
-                "groupName": name, "notifyConsumerIdsChangedEnable": True, "whichBrokerWhenConsumeSlowly": 1,
-            }  # fmt: skip
+                "brokerId": 0,
+                "consumeBroadcastEnable": True,
+                "consumeEnable": True,
+                "consumeFromMinEnable": True,
+                "groupName": name,
+                "notifyConsumerIdsChangedEnable": True,
+                "whichBrokerWhenConsumeSlowly": 1,
+            }
             if of(self._like).tables_of_5:
                 row |= {
-                    "attributes": {}, "consumeMessageOrderly": False, "consumeTimeoutMinute": 15, "groupSysFlag": 0,
+                    "attributes": {},
+                    "consumeMessageOrderly": False,
+                    "consumeTimeoutMinute": 15,
+                    "groupSysFlag": 0,
                     "groupRetryPolicy": {"type": "CUSTOMIZED"},
-                }  # fmt: skip
+                }
             row |= _as_object(held.get(name))
             row |= {"retryMaxTimes": retry_max_times, "retryQueueNums": retry_queues}
             for member, value in (more or {}).items():

@@ -112,9 +112,14 @@ class PendingEntries:
             if numbers is None or rows is None or rows.count == rows.capacity:
                 return False
             rows.add_one(
-                request.sys_flag, numbers[0], request.queue_id, request.queue_offset, request.physical_offset,
-                request.size, request.tags_code,
-            )  # fmt: skip
+                request.sys_flag,
+                numbers[0],
+                request.queue_id,
+                request.queue_offset,
+                request.physical_offset,
+                request.size,
+                request.tags_code,
+            )
             self._note(1, request.store_timestamp, request.physical_offset)
             return True
 

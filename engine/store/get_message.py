@@ -147,8 +147,16 @@ class GetMessageResult(LentMessages):
     ``queue_offsets`` are the units' places in the queue, of a batch that of its first message.
     """
 
-    __slots__ = ("count", "max_offset", "min_offset", "next_begin_offset", "queue_offsets", "status",
-                 "suggest_pulling_from_slave", "total_size")  # fmt: skip
+    __slots__ = (
+        "count",
+        "max_offset",
+        "min_offset",
+        "next_begin_offset",
+        "queue_offsets",
+        "status",
+        "suggest_pulling_from_slave",
+        "total_size",
+    )
 
     def __init__(
         self,
@@ -259,9 +267,19 @@ def _run_of_messages(
         return None
     behind = end - offsets[-1] > limits.memory
     return GetMessageResult(
-        _FOUND, offset + count, low, high, None, offsets, sizes, [lent], count, total, behind,
+        _FOUND,
+        offset + count,
+        low,
+        high,
+        None,
+        offsets,
+        sizes,
+        [lent],
+        count,
+        total,
+        behind,
         range(offset, offset + count),
-    )  # fmt: skip
+    )
 
 
 class _Scan:
@@ -305,9 +323,19 @@ class _Scan:
                     break
         behind = self._log_end - self._newest > self._limits.memory
         return GetMessageResult(
-            self._status, self._next, low, high, self._messages, self._offsets, (), self._lent, self._count,
-            self._bytes, behind, self._queue_offsets,
-        )  # fmt: skip
+            self._status,
+            self._next,
+            low,
+            high,
+            self._messages,
+            self._offsets,
+            (),
+            self._lent,
+            self._count,
+            self._bytes,
+            behind,
+            self._queue_offsets,
+        )
 
     def _roll(self, queue_offset: int) -> int:
         """First queue offset of the next file (rollNextFile); 0 for a batch queue."""

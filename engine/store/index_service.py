@@ -76,9 +76,13 @@ class IndexFile:
         if after is None:
             count = stored.index_count if stored.index_count > 0 else 1
             return codec.IndexHeader(
-                stored.begin_timestamp, stored.end_timestamp, stored.begin_phy_offset, stored.end_phy_offset,
-                stored.hash_slot_count, min(count, self.geometry.entries),
-            )  # fmt: skip
+                stored.begin_timestamp,
+                stored.end_timestamp,
+                stored.begin_phy_offset,
+                stored.end_phy_offset,
+                stored.hash_slot_count,
+                min(count, self.geometry.entries),
+            )
         return codec.following(after.header)
 
     def begin(self) -> None:

@@ -32,9 +32,20 @@ class QueueFiles:
     """
 
     __slots__ = (
-        "_disk", "_hot", "_last", "_lock", "_other", "_reads", "_waiting", "end", "file_size", "first_created",
-        "flushed", "folder", "starts",
-    )  # fmt: skip
+        "_disk",
+        "_hot",
+        "_last",
+        "_lock",
+        "_other",
+        "_reads",
+        "_waiting",
+        "end",
+        "file_size",
+        "first_created",
+        "flushed",
+        "folder",
+        "starts",
+    )
 
     def __init__(self, disk: Disk, folder: str, file_size: int, lock: threading.Lock) -> None:
         self._disk = disk

@@ -28,8 +28,23 @@ class StoreCheckpoint:
     ``count`` is how many numbers the release writes (3, 5 or 6); what stands behind them in the file stays there.
     """
 
-    __slots__ = ("_before", "_count", "_disk", "_file", "_lock", "_path", "_settled", "_settled_offset", "_written",
-                 "confirm", "index", "logics", "logics_offset", "master_flushed", "physic")  # fmt: skip
+    __slots__ = (
+        "_before",
+        "_count",
+        "_disk",
+        "_file",
+        "_lock",
+        "_path",
+        "_settled",
+        "_settled_offset",
+        "_written",
+        "confirm",
+        "index",
+        "logics",
+        "logics_offset",
+        "master_flushed",
+        "physic",
+    )
 
     def __init__(self, path: Path, disk: Disk, count: int = len(PARTS)) -> None:
         self._path = path
@@ -78,9 +93,13 @@ class StoreCheckpoint:
     def value(self) -> Checkpoint:
         """What :meth:`flush` would write."""
         return Checkpoint(
-            self.physic, self._settled, self.index, self.master_flushed or None, self.confirm or None,
+            self.physic,
+            self._settled,
+            self.index,
+            self.master_flushed or None,
+            self.confirm or None,
             self._settled_offset or None,
-        )  # fmt: skip
+        )
 
     def flush(self) -> bool:
         """Write the values and make them durable, where they changed; True where there was something to write.

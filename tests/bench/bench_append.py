@@ -45,9 +45,26 @@ TARGETS = {
 def java(release: str, folder: Path, body: int) -> float:
     """Puts a second of the real store, the last million of two: a JVM that has just begun is half as quick."""
     command = [
-        "bash", str(PEER), "-v", release, "bench", "--messages", str(JAVA_PUTS), "--warm", str(JAVA_PUTS),
-        "--body", str(body), "--threads", "1", "--flush", "async", "--parts", "append", "--dir", str(folder),
-    ]  # fmt: skip
+        "bash",
+        str(PEER),
+        "-v",
+        release,
+        "bench",
+        "--messages",
+        str(JAVA_PUTS),
+        "--warm",
+        str(JAVA_PUTS),
+        "--body",
+        str(body),
+        "--threads",
+        "1",
+        "--flush",
+        "async",
+        "--parts",
+        "append",
+        "--dir",
+        str(folder),
+    ]
     environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xms2g -Xmx2g -XX:+UseG1GC"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -97,11 +114,17 @@ def main() -> None:
         for name, rates in seen.items():
             rate = statistics.median(rates)
             row = {
-                "name": name, "body": body, "release": args.release, "putsPerSecond": round(rate),
-                "javaPutsPerSecond": round(theirs), "ratio": round(rate / theirs, 2),
+                "name": name,
+                "body": body,
+                "release": args.release,
+                "putsPerSecond": round(rate),
+                "javaPutsPerSecond": round(theirs),
+                "ratio": round(rate / theirs, 2),
                 "target": TARGETS[body][name.replace(", text", "").replace(", map", "")],
-                "turns": [round(rate) for rate in rates], "loads": loads, "conditions": conditions(),
-            }  # fmt: skip
+                "turns": [round(rate) for rate in rates],
+                "loads": loads,
+                "conditions": conditions(),
+            }
             print(json.dumps(row), flush=True)
 
 

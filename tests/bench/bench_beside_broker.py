@@ -62,12 +62,25 @@ class Looking:
     def __init__(self, folder: Path, store: Path) -> None:
         drive, self._stop = folder / "drive.py", folder / f"stop-{time.monotonic_ns()}"
         drive.write_text(DRIVE, encoding="utf-8")
-        command = [sys.executable, "-m", "viewer", str(store), "--at", "log", "--drive", str(drive),
-                   "--size", "1600x1000"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "viewer",
+            str(store),
+            "--at",
+            "log",
+            "--drive",
+            str(drive),
+            "--size",
+            "1600x1000",
+        ]
         self._process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, "BENCH_STOP": str(self._stop)}, stdout=subprocess.DEVNULL,
+            command,
+            cwd=ROOT,
+            env={**os.environ, "BENCH_STOP": str(self._stop)},
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
 
     def end(self) -> dict[str, Any]:
         """Close it; what it used of a processor."""
@@ -96,9 +109,11 @@ class Writing:
         self.puts = 0
         self.process = subprocess.Popen(
             ["bash", str(peer.PEER), "write", "--store", str(self.store), "--plan", str(path)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env={**os.environ, "PEER_BUILD": peer.BUILD, "PEER_JVM": "-Xmx2g"},
-        )  # fmt: skip
+        )
         threading.Thread(target=self._count, daemon=True).start()
 
     def _count(self) -> None:
@@ -157,11 +172,30 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
     for number in range(2 * args.pairs):
         with_us = number % 2 == 1
         process = subprocess.Popen(
-            ["bash", str(peer.PEER), "bench", "--messages", "100000000", "--body", "1024", "--threads", "1", "--flush",
-             "async", "--seconds", str(args.seconds), "--parts", "append", "--dir", str(folder)],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            [
+                "bash",
+                str(peer.PEER),
+                "bench",
+                "--messages",
+                "100000000",
+                "--body",
+                "1024",
+                "--threads",
+                "1",
+                "--flush",
+                "async",
+                "--seconds",
+                str(args.seconds),
+                "--parts",
+                "append",
+                "--dir",
+                str(folder),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
             env={**os.environ, "PEER_BUILD": peer.BUILD, "PEER_JVM": "-Xmx2g"},
-        )  # fmt: skip
+        )
         looking = None
         while with_us and looking is None and process.poll() is None:
             found = [one for one in folder.glob("store-peer-bench*/store") if any(one.glob("commitlog/*"))]
@@ -176,8 +210,15 @@ def beside_bench(args: argparse.Namespace, folder: Path) -> None:
         if said.get("cpuShare") is not None:
             shares.append(said["cpuShare"])
         results[with_us].append(line["putsPerSecond"])
-        say({"type": "bench", "name": "beside bench", "withWindow": with_us, "putsPerSecond": line["putsPerSecond"],
-             **said})  # fmt: skip
+        say(
+            {
+                "type": "bench",
+                "name": "beside bench",
+                "withWindow": with_us,
+                "putsPerSecond": line["putsPerSecond"],
+                **said,
+            }
+        )
     summary("bench", results, shares, args)
 
 
@@ -186,13 +227,21 @@ def summary(name: str, results: dict[bool, list[float]], shares: list[float], ar
     alone, beside = statistics.median(results[False]), statistics.median(results[True])
     share = round(statistics.median(shares), 4) if shares else None
     spread = (max(results[False]) - min(results[False])) / alone if len(results[False]) > 1 else 0.0
-    say({
-        "type": "bench", "name": f"summary, {name}", "seconds": args.seconds, "pairs": args.pairs,
-        "medianAlone": round(alone), "medianBeside": round(beside),
-        "lossPercent": round(100 * (1 - beside / alone), 2), "spreadAlonePercent": round(100 * spread, 2),
-        "cpuShare": share,
-        "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1),
-    })  # fmt: skip
+    say(
+        {
+            "type": "bench",
+            "name": f"summary, {name}",
+            "seconds": args.seconds,
+            "pairs": args.pairs,
+            "medianAlone": round(alone),
+            "medianBeside": round(beside),
+            "lossPercent": round(100 * (1 - beside / alone), 2),
+            "spreadAlonePercent": round(100 * spread, 2),
+            "cpuShare": share,
+            "cpus": os.cpu_count(),
+            "load": round(os.getloadavg()[0], 1),
+        }
+    )
 
 
 def latency(args: argparse.Namespace, folder: Path) -> None:
@@ -233,11 +282,18 @@ def latency(args: argparse.Namespace, folder: Path) -> None:
         window.close()
         await window.jobs.drain()
         return {
-            "type": "bench", "name": "latency to the screen", "messages": len(late), "holdMs": args.hold,
-            "p50Ms": round(quantile(late, 0.5) * 1000, 1), "p99Ms": round(quantile(late, 0.99) * 1000, 1),
-            "worstMs": round(max(late, default=0) * 1000, 1), "cpuShare": round(share, 4), "locks": locks,
-            "writable": writable, "load": round(os.getloadavg()[0], 1),
-        }  # fmt: skip
+            "type": "bench",
+            "name": "latency to the screen",
+            "messages": len(late),
+            "holdMs": args.hold,
+            "p50Ms": round(quantile(late, 0.5) * 1000, 1),
+            "p99Ms": round(quantile(late, 0.99) * 1000, 1),
+            "worstMs": round(max(late, default=0) * 1000, 1),
+            "cpuShare": round(share, 4),
+            "locks": locks,
+            "writable": writable,
+            "load": round(os.getloadavg()[0], 1),
+        }
 
     with loop:
         say(loop.run_until_complete(walk()))

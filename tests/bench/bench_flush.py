@@ -40,16 +40,34 @@ def theirs(peer: str, folder: Path, producers: int, body: int, seconds: float) -
     """One run of the peer's."""
     with tempfile.TemporaryDirectory(dir=folder) as root:
         command = [
-            "bash", peer, "bench", "--messages", "20000", "--body", str(body), "--threads", str(producers),
-            "--flush", "sync", "--seconds", str(seconds), "--parts", "append", "--dir", root,
-        ]  # fmt: skip
+            "bash",
+            peer,
+            "bench",
+            "--messages",
+            "20000",
+            "--body",
+            str(body),
+            "--threads",
+            str(producers),
+            "--flush",
+            "sync",
+            "--seconds",
+            str(seconds),
+            "--parts",
+            "append",
+            "--dir",
+            root,
+        ]
         said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     row = json.loads(said.strip().splitlines()[-1])
     latency = row["putLatency"]
     return {
-        "side": "rocketmq", "producers": producers, "putsPerSecond": row["putsPerSecond"],
-        "p50": latency["p50us"], "p99": latency["p99us"],
-    }  # fmt: skip
+        "side": "rocketmq",
+        "producers": producers,
+        "putsPerSecond": row["putsPerSecond"],
+        "p50": latency["p50us"],
+        "p99": latency["p99us"],
+    }
 
 
 def main() -> None:

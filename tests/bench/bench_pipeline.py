@@ -258,11 +258,24 @@ def tell(
 ) -> None:
     """One side as a line."""
     mine, yardstick = median(seen[name]), median(seen[beside])
-    print(json.dumps({
-        "what": what, "name": name, "median": round(mine, 3), "ratio": round(mine / yardstick, 2), "beside": beside,
-        "target": TARGETS.get(name), "seconds": [round(one, 3) for one in seen[name]],
-        "workerMiB": memory[name].worker, "javaMiB": memory[name].java, "load": round(os.getloadavg()[0], 1), **more,
-    }), flush=True)  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "what": what,
+                "name": name,
+                "median": round(mine, 3),
+                "ratio": round(mine / yardstick, 2),
+                "beside": beside,
+                "target": TARGETS.get(name),
+                "seconds": [round(one, 3) for one in seen[name]],
+                "workerMiB": memory[name].worker,
+                "javaMiB": memory[name].java,
+                "load": round(os.getloadavg()[0], 1),
+                **more,
+            }
+        ),
+        flush=True,
+    )
 
 
 def same(side: Side, expected: int) -> Side:

@@ -40,13 +40,17 @@ TOGETHER = 64
 def fill(store: MessageStore, messages: int, body: bytes) -> None:
     """Messages like the peer's: a unique key, a key of its own and one of ten tags each."""
     for start in range(0, messages, STEP):
-        store.put_messages([
-            Message(
-                TOPIC, body, n % QUEUES,
-                {"KEYS": f"K{n}", "TAGS": f"T{n % 10}", "UNIQ_KEY": f"{n:032X}", "WAIT": "true"},
-            )
-            for n in range(start, min(start + STEP, messages))
-        ])  # fmt: skip
+        store.put_messages(
+            [
+                Message(
+                    TOPIC,
+                    body,
+                    n % QUEUES,
+                    {"KEYS": f"K{n}", "TAGS": f"T{n % 10}", "UNIQ_KEY": f"{n:032X}", "WAIT": "true"},
+                )
+                for n in range(start, min(start + STEP, messages))
+            ]
+        )
     assert store.wait_dispatched(300_000)
 
 
@@ -125,8 +129,25 @@ def rate(walk: Callable[[int], int]) -> float:
 
 def peer_turn(program: str, messages: int, body: int, folder: str) -> dict[str, Any]:
     """One turn of the Java store in a process of its own."""
-    command = ["bash", program, "bench", "--messages", str(messages), "--body", str(body), "--threads", "1",
-               "--flush", "async", "--parts", "append,read", "--rounds", "20", "--dir", folder]  # fmt: skip
+    command = [
+        "bash",
+        program,
+        "bench",
+        "--messages",
+        str(messages),
+        "--body",
+        str(body),
+        "--threads",
+        "1",
+        "--flush",
+        "async",
+        "--parts",
+        "append,read",
+        "--rounds",
+        "20",
+        "--dir",
+        folder,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {"side": "java", **json.loads(done.stdout.splitlines()[-1])}
 

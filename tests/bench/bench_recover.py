@@ -35,10 +35,26 @@ NAMES = {200: "200", 1024: "1k"}
 def java(release: str, folder: Path, body: int) -> float:
     """Megabytes a second of the real store's ``load()``."""
     command = [
-        "bash", str(PEER), "-v", release, "bench", "--messages", str(MESSAGES[body]), "--body", str(body),
-        "--threads", "1", "--flush", "async", "--parts", "append,recover", "--recoveries", str(RECOVERIES),
-        "--dir", str(folder),
-    ]  # fmt: skip
+        "bash",
+        str(PEER),
+        "-v",
+        release,
+        "bench",
+        "--messages",
+        str(MESSAGES[body]),
+        "--body",
+        str(body),
+        "--threads",
+        "1",
+        "--flush",
+        "async",
+        "--parts",
+        "append,recover",
+        "--recoveries",
+        str(RECOVERIES),
+        "--dir",
+        str(folder),
+    ]
     environment = {**os.environ, "PEER_BUILD": BUILD, "PEER_JVM": "-Xms2g -Xmx2g -XX:+UseG1GC"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     row = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")][-1]
@@ -72,13 +88,19 @@ def main() -> None:
             own.append(rate)
             used.append(cpu)
         row = {
-            "name": "recovery after a crash", "body": body, "release": args.release,
-            "megabytesPerSecond": round(statistics.median(own)), "cpuSeconds": round(statistics.median(used), 2),
+            "name": "recovery after a crash",
+            "body": body,
+            "release": args.release,
+            "megabytesPerSecond": round(statistics.median(own)),
+            "cpuSeconds": round(statistics.median(used), 2),
             "javaMegabytesPerSecond": round(statistics.median(theirs)),
-            "ratio": round(statistics.median(own) / statistics.median(theirs), 2), "target": 4,
-            "turns": [round(rate) for rate in own], "javaTurns": [round(rate) for rate in theirs],
-            "loads": loads, "conditions": conditions(),
-        }  # fmt: skip
+            "ratio": round(statistics.median(own) / statistics.median(theirs), 2),
+            "target": 4,
+            "turns": [round(rate) for rate in own],
+            "javaTurns": [round(rate) for rate in theirs],
+            "loads": loads,
+            "conditions": conditions(),
+        }
         print(json.dumps(row), flush=True)
 
 

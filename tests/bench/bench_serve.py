@@ -87,8 +87,12 @@ def figures(what: str, said: dict[str, Any], pid: int, release: str) -> Figures:
         return {"connections 1000, MiB": _with_connections(said["broker"], pid)}
     done = subprocess.run(
         ["bash", str(SPEED), release, said["namesrv"], *ASKED[what]],
-        env=real_cluster.environment(), capture_output=True, text=True, timeout=600, check=True,
-    )  # fmt: skip
+        env=real_cluster.environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
     found: Figures = {}
     for line in map(json.loads, done.stdout.splitlines()):
         if what == "latency":

@@ -177,8 +177,16 @@ def bench_live(bench: Bench) -> None:
         wrote += rng.randrange(200_000)
         flushed = wrote - rng.randrange(100_000) if number % 5 == 0 else flushed
         dispatched = max(dispatched, wrote - rng.randrange(50_000))
-        told = {"wrote": wrote, "committed": wrote - rng.randrange(4096), "flushed": flushed, "confirm": wrote,
-                "dispatched": dispatched, "queue_max": dispatched, "index_end": dispatched, "min": 0}  # fmt: skip
+        told = {
+            "wrote": wrote,
+            "committed": wrote - rng.randrange(4096),
+            "flushed": flushed,
+            "confirm": wrote,
+            "dispatched": dispatched,
+            "queue_max": dispatched,
+            "index_end": dispatched,
+            "min": 0,
+        }
         found = Positions(checkpoint={}, **{key: Position(value, "bench") for key, value in told.items()})
         flush = (Flush(now + number * 100, flushed, 100_000, rng.random() * 20),)
         history.add(Look(found, file, (), now + number * 100, True, True, units=number * 300, flushes=flush))

@@ -46,30 +46,59 @@ _AUTH = "org.apache.rocketmq.auth"
 SETTINGS = {
     "4.9": {"aclEnable": "true"},
     "5.3": {
-        "authenticationEnabled": "true", "authorizationEnabled": "true", "migrateAuthFromV1Enabled": "true",
+        "authenticationEnabled": "true",
+        "authorizationEnabled": "true",
+        "migrateAuthFromV1Enabled": "true",
         "authenticationProvider": f"{_AUTH}.authentication.provider.DefaultAuthenticationProvider",
         "authenticationMetadataProvider": f"{_AUTH}.authentication.provider.LocalAuthenticationMetadataProvider",
         "authorizationProvider": f"{_AUTH}.authorization.provider.DefaultAuthorizationProvider",
         "authorizationMetadataProvider": f"{_AUTH}.authorization.provider.LocalAuthorizationMetadataProvider",
         "innerClientAuthenticationCredentials": json.dumps({"accessKey": "adminuser", "secretKey": "87654321"}),
     },
-}  # fmt: skip
+}
 RELEASES = {"4.9": "4.9.7", "5.3": "5.3.3"}
-PULL = {"queueId": "0", "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "4", "commitOffset": "0", "subscription": "*",
-        "suspendTimeoutMillis": "0", "subVersion": "0"}  # fmt: skip
-SEND = {"c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1700000000000", "h": "0", "i": "", "j": "0", "k": "false",
-        "m": "false"}  # fmt: skip
-TOPIC = {"defaultTopic": "TBW102", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6",
-         "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+PULL = {
+    "queueId": "0",
+    "queueOffset": "0",
+    "maxMsgNums": "1",
+    "sysFlag": "4",
+    "commitOffset": "0",
+    "subscription": "*",
+    "suspendTimeoutMillis": "0",
+    "subVersion": "0",
+}
+SEND = {
+    "c": "TBW102",
+    "d": "4",
+    "e": "0",
+    "f": "0",
+    "g": "1700000000000",
+    "h": "0",
+    "i": "",
+    "j": "0",
+    "k": "false",
+    "m": "false",
+}
+TOPIC = {
+    "defaultTopic": "TBW102",
+    "readQueueNums": "1",
+    "writeQueueNums": "1",
+    "perm": "6",
+    "topicFilterType": "SINGLE_TAG",
+}
 HANDLE = {"queueId": "0", "offset": "0", "extraInfo": "0 1 2 0 0 broker-a 0 0"}
 
 
 def beat(group: str, *topics: str) -> bytes:
     rows = [{"topic": one, "subString": "*", "subVersion": 1} for one in topics]
     consumer = {
-        "groupName": group, "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET", "unitMode": False, "subscriptionDataSet": rows,
-    }  # fmt: skip
+        "groupName": group,
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+        "unitMode": False,
+        "subscriptionDataSet": rows,
+    }
     return json.dumps({"clientID": "me", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
 
@@ -93,10 +122,12 @@ def requests(like: str) -> list[tuple[str | None, Command]]:
         ("someuser", Command(14, {"topic": "topicA", "consumerGroup": "g", "queueId": "0"})),
         ("someuser", Command(15, {"topic": "topicA", "consumerGroup": "g", "queueId": "0", "commitOffset": "0"})),
         ("someuser", Command(30, {"topic": "topicB", "queueId": "0"})),
-        ("someuser", Command(12, {"topic": "topicA", "key": "k", "maxNum": "1", "beginTimestamp": "0",
-                                  "endTimestamp": "1"})),
+        (
+            "someuser",
+            Command(12, {"topic": "topicA", "key": "k", "maxNum": "1", "beginTimestamp": "0", "endTimestamp": "1"}),
+        ),
         ("someuser", Command(215, {"topic": "topicB"})),
-    ]  # fmt: skip
+    ]
     if like == "5.3":
         found += [
             ("someuser", Command(200051, {**HANDLE, "topic": "topicA", "consumerGroup": "g"})),
@@ -160,9 +191,13 @@ def asked(user: str, namesrv: str, broker: str, folder: Path) -> list[str]:
     tools.write_text(f"accessKey: {user}\nsecretKey: {KEYS[user]}\n")
     out = subprocess.run(
         ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv, str(tools)],
-        input=COMMANDS.replace("BROKER", broker), capture_output=True, text=True, timeout=200,
-        env=real_cluster.environment(), check=True,
-    ).stdout  # fmt: skip
+        input=COMMANDS.replace("BROKER", broker),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=real_cluster.environment(),
+        check=True,
+    ).stdout
     return out.split("### ")[1:]
 
 
@@ -246,9 +281,12 @@ def of_users() -> Iterator[Asked]:
     for body in (b"", b"nonsense", b"[]"):
         yield from of(3001, {"username": "dan"}, body=body)
     for name, said in (
-        ("dan", {"userType": "SUPER"}), ("eve", {"userType": "what"}), ("fay", {"userStatus": "what"}),
-        ("gus", {"userType": "normal", "userStatus": "ENABLE"}), ("a b:c@d", {}),
-    ):  # fmt: skip
+        ("dan", {"userType": "SUPER"}),
+        ("eve", {"userType": "what"}),
+        ("fay", {"userStatus": "what"}),
+        ("gus", {"userType": "normal", "userStatus": "ENABLE"}),
+        ("a b:c@d", {}),
+    ):
         yield from user(3001, name, password="1", **said)
     yield from of(3005, {})
     for said in (
@@ -286,11 +324,16 @@ def of_policies() -> Iterator[Asked]:
         yield from of(3009, ann, bob)
     plain = entry("Topic:x", ["Pub"])
     wrong = [
-        b"", b"{}", b"nonsense", json.dumps(ann).encode(), json.dumps({**ann, "policies": []}).encode(),
+        b"",
+        b"{}",
+        b"nonsense",
+        json.dumps(ann).encode(),
+        json.dumps({**ann, "policies": []}).encode(),
         json.dumps({"policies": [{"entries": [plain]}]}).encode(),
         *(acl(one, plain) for one in ("ann", "User:", "User:nobody", "Role:ann", "")),
-        acl("User:ann"), *(json.dumps({**ann, "policies": [one]}).encode() for one in ({}, {"policyType": "Custom"})),
-    ]  # fmt: skip
+        acl("User:ann"),
+        *(json.dumps({**ann, "policies": [one]}).encode() for one in ({}, {"policyType": "Custom"})),
+    ]
     rows = [entry(one, ["Pub"]) for one in ("", "x", "What:x", "Topic:", None)]
     rows += [entry("Topic:x", one) for one in ([], None, ["Fly"], ["Any"], ["Pub", "Fly"])]
     rows += [entry("Topic:x", ["Pub"], one) for one in ("maybe", None, "")]
@@ -300,23 +343,31 @@ def of_policies() -> Iterator[Asked]:
         yield from of(3006, ann, body=body)
     yield from of(3009, ann)
     for name, one in (
-        ("User:ann", entry("Topic:T1", ["Sub"], "Deny")), ("User:ann", entry("Topic:T2", ["Sub"])),
+        ("User:ann", entry("Topic:T1", ["Sub"], "Deny")),
+        ("User:ann", entry("Topic:T2", ["Sub"])),
         ("User:nobody", plain),
-    ):  # fmt: skip
+    ):
         yield from of(3007, {"subject": name}, body=acl(name, one))
     for body in wrong[:6]:
         yield from of(3007, ann, body=body)
     yield from of(
-        3010, *({"subjectFilter": one} for one in ("User:ann", "ann", "zz")),
+        3010,
+        *({"subjectFilter": one} for one in ("User:ann", "ann", "zz")),
         *({"resourceFilter": one} for one in ("T1", "Topic:T", "zz")),
-        {"subjectFilter": "ann", "resourceFilter": "T2"}, {"subjectFilter": "", "resourceFilter": ""},
-    )  # fmt: skip
+        {"subjectFilter": "ann", "resourceFilter": "T2"},
+        {"subjectFilter": "", "resourceFilter": ""},
+    )
     yield from of(3010, {}, who=USER)
     for fields in (
-        {"resource": "Topic:zz"}, {"resource": "Topic:T2"}, {"policyType": "Custom", "resource": "Topic:T1"},
-        {"policyType": "Default", "resource": "*"}, {"resource": "What:zz"}, {"resource": "zz"},
-        {"policyType": "Default"}, {},
-    ):  # fmt: skip
+        {"resource": "Topic:zz"},
+        {"resource": "Topic:T2"},
+        {"policyType": "Custom", "resource": "Topic:T1"},
+        {"policyType": "Default", "resource": "*"},
+        {"resource": "What:zz"},
+        {"resource": "zz"},
+        {"policyType": "Default"},
+        {},
+    ):
         yield from of(3008, ann | fields)
         yield from of(3009, ann)
     yield from of(3008, {}, bob, *({"subject": one} for one in ("User:nobody", "ann", "")))
@@ -349,22 +400,35 @@ def of_accounts() -> Iterator[Asked]:
     """50 to 54."""
     key, secret = "accessKey", "secretKey"
     whole = {
-        key: "newuser1", secret: "abcdefgh", "whiteRemoteAddress": "", "defaultTopicPerm": "DENY",
-        "defaultGroupPerm": "SUB", "topicPerms": "topicA=DENY,topicB=PUB|SUB", "groupPerms": "g1=SUB", "admin": "false",
-    }  # fmt: skip
+        key: "newuser1",
+        secret: "abcdefgh",
+        "whiteRemoteAddress": "",
+        "defaultTopicPerm": "DENY",
+        "defaultGroupPerm": "SUB",
+        "topicPerms": "topicA=DENY,topicB=PUB|SUB",
+        "groupPerms": "g1=SUB",
+        "admin": "false",
+    }
     white = {"admin": "true", "whiteRemoteAddress": "10.10.*.*"}
     yield from (*of(52, {}), *of(54, {}), *of(52, {}, who=USER))
     for fields in (
-        whole, whole | {secret: "12345678901"}, {key: "newuser1", secret: "zyxwvuts"},
-        {key: "newuser2", secret: "zyxwvuts"}, {key: "newuser3", secret: "zyxwvuts", **white},
-    ):  # fmt: skip
+        whole,
+        whole | {secret: "12345678901"},
+        {key: "newuser1", secret: "zyxwvuts"},
+        {key: "newuser2", secret: "zyxwvuts"},
+        {key: "newuser3", secret: "zyxwvuts", **white},
+    ):
         yield from (*of(50, fields), *of(54, {}), *of(52, {}))
     others = {
-        key: ("short", "", "with: colon #x"), secret: ("short", ""), "defaultTopicPerm": ("WHAT",),
+        key: ("short", "", "with: colon #x"),
+        secret: ("short", ""),
+        "defaultTopicPerm": ("WHAT",),
         "topicPerms": ("topicA", "topicA=WHAT", "=PUB", "a=PUB=SUB", ",", "a=PUB,,b=SUB", " a = PUB "),
-        "groupPerms": ("g", "g=what"), "defaultGroupPerm": ("what",), "admin": ("what",),
+        "groupPerms": ("g", "g=what"),
+        "defaultGroupPerm": ("what",),
+        "admin": ("what",),
         "whiteRemoteAddress": ("what", "1.2.3.400", "1.2.3.{4,5}", "*"),
-    }  # fmt: skip
+    }
     yield from of(50, *(whole | {name: one} for name, values in others.items() for one in values))
     absent = (key, secret, "admin", "topicPerms")
     yield from of(50, *({name: one for name, one in whole.items() if name != gone} for gone in absent))

@@ -59,9 +59,14 @@ def said(release: str, namesrv: str, *commands: str) -> list[list[list[str]]]:
     """Of each command of mqadmin its lines, split at blanks."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), release, namesrv]
     out = subprocess.run(
-        words, input="".join(f"{one}\n" for one in commands), capture_output=True, text=True, timeout=240,
-        env=real_cluster.environment(), check=True,
-    ).stdout  # fmt: skip
+        words,
+        input="".join(f"{one}\n" for one in commands),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=real_cluster.environment(),
+        check=True,
+    ).stdout
     return [[line.split() for line in part.splitlines()[1:]] for part in out.split("### ")[1:]]
 
 
@@ -74,8 +79,16 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
     connection = await connect(host, int(port))
     declared = json.dumps({"groupName": LATE, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16})
     assert (await connection.ask(Command(200, {}, body=declared.encode(), version=395))).code == 0
-    again = {"topic": f"%RETRY%{LATE}", "defaultTopic": "TBW102", "readQueueNums": "1", "writeQueueNums": "1",
-             "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}  # fmt: skip
+    again = {
+        "topic": f"%RETRY%{LATE}",
+        "defaultTopic": "TBW102",
+        "readQueueNums": "1",
+        "writeQueueNums": "1",
+        "perm": "6",
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
     assert (await connection.ask(Command(17, again, version=395))).code == 0  # the tool looks for it first
     for queue_id in range(4):
         fields = {"consumerGroup": LATE, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "1"}
@@ -117,9 +130,13 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
             monkeypatch.setattr(reading, "connect", tapped)
             state = asyncio.run(until_shared(namesrv))
             told = said(
-                release, namesrv, "clusterList", f"topicStatus -t {TOPIC}", f"consumerProgress -g {LATE}",
+                release,
+                namesrv,
+                "clusterList",
+                f"topicStatus -t {TOPIC}",
+                f"consumerProgress -g {LATE}",
                 f"consumerConnection -g {GROUP}",
-            )  # fmt: skip
+            )
         finally:
             for one in members:
                 one.stop()
@@ -135,11 +152,15 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert whose(row.master).startswith("real, "), "nobody can ask a broker of RocketMQ's own for its held pulls"
     found = model.find_topic(TOPIC)
     assert found is not None
-    ends = {(one.queue.broker, str(one.queue.queue_id), str(one.ends.min_offset), str(one.ends.max_offset))
-            for one in found.queues}  # fmt: skip
+    ends = {
+        (one.queue.broker, str(one.queue.queue_id), str(one.ends.min_offset), str(one.ends.max_offset))
+        for one in found.queues
+    }
     assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
-    lags = {(queue.broker, str(queue.queue_id), str(state.offsets(LATE)[queue]), str(behind))
-            for queue, behind in state.behind(LATE).items()}  # fmt: skip
+    lags = {
+        (queue.broker, str(queue.queue_id), str(state.offsets(LATE)[queue]), str(behind))
+        for queue, behind in state.behind(LATE).items()
+    }
     rows = [line for line in late if line[:2] == [TOPIC, "broker-a"]]
     assert rows, late
     assert lags == {(line[1], line[2], line[4], next(word for word in line[5:] if word.isdigit())) for line in rows}

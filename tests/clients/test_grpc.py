@@ -17,8 +17,14 @@ from engine.remoting.frame import Command
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(600)]
 TOPICS = {"Normal": "NORMAL", "Fifo": "FIFO", "Delay": "DELAY", "Transactional": "TRANSACTION", "Pushed": "NORMAL"}
-GROUPS = {"simple": {}, "filtered": {}, "ordered": {"consumeMessageOrderly": True}, "waiting": {}, "decided": {},
-          "pushed": {"retryMaxTimes": 2}}  # fmt: skip
+GROUPS = {
+    "simple": {},
+    "filtered": {},
+    "ordered": {"consumeMessageOrderly": True},
+    "waiting": {},
+    "decided": {},
+    "pushed": {"retryMaxTimes": 2},
+}
 
 
 async def _opened(address: str) -> Connection:
@@ -30,8 +36,15 @@ async def declare(addresses: Addresses) -> None:
     """Topics and groups as an administrator declares them; a proxy makes none."""
     broker = await _opened(addresses.broker)
     for name, kind in TOPICS.items():
-        fields = {"topic": name, "defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6",
-                  "topicFilterType": "SINGLE_TAG", "attributes": f"+message.type={kind}"}  # fmt: skip
+        fields = {
+            "topic": name,
+            "defaultTopic": "TBW102",
+            "readQueueNums": "2",
+            "writeQueueNums": "2",
+            "perm": "6",
+            "topicFilterType": "SINGLE_TAG",
+            "attributes": f"+message.type={kind}",
+        }
         assert (await broker.ask(Command(17, fields))).code == 0
     for name, more in GROUPS.items():
         row = {"groupName": name, "retryQueueNums": 1, "retryMaxTimes": 16, **more}
@@ -68,8 +81,9 @@ def test_a_grpc_client_sends_and_consumes_through_the_proxy(tmp_path: Path) -> N
     assert by.pop("filtered") == [("n3", 1)]
     ordered = [body for body, _ in by.pop("fifo")]
     assert [[body for body in ordered if int(body[1]) % 2 == one] for one in (0, 1)] == [
-        ["f0", "f2", "f4"], ["f1", "f3", "f5"],
-    ]  # fmt: skip
+        ["f0", "f2", "f4"],
+        ["f1", "f3", "f5"],
+    ]
     assert by.pop("delayed") == [("d0", 1)]
     assert sorted(by.pop("decided")) == [("t0", 1), ("t2", 1)]
     assert Counter(by.pop("pushed")) == Counter([("p0", 1), ("p0", 2), ("p0", 3), ("p1", 1), ("p1", 2), ("p2", 1)])

@@ -41,10 +41,15 @@ class JavaProcess:
         self._home.mkdir()
         with (self._home / "errors.log").open("wb") as errors:
             self._process = await asyncio.create_subprocess_exec(
-                "bash", str(real_cluster.JAVA / "counted"), "5.3.3", *map(str, words),
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
+                "bash",
+                str(real_cluster.JAVA / "counted"),
+                "5.3.3",
+                *map(str, words),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
                 env={**real_cluster.environment(), "COUNTED_HOME": str(self._home)},
-            )  # fmt: skip
+            )
         self._reader = asyncio.create_task(self._read())
         await self._until("started")
 

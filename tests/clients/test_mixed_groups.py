@@ -123,9 +123,15 @@ def test_members_of_both_kinds_are_killed_and_come_back(release: str, orderly: b
         group = Group(join)
         async with Producer("senders", namesrv, ProducerConfig(like=release[:3], send_timeout=30.0)) as producer:
             fields = {
-                "topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": QUEUES, "writeQueueNums": QUEUES,
-                "perm": 6, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
-            }  # fmt: skip
+                "topic": "Orders",
+                "defaultTopic": "TBW102",
+                "readQueueNums": QUEUES,
+                "writeQueueNums": QUEUES,
+                "perm": 6,
+                "topicFilterType": "SINGLE_TAG",
+                "topicSysFlag": 0,
+                "order": False,
+            }
             await producer.instance.call(broker, 17, fields, patience=30.0)
             while await producer.instance.fresh_route("Orders") is None:
                 await asyncio.sleep(0.05)

@@ -134,9 +134,14 @@ def said(namesrv: str, broker: str, commands: str) -> dict[str, list[str]]:
     """What each command printed, by the command, without what must differ."""
     words = ["bash", str(real_cluster.JAVA / "mqadmin"), "5.3.3", namesrv]
     out = subprocess.run(
-        words, input=commands.replace("BROKER", broker), capture_output=True, text=True, timeout=240,
-        env=real_cluster.environment(), check=True,
-    ).stdout  # fmt: skip
+        words,
+        input=commands.replace("BROKER", broker),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=real_cluster.environment(),
+        check=True,
+    ).stdout
     found: dict[str, list[str]] = {}
     for number, text in enumerate(out.split("### ")[1:]):
         lines = [line.rstrip() for line in text.replace(broker, "BROKER").splitlines() if not _LOGS.match(line)]

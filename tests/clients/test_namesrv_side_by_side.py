@@ -19,9 +19,15 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(600)]
 
 def topic(name: str, queues: int = 8, perm: int = 6, flag: int = 0) -> dict:
     return {
-        "attributes": {}, "order": False, "perm": perm, "readQueueNums": queues, "topicFilterType": "SINGLE_TAG",
-        "topicName": name, "topicSysFlag": flag, "writeQueueNums": queues,
-    }  # fmt: skip
+        "attributes": {},
+        "order": False,
+        "perm": perm,
+        "readQueueNums": queues,
+        "topicFilterType": "SINGLE_TAG",
+        "topicName": name,
+        "topicSysFlag": flag,
+        "writeQueueNums": queues,
+    }
 
 
 def register(
@@ -31,9 +37,15 @@ def register(
     table = {one["topicName"]: one for one in topics}
     body = {"filterServerList": [], "topicConfigSerializeWrapper": {"dataVersion": version, "topicConfigTable": table}}
     fields = {
-        "brokerName": broker, "brokerAddr": f"127.0.0.1:{port}", "clusterName": "C", "brokerId": str(number),
-        "haServerAddr": f"127.0.0.1:{port + 1}", "compressed": "false", "bodyCrc32": "0", **more,
-    }  # fmt: skip
+        "brokerName": broker,
+        "brokerAddr": f"127.0.0.1:{port}",
+        "clusterName": "C",
+        "brokerId": str(number),
+        "haServerAddr": f"127.0.0.1:{port + 1}",
+        "compressed": "false",
+        "bodyCrc32": "0",
+        **more,
+    }
     return Command(103, fields, json.dumps(body).encode())
 
 
@@ -64,57 +76,119 @@ VERSION = b'{"counter":1,"stateVersion":0,"timestamp":1700000000000}'
 OTHER = b'{"counter":2,"stateVersion":0,"timestamp":1700000000000}'
 STEPS = {
     "nothing is known": (
-        route("A"), Command(106), Command(206), Command(304), Command(224, {"cluster": "C"}), facts(104), facts(904),
-        facts(322, body=VERSION), facts(901), Command(205, {"brokerName": "a"}), Command(327, {"brokerName": "a"}),
-        Command(216, {"topic": "A"}), Command(4711), Command(11),
+        route("A"),
+        Command(106),
+        Command(206),
+        Command(304),
+        Command(224, {"cluster": "C"}),
+        facts(104),
+        facts(904),
+        facts(322, body=VERSION),
+        facts(901),
+        Command(205, {"brokerName": "a"}),
+        Command(327, {"brokerName": "a"}),
+        Command(216, {"topic": "A"}),
+        Command(4711),
+        Command(11),
     ),
     "one topic alone": (register("a", 30911, topic("A")), route("A"), Command(106)),
     "a master": (
         register("a", 30911, topic("A"), topic("Ü", 3), topic("O", 2, 7, 1), topic("S", 2, 6, 2)),
-        route("A"), route("A", version=317), route("A", version=317, fields={"acceptStandardJsonOnly": "true"}),
-        route("A", form=BINARY), route("Ü"), route("Ü", version=317), route("X"), Command(106), Command(206),
-        Command(304), Command(224, {"cluster": "C"}), Command(224, {"cluster": "D"}), Command(311), Command(312),
-        Command(313), facts(322, body=VERSION), facts(322, body=OTHER), facts(904), facts(901),
+        route("A"),
+        route("A", version=317),
+        route("A", version=317, fields={"acceptStandardJsonOnly": "true"}),
+        route("A", form=BINARY),
+        route("Ü"),
+        route("Ü", version=317),
+        route("X"),
+        Command(106),
+        Command(206),
+        Command(304),
+        Command(224, {"cluster": "C"}),
+        Command(224, {"cluster": "D"}),
+        Command(311),
+        Command(312),
+        Command(313),
+        facts(322, body=VERSION),
+        facts(322, body=OTHER),
+        facts(904),
+        facts(901),
     ),
     "a change": (register("a", 30911, topic("N"), counter=2), route("N"), route("A"), facts(322, body=VERSION)),
     "permissions": (
-        Command(205, {"brokerName": "a"}), route("A"), Command(205, {"brokerName": "b"}),
-        Command(327, {"brokerName": "a"}), route("A"), route("O"),
+        Command(205, {"brokerName": "a"}),
+        route("A"),
+        Command(205, {"brokerName": "b"}),
+        Command(327, {"brokerName": "a"}),
+        route("A"),
+        route("O"),
     ),
     "a slave": (
-        register("a", 31911, topic("A"), topic("Z"), number=1), route("A"), route("Z"), Command(106), facts(901),
-        register("a", 32911, topic("A"), topic("Z"), number=2, enableActingMaster="true"), route("A"),
+        register("a", 31911, topic("A"), topic("Z"), number=1),
+        route("A"),
+        route("Z"),
+        Command(106),
+        facts(901),
+        register("a", 32911, topic("A"), topic("Z"), number=2, enableActingMaster="true"),
+        route("A"),
     ),
     "another state of the same id": (
         register("a", 30911, topic("A"), topic("N"), state=5, counter=3),
-        register("a", 39911, topic("A"), topic("Q"), state=4), route("A"), route("Q"),
+        register("a", 39911, topic("A"), topic("Q"), state=4),
+        route("A"),
+        route("Q"),
     ),
     "another broker, packed": (
-        packed("b", 33911, "A", "P1", "P2"), route("A"), route("P1"), Command(106), Command(224, {"cluster": "C"}),
+        packed("b", 33911, "A", "P1", "P2"),
+        route("A"),
+        route("P1"),
+        Command(106),
+        Command(224, {"cluster": "C"}),
     ),
     "wrong bodies": (
-        Command(103, {**register("c", 34911).fields, "bodyCrc32": "5"}, b"{}"), Command(106),
+        Command(103, {**register("c", 34911).fields, "bodyCrc32": "5"}, b"{}"),
+        Command(106),
     ),
     "keys and values": (
-        Command(101, {"namespace": "N", "key": "k"}), Command(219, {"namespace": "N"}),
-        Command(100, {"namespace": "N", "key": "k", "value": "v=1"}), Command(101, {"namespace": "N", "key": "k"}),
-        Command(219, {"namespace": "N"}), Command(102, {"namespace": "N", "key": "k"}),
-        Command(101, {"namespace": "N", "key": "k"}), Command(219, {"namespace": "N"}),
-        Command(100, {"namespace": "ORDER_TOPIC_CONFIG", "key": "A", "value": "a:8"}), route("A"),
+        Command(101, {"namespace": "N", "key": "k"}),
+        Command(219, {"namespace": "N"}),
+        Command(100, {"namespace": "N", "key": "k", "value": "v=1"}),
+        Command(101, {"namespace": "N", "key": "k"}),
+        Command(219, {"namespace": "N"}),
+        Command(102, {"namespace": "N", "key": "k"}),
+        Command(101, {"namespace": "N", "key": "k"}),
+        Command(219, {"namespace": "N"}),
+        Command(100, {"namespace": "ORDER_TOPIC_CONFIG", "key": "A", "value": "a:8"}),
+        route("A"),
         register("a", 30911, topic("A"), topic("N"), state=5, counter=3),
     ),
     "topics go": (
-        Command(216, {"topic": "P1"}), route("P1"), Command(216, {"topic": "A", "clusterName": "C"}), route("A"),
+        Command(216, {"topic": "P1"}),
+        route("P1"),
+        Command(216, {"topic": "A", "clusterName": "C"}),
+        route("A"),
         Command(216, {"topic": "A", "clusterName": "D"}),
-        Command(217, {"topic": "W"}, json.dumps({"queueDatas": [{"brokerName": "a", "readQueueNums": 1,
-            "writeQueueNums": 1, "perm": 6, "topicSysFlag": 0}], "brokerDatas": []}).encode()), route("W"),
+        Command(
+            217,
+            {"topic": "W"},
+            json.dumps(
+                {
+                    "queueDatas": [
+                        {"brokerName": "a", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicSysFlag": 0}
+                    ],
+                    "brokerDatas": [],
+                }
+            ).encode(),
+        ),
+        route("W"),
     ),
     "zones": (
         register("z", 35911, topic("A"), topic("N"), __ZONE_NAME="east"),
         route("A", fields={"__ZONE_MODE": "true", "__ZONE_NAME": "east"}),
-        route("A", fields={"__ZONE_MODE": "true", "__ZONE_NAME": "west"}), route("A"),
+        route("A", fields={"__ZONE_MODE": "true", "__ZONE_NAME": "west"}),
+        route("A"),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -117,10 +117,14 @@ def stopped(pid: int) -> Iterator[None]:
 
 TOPICS = "first of their topics"
 WAYS: dict[str, Callable[[Place, str, int], None]] = {
-    "each over its own": each_over_its_own, "all over one": all_over_one, "in pieces": in_pieces, "large": large,
-    "behind questions": behind_questions, TOPICS: first_of_their_topics,
+    "each over its own": each_over_its_own,
+    "all over one": all_over_one,
+    "in pieces": in_pieces,
+    "large": large,
+    "behind questions": behind_questions,
+    TOPICS: first_of_their_topics,
     "while it is stopped": while_it_is_stopped,
-}  # fmt: skip
+}
 
 
 def stored(place: Place, topics: list[str]) -> int:

@@ -61,9 +61,15 @@ async def producing(cluster, **more) -> AsyncIterator[Producer]:
 async def make_topic(producer: Producer, broker: str, queues: int) -> str:
     topic = f"Topic{next(_names)}"
     fields = {
-        "topic": topic, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": queues, "perm": 6,
-        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
-    }  # fmt: skip
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "readQueueNums": queues,
+        "writeQueueNums": queues,
+        "perm": 6,
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "order": False,
+    }
     await producer.instance.call(broker, 17, fields)
 
     async def routed() -> None:

@@ -23,8 +23,14 @@ from engine.broker.config import BrokerConfig
 from engine.remoting.frame import Command
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
-TOPIC = {"topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6,
-         "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+TOPIC = {
+    "topic": "Orders",
+    "defaultTopic": "TBW102",
+    "readQueueNums": 1,
+    "writeQueueNums": 1,
+    "perm": 6,
+    "topicFilterType": "SINGLE_TAG",
+}
 WHERE = {"consumerGroup": GROUP, "topic": "Orders", "queueId": 0}
 _TIME = re.compile(r"\b1[78]\d{11}\b")
 _TURN = re.compile(r"^(\d+ T \d+) [0-7]\b")
@@ -105,8 +111,17 @@ async def plain_pops(it: Told) -> None:
     await it.ask(200054, **WHERE, pollTime=300, bornTime=0)
     await it.pop(pollTime=300)
     await it.ask(200055, **WHERE)
-    entry = {"b": base64.b64encode(b"\xff").decode(), "c": GROUP, "it": 60000, "pt": int(answer.fields["popTime"]),
-             "q": 0, "r": "0", "rq": 2, "so": 0, "t": "Orders"}  # fmt: skip
+    entry = {
+        "b": base64.b64encode(b"\xff").decode(),
+        "c": GROUP,
+        "it": 60000,
+        "pt": int(answer.fields["popTime"]),
+        "q": 0,
+        "r": "0",
+        "rq": 2,
+        "so": 0,
+        "t": "Orders",
+    }
     await it.ask(200151, json.dumps({"acks": [entry], "brokerName": "broker-a"}).encode())
     await it.pop(consumerGroup="late", initMode=1)
     await asyncio.sleep(0.2)  # offsets are committed in turn
@@ -135,16 +150,32 @@ async def orderly_pops(it: Told) -> None:
 
 
 async def assignments(it: Told) -> None:
-    consumer = {"consumeType": "CONSUME_PASSIVELY", "groupName": GROUP, "messageModel": "CLUSTERING",
-                "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET", "unitMode": False,
-                "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}]}  # fmt: skip
+    consumer = {
+        "consumeType": "CONSUME_PASSIVELY",
+        "groupName": GROUP,
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+        "unitMode": False,
+        "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}],
+    }
     beat = {"clientID": "me", "consumerDataSet": [consumer], "producerDataSet": []}
-    asked = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "CLUSTERING", "strategyName": "AVG",
-             "topic": "Orders"}  # fmt: skip
+    asked = {
+        "clientId": "me",
+        "consumerGroup": GROUP,
+        "messageModel": "CLUSTERING",
+        "strategyName": "AVG",
+        "topic": "Orders",
+    }
     await it.ask(400, json.dumps({**asked, "consumerGroup": "nobody"}).encode())
     await it.client.ask(34, json.dumps(beat).encode())
-    for more in ({}, {"strategyName": "OTHER"}, {"clientId": "another"}, {"topic": f"%RETRY%{GROUP}"},
-                 {"topic": "None"}, {"messageModel": "BROADCASTING"}):  # fmt: skip
+    for more in (
+        {},
+        {"strategyName": "OTHER"},
+        {"clientId": "another"},
+        {"topic": f"%RETRY%{GROUP}"},
+        {"topic": "None"},
+        {"messageModel": "BROADCASTING"},
+    ):
         await it.ask(400, json.dumps({**asked, **more}).encode())
 
 

@@ -169,8 +169,14 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
 def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
     async def theirs(said: dict[str, str]) -> None:
         client = await real_client(said)
-        declared = {"topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6,
-                    "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+        declared = {
+            "topic": "Orders",
+            "defaultTopic": "TBW102",
+            "readQueueNums": 2,
+            "writeQueueNums": 2,
+            "perm": 6,
+            "topicFilterType": "SINGLE_TAG",
+        }
         assert (await client.ask(17, **declared)).code == 0
         await left_open(client)
         client.close()

@@ -45,8 +45,11 @@ def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, t
     options = ("--port", port, "--namesrv", address, "--small", "--for", "orders")
     with real_cluster.real(tmp_path / "ours", *options, release=release):
         assert json.loads(lines.readline()) == {
-            "type": "broker", "state": "registered", "brokerName": "broker-a", "address": f"127.0.0.1:{port}",
-        }  # fmt: skip
+            "type": "broker",
+            "state": "registered",
+            "brokerName": "broker-a",
+            "address": f"127.0.0.1:{port}",
+        }
         with watched_cluster.watched(address) as states:
             told = real_cluster.traffic("orders", 2, tmp_path / "told-ours", address, release)
     watched_cluster.seen_as_it_is(states)

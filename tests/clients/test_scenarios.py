@@ -51,9 +51,10 @@ def _of_time(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     held = [one for one in differences if len("%RETRY%" + one.get("group", "")) > LONGEST_TOPIC]
     again = [
-        one for one in held
+        one
+        for one in held
         if one["what"] == "received" and one["reconsumeTimes"] > 3 and "absent" in {str(one["a"]), str(one["b"])}
-    ]  # fmt: skip
+    ]
     counted = [one for one in held if one["what"] == "consumed" and abs(one["a"] - one["b"]) == len(again) > 0]
     return again + counted
 

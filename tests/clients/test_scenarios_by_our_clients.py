@@ -74,10 +74,13 @@ def test_beside_our_broker(scenario: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("release", "scenario"),
     [
-        ("5.3.3", "orders"), ("4.9.7", "orders"), ("5.3.3", "retries"), ("4.9.7", "retries"),
+        ("5.3.3", "orders"),
+        ("4.9.7", "orders"),
+        ("5.3.3", "retries"),
+        ("4.9.7", "retries"),
         ("5.3.3", "transactions"),
     ],
-)  # fmt: skip
+)
 def test_beside_a_real_broker(release: str, scenario: str, tmp_path: Path) -> None:
     """With RocketMQ's own broker of either release."""
     ports = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())

@@ -29,10 +29,19 @@ from engine.remoting.frame import Command
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 PATIENCE = 90.0
 SEND = {
-    "producerGroup": "senders", "topic": "Orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
-    "queueId": "0", "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "",
-    "reconsumeTimes": "0", "unitMode": "false", "batch": "false",
-}  # fmt: skip
+    "producerGroup": "senders",
+    "topic": "Orders",
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": "4",
+    "queueId": "0",
+    "sysFlag": "0",
+    "bornTimestamp": "1700000000000",
+    "flag": "0",
+    "properties": "",
+    "reconsumeTimes": "0",
+    "unitMode": "false",
+    "batch": "false",
+}
 
 
 @contextlib.contextmanager
@@ -40,10 +49,16 @@ def slave(folder: Path, namesrv: str, release: str, **more: object) -> Iterator[
     """``storescope serve`` as a slave of ``broker-a``; it ends with 0."""
     folder.mkdir(exist_ok=True)
     lines = {
-        "brokerRole": "SLAVE", "brokerId": 1, "brokerClusterName": "PeerCluster", "slaveReadEnable": "true",
-        "mappedFileSizeCommitLog": 1 << 20, "mappedFileSizeConsumeQueue": 6000, "maxHashSlotNum": 100,
-        "maxIndexNum": 400, **more,
-    }  # fmt: skip
+        "brokerRole": "SLAVE",
+        "brokerId": 1,
+        "brokerClusterName": "PeerCluster",
+        "slaveReadEnable": "true",
+        "mappedFileSizeCommitLog": 1 << 20,
+        "mappedFileSizeConsumeQueue": 6000,
+        "maxHashSlotNum": 100,
+        "maxIndexNum": 400,
+        **more,
+    }
     conf = folder / "broker.conf"
     conf.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     words = ["serve", folder / "store", "--config", conf, "--namesrv", namesrv, "--port", 0, "--json", "--no-backup"]

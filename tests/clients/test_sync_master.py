@@ -107,9 +107,15 @@ async def served(folder: Path, release: str) -> AsyncIterator[dict[str, Any]]:
     conf = configured(folder)
     words = ["serve", folder / "store", "--port", 0, "--namesrv-port", 0, "--json", "--config", conf]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "engine.cli", *map(str, words), "--like", LIKE[release],
-        stdout=asyncio.subprocess.PIPE, env=os.environ,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "engine.cli",
+        *map(str, words),
+        "--like",
+        LIKE[release],
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ,
+    )
     try:
         assert process.stdout is not None
         said = json.loads(await process.stdout.readline())
@@ -157,7 +163,7 @@ async def told_at_last(sender: Sender, code: int, body: bytes) -> None:
         pytest.param("5.3.3", real_master, marks=pytest.mark.clients_full),
         pytest.param("4.9.7", real_master, marks=pytest.mark.clients_full),
     ],
-)  # fmt: skip
+)
 def test_a_real_slave_is_waited_for_killed_and_back(tmp_path: Path, release: str, master: Any) -> None:
     """Both masters are asked the same: an answer without a slave, with one, with a killed one, with it again."""
     alone = 12 if release == "5.3.3" else 11

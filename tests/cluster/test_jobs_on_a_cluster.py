@@ -51,9 +51,7 @@ def test_a_driver_killed_in_rebuild_leaves_nothing_half_done(fleet, alone, clust
         return [path for path in tmp_path.glob(".rebuild*/**/*.json") if path.is_file()]
 
     with (tmp_path / "said").open("wb") as said:
-        first = subprocess.Popen(
-            words, stdout=said, stderr=said, env=environment, cwd=tmp_path, start_new_session=True
-        )  # fmt: skip
+        first = subprocess.Popen(words, stdout=said, stderr=said, env=environment, cwd=tmp_path, start_new_session=True)
     try:
         until("the first parts", lambda: first.poll() is not None or len(parts()) > 3)
         executors = [cluster.executor_of(worker) for worker in cluster.workers]

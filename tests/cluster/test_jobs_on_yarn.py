@@ -32,8 +32,10 @@ def test_the_line_of_the_readme_runs(fleet, yarn, tmp_path):
     told = subprocess.run(
         [*words, f"{fleet}/*/store", "--master", "yarn", "--log-file", tmp_path / "spark.log"],
         env={**yarn.environment, "PYTHONPATH": str(PROJECT), "PYSPARK_PYTHON": str(yarn.python)},
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert (told.returncode, told.stderr) == (0, ""), (tmp_path / "spark.log").read_text()[-3000:]
     assert "Spark on yarn began" in told.stdout
 
@@ -58,9 +60,12 @@ def test_a_queue_without_room_for_an_executor_is_told(yarn, tmp_path):
         "session.start('yarn', 'spark.log', settings=narrow, patience=60)\n"
     )
     told = subprocess.run(
-        [sys.executable, "-c", script], env={**yarn.environment, "PYTHONPATH": str(PROJECT)},
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", script],
+        env={**yarn.environment, "PYTHONPATH": str(PROJECT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert told.stderr.endswith(
         "CannotStart: the master yarn gave no executor within 60 s; what Spark said stands in spark.log\n"
     )

@@ -38,8 +38,10 @@ class Killer:
         path = os.pathsep.join((str(REPOSITORY), str(REPOSITORY / "tests" / "support")))
         self._process = subprocess.Popen(
             [sys.executable, killed_writer.__file__],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+        )
 
     def close(self) -> None:
         self._process.stdin.close()

@@ -36,10 +36,18 @@ SIZES = (
 MASTER = SIZES + "brokerRole=SYNC_MASTER\ninSyncReplicas=2\nslaveTimeout=1000\n"
 SLAVE = SIZES + "brokerRole=SLAVE\nbrokerId=1\nhaMasterAddress=127.0.0.1:{port}\n"
 SEND = {
-    "producerGroup": "senders", "topic": TOPIC, "defaultTopic": "TBW102", "defaultTopicQueueNums": str(QUEUES),
-    "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "", "reconsumeTimes": "0",
-    "unitMode": "false", "batch": "false",
-}  # fmt: skip
+    "producerGroup": "senders",
+    "topic": TOPIC,
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": str(QUEUES),
+    "sysFlag": "0",
+    "bornTimestamp": "1700000000000",
+    "flag": "0",
+    "properties": "",
+    "reconsumeTimes": "0",
+    "unitMode": "false",
+    "batch": "false",
+}
 
 
 class Life:
@@ -50,10 +58,21 @@ class Life:
         self.store = folder / "store"
         (folder / "broker.conf").write_text(config)
         self._words = [
-            sys.executable, "-m", "engine.cli", "serve", str(self.store), "--config", str(folder / "broker.conf"),
-            "--namesrv-port", "0", "--port", "0", "--no-backup", "--json",
+            sys.executable,
+            "-m",
+            "engine.cli",
+            "serve",
+            str(self.store),
+            "--config",
+            str(folder / "broker.conf"),
+            "--namesrv-port",
+            "0",
+            "--port",
+            "0",
+            "--no-backup",
+            "--json",
             *(("--register", "--yes") if "haMasterAddress" in config else ()),
-        ]  # fmt: skip
+        ]
         self._said = folder / "said.log"
         self._process: asyncio.subprocess.Process | None = None
         self.address = self.ha = ""

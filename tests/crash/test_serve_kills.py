@@ -29,10 +29,18 @@ from engine.remoting.frame import Command
 pytestmark = pytest.mark.timeout(3600)
 TOPIC, QUEUES = "Orders", 4
 HELD = {
-    "producerGroup": "senders", "topic": TOPIC, "defaultTopic": "TBW102", "defaultTopicQueueNums": str(QUEUES),
-    "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "", "reconsumeTimes": "0",
-    "unitMode": "false", "batch": "false",
-}  # fmt: skip
+    "producerGroup": "senders",
+    "topic": TOPIC,
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": str(QUEUES),
+    "sysFlag": "0",
+    "bornTimestamp": "1700000000000",
+    "flag": "0",
+    "properties": "",
+    "reconsumeTimes": "0",
+    "unitMode": "false",
+    "batch": "false",
+}
 
 
 @dataclass
@@ -48,9 +56,18 @@ class Life:
 
     def __init__(self, store: Path, port: int) -> None:
         self._words = [
-            sys.executable, "-m", "engine.cli", "serve", str(store), "--port", str(port), "--namesrv-port", "0",
-            "--no-backup", "--json",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "engine.cli",
+            "serve",
+            str(store),
+            "--port",
+            str(port),
+            "--namesrv-port",
+            "0",
+            "--no-backup",
+            "--json",
+        ]
         self.process: asyncio.subprocess.Process | None = None
         self.address = ""
 
@@ -118,9 +135,16 @@ async def pop(account: Account, popped: Popped, ended: asyncio.Event) -> None:
 
 async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
     fields = {
-        "consumerGroup": "popping", "topic": TOPIC, "queueId": "-1", "maxMsgNums": "32", "bornTime": "0",
-        "invisibleTime": str(INVISIBLE_MS), "pollTime": "400", "initMode": "0", "order": "false",
-    }  # fmt: skip
+        "consumerGroup": "popping",
+        "topic": TOPIC,
+        "queueId": "-1",
+        "maxMsgNums": "32",
+        "bornTime": "0",
+        "invisibleTime": str(INVISIBLE_MS),
+        "pollTime": "400",
+        "initMode": "0",
+        "order": "false",
+    }
     answer = await connection.ask(Command(200050, fields, version=479))
     if answer.code != 0:
         await asyncio.sleep(0.02)
@@ -137,10 +161,12 @@ async def _pop_once(popped: Popped, connection: Connection, life: int) -> None:
         start = starts[mark, str(unit.queue_id)]
         handle = f"{start} {told['popTime']} {INVISIBLE_MS} {told['reviveQid']} {mark} broker-a {unit.queue_id}"
         acked = {
-            "consumerGroup": "popping", "topic": f"%RETRY%popping_{TOPIC}" if mark == "1" else TOPIC,
-            "queueId": str(unit.queue_id), "offset": str(unit.queue_offset),
+            "consumerGroup": "popping",
+            "topic": f"%RETRY%popping_{TOPIC}" if mark == "1" else TOPIC,
+            "queueId": str(unit.queue_id),
+            "offset": str(unit.queue_offset),
             "extraInfo": f"{handle} {unit.queue_offset}",
-        }  # fmt: skip
+        }
         if (await connection.ask(Command(200051, acked, version=479))).code == 0:
             popped.done.setdefault(unit.body, life)
             if time.time() * 1000 < int(told["popTime"]) + INVISIBLE_MS:

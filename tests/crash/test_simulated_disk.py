@@ -122,8 +122,12 @@ def test_the_plug_is_pulled_at_the_call_that_was_named_and_stays_out():
     file.write(0, b"a")
     with pytest.raises(PowerLoss):
         file.flush(0, 1)
-    for call in (lambda: file.read(0, 1), lambda: file.write(0, b""), lambda: disk.names(FILE.parent),
-                 lambda: disk.exists(FILE)):  # fmt: skip
+    for call in (
+        lambda: file.read(0, 1),
+        lambda: file.write(0, b""),
+        lambda: disk.names(FILE.parent),
+        lambda: disk.exists(FILE),
+    ):
         with pytest.raises(PowerLoss):
             call()
     assert found(disk, keep=0.0) is None

@@ -218,10 +218,21 @@ APPENDS: dict[str, Call] = {
     "begin_at": lambda log: log.begin_at(0),
 }
 PASSIVE = {
-    "ask", "close", "failed", "forget_topic", "refusal", "refuse", "set_max_message_size",
+    "ask",
+    "close",
+    "failed",
+    "forget_topic",
+    "refusal",
+    "refuse",
+    "set_max_message_size",
     "compiled_put",  # what puts, not a put
-    "ask_copy", "follow", "begin_append", "place", "room_for", "topic",  # parts of the above, under the lock
-}  # fmt: skip
+    "ask_copy",
+    "follow",
+    "begin_append",
+    "place",
+    "room_for",
+    "topic",  # parts of the above, under the lock
+}
 
 
 def test_every_way_to_append_is_told_of() -> None:

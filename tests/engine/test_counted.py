@@ -28,8 +28,15 @@ def test_a_word_gets_a_capital(said):
     assert capital(said) == said[0].upper() + said[1:]
 
 
-@pytest.mark.parametrize(("said", "behind"), [("RocketMQ 5.3 starts", "RocketMQ 5.3 starts"), ("Nothing.", "nothing."),
-                                              ("A file", "a file"), ("DLedger logs", "DLedger logs")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "behind"),
+    [
+        ("RocketMQ 5.3 starts", "RocketMQ 5.3 starts"),
+        ("Nothing.", "nothing."),
+        ("A file", "a file"),
+        ("DLedger logs", "DLedger logs"),
+    ],
+)
 def test_behind_other_words_only_a_word_is_small(said, behind):
     assert small(said) == behind
 

@@ -49,6 +49,8 @@ def test_errors_travel_as_they_are_or_in_words():
     assert (portable(plain), portable(deep)) == (plain, deep)
     assert isinstance(portable(Odd(1, 2)), CannotTravel)
     assert [str(portable(e)) for e in (Odd(1, 2), SystemExit(3), KeyboardInterrupt())] == [
-        "Odd: 1 and 2", "SystemExit: 3", "KeyboardInterrupt",
-    ]  # fmt: skip
+        "Odd: 1 and 2",
+        "SystemExit: 3",
+        "KeyboardInterrupt",
+    ]
     assert "filter, character 3" in str(portable(BadFilter("odd", 2)))

@@ -263,8 +263,15 @@ def test_topics_are_deleted_with_their_queues() -> None:
 def test_services_can_be_paused_and_stepped(tmp_path: Path) -> None:
     with MessageStore(tmp_path, config()) as store:
         assert set(store.services) == {
-            "allocate", "reput", "flush", "queues", "checkpoint", "index", "clean", "persist",
-        }  # fmt: skip
+            "allocate",
+            "reput",
+            "flush",
+            "queues",
+            "checkpoint",
+            "index",
+            "clean",
+            "persist",
+        }
         store.pause("reput")
         put(store, 5)
         assert store.positions().dispatched == 0

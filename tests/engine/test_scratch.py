@@ -99,8 +99,10 @@ def test_logs_of_runs_long_past_go_and_others_stay(tmp_path):
     (tmp_path / "storescope-trace-abcdefgh.log").touch()
     take_old_logs(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "mine.log", "storescope-other.log", "storescope-trace-abcdefgh.log",
-    ]  # fmt: skip
+        "mine.log",
+        "storescope-other.log",
+        "storescope-trace-abcdefgh.log",
+    ]
 
 
 def test_the_folder_of_a_living_run_is_never_touched(running, tmp_path):

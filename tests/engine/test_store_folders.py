@@ -50,10 +50,14 @@ def test_paths_of_another_machine_below_its_root_mean_the_named_store(copy: Path
     """``/data/rocketmq/store`` of a production machine is not here: its commitlog is that of the copy."""
     root = "/data/no-such-machine/store"
     config = conf(
-        storePathRootDir=root, storePathCommitLog=f"{root}/commitlog/", storePathConsumeQueue=f"{root}/consumequeue",
-        storePathIndex=f"{root}/index", storeCheckpoint=f"{root}/checkpoint", abortFile=f"{root}/abort",
+        storePathRootDir=root,
+        storePathCommitLog=f"{root}/commitlog/",
+        storePathConsumeQueue=f"{root}/consumequeue",
+        storePathIndex=f"{root}/index",
+        storeCheckpoint=f"{root}/checkpoint",
+        abortFile=f"{root}/abort",
         storePathEpochFile=f"{root}/epochFileCheckpoint",
-    )  # fmt: skip
+    )
     folders = settle_folders(copy, config)
     folders.refuse_outside()
     assert folders.log == (copy / "commitlog",)

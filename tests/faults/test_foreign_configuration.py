@@ -74,8 +74,11 @@ DEEDS = {
     "snapshot": ["STORE", "NEW"],
 }
 """What is done to the copy where the user says that the paths of the file do not count."""
-ROWS = [pytest.param(name, kind, words, id=f"{name} {kind} {n}") for name, rows in ASKED.items()
-        for n, (kind, words) in enumerate(rows)]  # fmt: skip
+ROWS = [
+    pytest.param(name, kind, words, id=f"{name} {kind} {n}")
+    for name, rows in ASKED.items()
+    for n, (kind, words) in enumerate(rows)
+]
 
 
 def leaves(parser: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -121,11 +124,16 @@ def place(tmp_path: Path, reached: socket.socket) -> Path:
         file.write(bytes(2000))  # the two logs differ, so that an answer tells which one was read
     (tmp_path / "copy" / "abort").write_text("1")
     lines = {
-        "storePathRootDir": live, "storePathCommitLog": live / "commitlog", "storePathIndex": live / "index",
-        "storePathConsumeQueue": live / "consumequeue", "storeCheckpoint": live / "checkpoint",
-        "abortFile": live / "abort", "brokerName": "broker-a", "namesrvAddr": f"127.0.0.1:{reached.getsockname()[1]}",
+        "storePathRootDir": live,
+        "storePathCommitLog": live / "commitlog",
+        "storePathIndex": live / "index",
+        "storePathConsumeQueue": live / "consumequeue",
+        "storeCheckpoint": live / "checkpoint",
+        "abortFile": live / "abort",
+        "brokerName": "broker-a",
+        "namesrvAddr": f"127.0.0.1:{reached.getsockname()[1]}",
         "haMasterAddress": f"127.0.0.1:{reached.getsockname()[1]}",
-    }  # fmt: skip
+    }
     (tmp_path / "broker.conf").write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     (tmp_path / "plan.json").write_text(json.dumps({"messages": [{"topic": "Orders", "body": "x"}]}))
     (tmp_path / "export").mkdir()
@@ -135,8 +143,11 @@ def place(tmp_path: Path, reached: socket.socket) -> Path:
 
 def told(place: Path, command: str, words: list[str], *more: str) -> tuple[int, str, str]:
     names = {
-        "STORE": place / "copy", "NEW": place / "new", "PLAN": place / "plan.json", "EXPORT": place / "export",
-    }  # fmt: skip
+        "STORE": place / "copy",
+        "NEW": place / "new",
+        "PLAN": place / "plan.json",
+        "EXPORT": place / "export",
+    }
     line = [*command.split(), *(str(names.get(word, word)) for word in words), "--config", str(place / "broker.conf")]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -126,9 +126,17 @@ def test_forty_who_pull_and_do_not_read_hold_nobody_up(broker) -> None:
         time.sleep(0.02)
     before = steady(process.pid)
     fields = {
-        "consumerGroup": "deaf", "topic": "Large", "queueId": "0", "queueOffset": "0", "maxMsgNums": "32",
-        "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "1000", "subscription": "*", "subVersion": "0",
-    }  # fmt: skip
+        "consumerGroup": "deaf",
+        "topic": "Large",
+        "queueId": "0",
+        "queueOffset": "0",
+        "maxMsgNums": "32",
+        "sysFlag": "4",
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "1000",
+        "subscription": "*",
+        "subVersion": "0",
+    }
     pulls = b"".join(b"".join(map(bytes, encode(Command(11, fields, opaque=number)))) for number in range(400))
     with contextlib.ExitStack() as opened:
         for _ in range(40):
@@ -174,7 +182,7 @@ def test_slow_silent_and_half_open_ones_hold_nobody_up(broker) -> None:
         b"\x16\x03\x01\x02\0\x01\0",
         b"PROXY TCP4 1 2 3 4\r\n",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_frame_ends_its_own_connection_only(broker, garbage: bytes) -> None:
     _, record = broker
     with socket.create_connection(place(record)) as one:

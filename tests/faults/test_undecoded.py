@@ -45,9 +45,23 @@ WRITERS = {
 }
 """Commands that write into a store that is there."""
 READERS = {
-    "info", "units", "queue", "index", "trace", "get", "message", "offset", "where", "positions", "groups", "space",
-    "check", "config", "snapshot", "mqadmin",
-}  # fmt: skip
+    "info",
+    "units",
+    "queue",
+    "index",
+    "trace",
+    "get",
+    "message",
+    "offset",
+    "where",
+    "positions",
+    "groups",
+    "space",
+    "check",
+    "config",
+    "snapshot",
+    "mqadmin",
+}
 TO_A_NEW_PLACE = {"copy", "pipeline"}
 NO_STORE = {"bench", "cluster", "completion", "namesrv"}
 
@@ -67,8 +81,12 @@ QUEUE_QUESTIONS = (
     ["space", "STORE", "--quick"],
 )
 """What cannot be answered without the queues."""
-WITHOUT_QUEUES = (["info", "STORE"], ["check", "STORE", "--fail-on", "error"], ["index", "STORE"],
-                  ["units", "STORE", "--limit", "3"])  # fmt: skip
+WITHOUT_QUEUES = (
+    ["info", "STORE"],
+    ["check", "STORE", "--fail-on", "error"],
+    ["index", "STORE"],
+    ["units", "STORE", "--limit", "3"],
+)
 """What can be answered, as far as the rest goes."""
 CONCLUSIONS = re.compile(
     r"NO_MESSAGE_IN_QUEUE|notYetDispatched|notInQueue|not dispatched yet|has no folder|found no folder|no group has|"
@@ -180,8 +198,10 @@ def test_the_rocksdb_that_every_store_of_5_4_has_is_in_nobodys_way(name, golden,
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize(("kind", "topic"), [("rocks-5.5.1", "TopicA"), ("rocks-separate-5.5.1", "TopicA"),
-                                             ("rocksdb-orders-5.5.1", "OrderEvents")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "topic"),
+    [("rocks-5.5.1", "TopicA"), ("rocks-separate-5.5.1", "TopicA"), ("rocksdb-orders-5.5.1", "OrderEvents")],
+)
 def test_nothing_is_concluded_from_queues_in_a_rocksdb(kind, topic, golden):
     """``get`` said NO_MESSAGE_IN_QUEUE, ``where`` that the next start dispatches the message, ``groups`` that no group
     has an offset. ``consumequeue_rocksdb`` was not known at all: the store had "lost all its consume queues".
@@ -267,8 +287,10 @@ def test_nothing_is_concluded_from_a_dledger_log(kind, undecoded):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize(("kind", "folder"), [("rocks-separate-5.5.1", "consumequeue_rocksdb"),
-                                              ("rocksdb-timer-index-5.5.1", "rocksdbstore")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "folder"),
+    [("rocks-separate-5.5.1", "consumequeue_rocksdb"), ("rocksdb-timer-index-5.5.1", "rocksdbstore")],
+)
 def test_a_copy_of_what_recovery_reads_has_the_parts_that_are_not_decoded(kind, folder, golden, tmp_path):
     """The set left ``consumequeue_rocksdb`` behind: a broker that started on the copy had no queues."""
     assert told("snapshot", golden(kind), tmp_path / "copy", "--recovery-set")[0] == 0

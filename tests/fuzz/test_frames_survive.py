@@ -36,19 +36,54 @@ GROWTH = 128 * 1024  # KiB
 LARGEST = 1 << 20
 LOGS = ("engine", "asyncio")
 VALUES = (
-    "", "0", "-1", "1", "3", "true", "false", "Orders", "%RETRY%readers", "readers", "99999999999999999999",
-    "-9223372036854775808", "2147483648", "é\x00😀", "x" * 300, "KEYS\x01a\x02TAGS\x01b\x02", "\x01\x02\x01",
-    "DELAY\x0199\x02", "TIMER_DELAY_MS\x011\x02", "TRAN_MSG\x01true\x02PGROUP\x01g\x02", "null", "SQL92", "a = 1",
-    "0 1 2 3 4 5 6 7", "[]", "{}",
-)  # fmt: skip
+    "",
+    "0",
+    "-1",
+    "1",
+    "3",
+    "true",
+    "false",
+    "Orders",
+    "%RETRY%readers",
+    "readers",
+    "99999999999999999999",
+    "-9223372036854775808",
+    "2147483648",
+    "é\x00😀",
+    "x" * 300,
+    "KEYS\x01a\x02TAGS\x01b\x02",
+    "\x01\x02\x01",
+    "DELAY\x0199\x02",
+    "TIMER_DELAY_MS\x011\x02",
+    "TRAN_MSG\x01true\x02PGROUP\x01g\x02",
+    "null",
+    "SQL92",
+    "a = 1",
+    "0 1 2 3 4 5 6 7",
+    "[]",
+    "{}",
+)
 BODIES = (
-    b"", b"{}", b"[]", b"null", b"\x00" * 40, b'{"consumerDataSet":[{}]}', b'{"producerDataSet":[null]}', b"12345",
+    b"",
+    b"{}",
+    b"[]",
+    b"null",
+    b"\x00" * 40,
+    b'{"consumerDataSet":[{}]}',
+    b'{"producerDataSet":[null]}',
+    b"12345",
     b'{"consumerDataSet":[{"groupName":"readers","subscriptionDataSet":[{"topic":5,"subString":"||"},7]}]}',
     b'{"clientID":3,"consumerDataSet":{"groupName":"readers"},"producerDataSet":"x"}',
     b'{"subscriptionData":{"topic":[]}}',
-    b'{"mqSet":[{"topic":"Orders","queueId":"x"},null],"consumerGroup":1}', b'{"offsetTable":{"a":1}}', b"\xff\xfe{",
-    b'{"topicConfigList":[null]}', b'{"groupName":"readers","retryQueueNums":"x"}', b"[1,2]", b'"text"', b"[[[[[[",
-)  # fmt: skip
+    b'{"mqSet":[{"topic":"Orders","queueId":"x"},null],"consumerGroup":1}',
+    b'{"offsetTable":{"a":1}}',
+    b"\xff\xfe{",
+    b'{"topicConfigList":[null]}',
+    b'{"groupName":"readers","retryQueueNums":"x"}',
+    b"[1,2]",
+    b'"text"',
+    b"[[[[[[",
+)
 ENDING = frozenset({25, 206, 216, 227, 307})
 """Requests that change the configuration, or empty the store: what follows would be asked of another broker."""
 
@@ -107,9 +142,14 @@ def a_request(pick: random.Random) -> bytes:
         if name in fields and pick.random() < 0.6:
             fields[name] = "Orders"
     command = Command(
-        row.code, fields, pick.choice(BODIES), opaque=pick.randrange(1 << 31), flag=pick.choice((0, 0, 0, 1, 2, 3)),
-        form=pick.choice((JSON, BINARY)), version=pick.choice((0, 317, 479, 60_000)),
-    )  # fmt: skip
+        row.code,
+        fields,
+        pick.choice(BODIES),
+        opaque=pick.randrange(1 << 31),
+        flag=pick.choice((0, 0, 0, 1, 2, 3)),
+        form=pick.choice((JSON, BINARY)),
+        version=pick.choice((0, 317, 479, 60_000)),
+    )
     return b"".join(map(bytes, encode(command)))
 
 

@@ -104,8 +104,13 @@ def test_a_cluster_is_looked_at_without_a_store(
         await walker.key(canvas, Qt.Key.Key_Return)
         assert "No store is open" in walker.said
         done = {one.words for one in window.changes.operations.list if one.id == "cluster.ask"}
-        assert {"GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "GET_CONSUMER_CONNECTION_LIST",
-                "GET_CONSUMER_RUNNING_INFO", "GET_ALL_PRODUCER_INFO"} <= done  # fmt: skip
+        assert {
+            "GET_BROKER_CLUSTER_INFO",
+            "GET_TOPIC_STATS_INFO",
+            "GET_CONSUMER_CONNECTION_LIST",
+            "GET_CONSUMER_RUNNING_INFO",
+            "GET_ALL_PRODUCER_INFO",
+        } <= done
         clients.leave("c@2")
         await walker.until(lambda: pane.model.find_queue(QUEUES[2]).orphan, "nobody owns its queues any more")  # type: ignore[union-attr]
         assert [client.left for client in pane.model.find_group("readers").clients] == [False, True]  # type: ignore[union-attr]
@@ -157,7 +162,12 @@ def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses,
         await walker.until(lambda: len(walker.rows("cluster.table")) == 4, "a row each queue")
         row = walker.rows("cluster.table")[0]
         assert (row["Group"], row["Topic"], row["Next offset"], row["Behind"], row["Max offset"]) == (
-            "readers", "Orders", "10", "20", "30")  # fmt: skip
+            "readers",
+            "Orders",
+            "10",
+            "20",
+            "30",
+        )
         assert {"SUCCESS"} == set(walker.values("cluster.requests", "Answer"))
         await walker.choose("cluster.table", 3)
         assert pane.model.chosen.queue == QUEUES[3]
@@ -280,8 +290,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
 
         def shared() -> bool:
             group = model.find_group("readers")
-            return group is not None and sorted(
-                len(one.owned or ()) for one in group.clients if not one.left) == [2, 2]  # fmt: skip
+            return group is not None and sorted(len(one.owned or ()) for one in group.clients if not one.left) == [2, 2]
 
         await walker.until(shared, "they share four queues", 90)
         await walker.until(lambda: model.deliveries.handed("readers", 0, 1 << 62) > 200, "messages come", 90)
@@ -300,8 +309,9 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         await walker.until(moved, "its queues have moved", 90)
         await walker.until(
             lambda: any(one.taken for one in model.deliveries.shared if one.client_ids == (names[0],)),
-            "the one that stays says what it took: that comes another way than readings do", 90,
-        )  # fmt: skip
+            "the one that stays says what it took: that comes another way than readings do",
+            90,
+        )
         killed = next(one for one in panel.line.steps if names[1] in one.left)
         step = panel.line.steps[-1]
         panel.choose_step(step.number - 1)

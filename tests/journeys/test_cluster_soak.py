@@ -27,9 +27,10 @@ DRIVE = ROOT / "tests" / "support" / "cluster_soak_drive.py"
 def test_a_cluster_under_churn(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     figures = tmp_path / "figures.json"
     environment = os.environ | {
-        "STORESCOPE_SOAK": str(SECONDS), "STORESCOPE_SOAK_FIGURES": str(figures),
+        "STORESCOPE_SOAK": str(SECONDS),
+        "STORESCOPE_SOAK_FIGURES": str(figures),
         "PYTHONPATH": os.pathsep.join(filter(None, (str(DRIVE.parent), os.environ.get("PYTHONPATH")))),
-    }  # fmt: skip
+    }
     command = [sys.executable, "-m", "viewer", "--config-dir", str(tmp_path / "config"), "--drive", str(DRIVE)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS + 360, check=False

@@ -39,8 +39,13 @@ def viewer(*words: str | Path, display: bool = False) -> subprocess.CompletedPro
     environment["QT_QPA_PLATFORM"] = "offscreen"
     return subprocess.run(
         [sys.executable, "-m", "viewer", *map(str, words)],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
 
 
 def test_every_name_is_there_at_once_with_another_view_in_front(orders: Path, tmp_path: Path) -> None:

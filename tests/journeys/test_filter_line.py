@@ -65,7 +65,7 @@ def test_a_filter_shows_its_units_and_says_how_much_was_read(run: Run, walker: W
         ("retry or reconsumeTimes > 0", 1),
         ("properties.region is not null", 100),
     ],
-)  # fmt: skip
+)
 def test_the_language_is_understood(run: Run, walker: Walker, orders: Path, text: str, at_least: int) -> None:
     async def walk() -> None:
         await walker.open(orders)

@@ -153,8 +153,11 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
 def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     """The harms of a run's last step, from what its consumers were handed and what readings saw while it ran."""
     moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.begun]
-    changed = [n for n in range(1, len(moments)) if (moments[n].owners, moments[n].clients) !=
-               (moments[n - 1].owners, moments[n - 1].clients)]  # fmt: skip
+    changed = [
+        n
+        for n in range(1, len(moments))
+        if (moments[n].owners, moments[n].clients) != (moments[n - 1].owners, moments[n - 1].clients)
+    ]
     first = last = changed.pop()
     while changed:  # changes that follow each other closely, or while a queue has no owner, are one step
         waits = moments[changed[-1]].told and not all(moments[changed[-1]].owners)
@@ -179,11 +182,17 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
         most = max((sum(at - 2_000 <= one <= at for one in after) for at in after), default=0)
         if before > 1 and begin - since >= 2_000 and most:
             bursts.append((most / 2_000) / (before / (begin - since)))
-    idle = [sum(not any(name in owners for owners in moments[at].owners) for name in moments[at].clients)
-            for at in (first - 1, last)]  # fmt: skip
+    idle = [
+        sum(not any(name in owners for owners in moments[at].owners) for name in moments[at].clients)
+        for at in (first - 1, last)
+    ]
     burst = f"× {max(bursts):.1f}" if max(bursts) > 1 else "× 1"
-    return {"Pause": f"{max(pauses):,} ms", "Handed out twice": f"{twice:,}", "Burst": burst,
-            "Idle consumers": f"{idle[0]} → {idle[1]}"}  # fmt: skip
+    return {
+        "Pause": f"{max(pauses):,} ms",
+        "Handed out twice": f"{twice:,}",
+        "Burst": burst,
+        "Idle consumers": f"{idle[0]} → {idle[1]}",
+    }
 
 
 def two_clients(record: Record, told: dict[str, str]) -> None:

@@ -40,8 +40,13 @@ def test_row_37_38_nine_positions_move_on_one_ruler_and_in_five_plots(run: Run, 
                 lambda key=key: any(row.key == key and row.offset is not None for row in pane.now.table.rows), key
             )
         await walker.until(lambda: "wrote" in pane.ruler.accessibleDescription(), "the ruler has its flags")
-        for plot, word in ((live.plot, "flushed"), (live.gaps, "to dispatch"), (live.took, "median"),
-                           (live.group, "median"), (live.rate, "messages/s")):  # fmt: skip
+        for plot, word in (
+            (live.plot, "flushed"),
+            (live.gaps, "to dispatch"),
+            (live.took, "median"),
+            (live.group, "median"),
+            (live.rate, "messages/s"),
+        ):
             await walker.until(lambda plot=plot, word=word: word in plot.accessibleDescription(), word)
         await lab.session.pause("flush", True)
         await walker.until(lambda: any("paused" in m.words()[0] for m in live.history.marks), "the pause is marked")

@@ -225,10 +225,15 @@ def test_row_92_what_is_copied_is_what_the_terminal_prints(
     assert words[0] == "storescope"
     assert str(orders) in words
     done = subprocess.run(
-        [sys.executable, "-m", "engine.cli.main", *words[1:]] if "--json" in words
+        [sys.executable, "-m", "engine.cli.main", *words[1:]]
+        if "--json" in words
         else [sys.executable, "-m", "engine.cli.main", *words[1:], "--json"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     printed = [json.loads(line) for line in done.stdout.splitlines()]
     wanted = found["record"][same[0]]

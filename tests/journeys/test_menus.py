@@ -88,13 +88,21 @@ def test_every_table_of_every_view_has_its_whole_menu(run: Run, walker: Walker, 
 PICTURES = {
     "log:0": {"units.line": "lineMark"},
     "positions": {"positions.ruler": "rulerMark"},
-    "queue:OrderPaid/0/3": {"queue.line": "queueMark", "queue.cells": "queueMark", "queue.bytes": "queueMark",
-                            "queue.skew": "queueMark"},
-    "trace:ShipmentEvents/SO-000421": {"trace.chain": "traceStep", "trace.hash": "indexMark",
-                                       "index.slots": "indexMark", "index.histogram": "indexMark"},
+    "queue:OrderPaid/0/3": {
+        "queue.line": "queueMark",
+        "queue.cells": "queueMark",
+        "queue.bytes": "queueMark",
+        "queue.skew": "queueMark",
+    },
+    "trace:ShipmentEvents/SO-000421": {
+        "trace.chain": "traceStep",
+        "trace.hash": "indexMark",
+        "index.slots": "indexMark",
+        "index.histogram": "indexMark",
+    },
     "findings": {"recovery.line": "lineMark"},
     "space": {"space.treemap": "area", "space.days": "dayMark"},
-}  # fmt: skip
+}
 
 
 def test_every_line_of_the_tree_and_every_mark_has_its_whole_menu(run: Run, walker: Walker, orders: Path) -> None:

@@ -15,8 +15,18 @@ from walker import Run, Walker
 from viewer.shell.views import BY_KIND
 
 pytestmark = pytest.mark.journey
-PLACES = ("log:1310900", "queue:OrderPaid/2/100", "index:20261121113900544/slot/4", "trace:ShipmentEvents/SO-000421",
-          "where:SO-000749", "findings:IX03", "groups:billing", "config:topics.json", "positions", "log")  # fmt: skip
+PLACES = (
+    "log:1310900",
+    "queue:OrderPaid/2/100",
+    "index:20261121113900544/slot/4",
+    "trace:ShipmentEvents/SO-000421",
+    "where:SO-000749",
+    "findings:IX03",
+    "groups:billing",
+    "config:topics.json",
+    "positions",
+    "log",
+)
 
 
 def test_every_model_keeps_qts_rules(run: Run, walker: Walker, damaged: Path, qtlog: Any) -> None:

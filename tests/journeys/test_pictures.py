@@ -21,9 +21,13 @@ pytestmark = pytest.mark.journey
 FOLDER = Path(__file__).parent.parent / "pictures"
 WRITE = os.environ.get("STORESCOPE_PICTURES") == "write"
 PLACES = {
-    "log": "log:1310900", "queue": "queue:OrderPaid/2/100", "trace": "trace:ShipmentEvents/SO-000421",
-    "findings": "findings:CL03", "where": "where:SO-000749", "groups": "groups",
-}  # fmt: skip
+    "log": "log:1310900",
+    "queue": "queue:OrderPaid/2/100",
+    "trace": "trace:ShipmentEvents/SO-000421",
+    "findings": "findings:CL03",
+    "where": "where:SO-000749",
+    "groups": "groups",
+}
 LOOKS = (("light", "en"), ("dark", "zh_CN"))
 WIDTH, HEIGHT = 200, 125
 MEAN, FAR, FAR_SHARE = 7.0, 48, 0.06
@@ -33,9 +37,11 @@ MEAN, FAR, FAR_SHARE = 7.0, 48, 0.06
 def small(walker: Walker) -> QImage:
     """The window as it stands, small."""
     size = WIDTH, HEIGHT
-    picture = walker.window.grab().toImage().scaled(
-        *size, Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
-    )  # fmt: skip
+    picture = (
+        walker.window.grab()
+        .toImage()
+        .scaled(*size, Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation)
+    )
     return picture.convertToFormat(QImage.Format.Format_RGB888)
 
 

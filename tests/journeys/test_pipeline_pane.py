@@ -330,9 +330,10 @@ def test_statistics_stand_beside_what_other_jobs_found_and_rates_are_drawn_by_ho
         await filled(walker, "trace", keys="SO-1 SO-2")
         path = Path(str(walker.window.session.path))
         told = [
-            lines.traced("SO-1", "found", path, 4096, "OrderPaid"), lines.traced("SO-2", "neverSeen", path),
+            lines.traced("SO-1", "found", path, 4096, "OrderPaid"),
+            lines.traced("SO-2", "neverSeen", path),
             lines.summary("trace", keys=2, keysMissing=1),
-        ]  # fmt: skip
+        ]
         await played(walker, tmp_path, "trace", told)
         assert [row["Verdict"] for row in walker.rows(RESULTS)] == ["It is there", "Never seen"]
         assert walker.find(PipelinePane, "pipeline.pane").aside.isVisible()
@@ -355,9 +356,21 @@ def test_what_was_rebuilt_opens_beside_the_old_store(
         await shown(walker, orders)
         built = copied(orders)
         await filled(walker, "rebuild", out=str(tmp_path / "new"))
-        different = {"type": "difference", "store": str(walker.window.session.path), "what": "queue",
-                     "topic": "OrderPaid", "queueId": 0, "entries": 9, "missing": 1, "extra": 0, "different": 2,
-                     "expired": 0, "firstMissing": 8, "firstExtra": None, "firstDifferent": 3}  # fmt: skip
+        different = {
+            "type": "difference",
+            "store": str(walker.window.session.path),
+            "what": "queue",
+            "topic": "OrderPaid",
+            "queueId": 0,
+            "entries": 9,
+            "missing": 1,
+            "extra": 0,
+            "different": 2,
+            "expired": 0,
+            "firstMissing": 8,
+            "firstExtra": None,
+            "firstDifferent": 3,
+        }
         await played(walker, tmp_path, "rebuild", lines.rebuild(built, [different]), code=1)
         assert "1 differ" in walker.said
         await walker.choose(RESULTS, 0)

@@ -66,15 +66,18 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         await walker.until(requests.chip.isVisible, "it records", 60)
 
         sent = await asyncio.to_thread(lambda: asyncio.run(sent_and_read(lab.serving.namesrv)))
-        await walker.until(lambda: any(row.code == 310 and row.exchange.answer for row in requests._log.rows),
-                           "its sends are rows", 60)  # fmt: skip
+        await walker.until(
+            lambda: any(row.code == 310 and row.exchange.answer for row in requests._log.rows), "its sends are rows", 60
+        )
         requests.set_filter('request = "SEND_MESSAGE_V2" and topic = "Orders"')
         assert requests.table.total_rows() == 4
         requests.table.go_to(requests._log.rows[0].exchange.number)
         row = requests.table.current_row()
         assert (row.topic, row.queue_id, row.offset) == (
-            "Orders", sent[0].queue.queue_id, sent[0].queue_offset,
-        )  # fmt: skip
+            "Orders",
+            sent[0].queue.queue_id,
+            sent[0].queue_offset,
+        )
         assert requests.table.follow()
         await walker.until(lambda: walker.window.view == "queue", "the link leads into the queue", 60)
         walker.action("view.requests").trigger()

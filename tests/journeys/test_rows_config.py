@@ -39,10 +39,15 @@ def test_row_52_tables_stand_against_their_bak(
         assert walker.row(TABLES)["Table"] == "consumerOffset.json"
         walker.find(WordTabs, "config.tabs").choose("changes")
         await walker.rest()
-        assert walker.rows(CHANGES) == [{
-            "": "", "Change": "changed", "Name": "offsetTable.OrderPaid@billing.0",
-            "In the .bak": "250", "In the .json": "260",
-        }]  # fmt: skip
+        assert walker.rows(CHANGES) == [
+            {
+                "": "",
+                "Change": "changed",
+                "Name": "offsetTable.OrderPaid@billing.0",
+                "In the .bak": "250",
+                "In the .json": "260",
+            }
+        ]
         names = [row["Table"] for row in walker.rows(TABLES)]
         await walker.choose(TABLES, names.index("topics.json"))
         state = walker.table(CHANGES).note.state

@@ -21,10 +21,13 @@ LOG, QUEUE = "units.table", "queue.table"
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("batchcq-5.3.3", "batch queues"), ("lmq-5.3.3", "light queues"), ("multi-queue-ext-5.3.3", "ext queues"),
-        ("propcrc-5.3.3", "property CRC"), ("ipv6-and-unicode-5.3.3", "IPv6 hosts"),
+        ("batchcq-5.3.3", "batch queues"),
+        ("lmq-5.3.3", "light queues"),
+        ("multi-queue-ext-5.3.3", "ext queues"),
+        ("propcrc-5.3.3", "property CRC"),
+        ("ipv6-and-unicode-5.3.3", "IPv6 hosts"),
     ],
-)  # fmt: skip
+)
 def test_row_5_the_flavour_of_a_store_is_seen_and_said(
     run: Run, walker: Walker, golden: object, name: str, said: str
 ) -> None:

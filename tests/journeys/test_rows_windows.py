@@ -35,9 +35,13 @@ async def start(walker: Walker, *args: str) -> None:
     """Start the program once more, as a person does; it ends at once and well."""
     folder = str(walker.window.settings.folder)
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-m", "viewer", *args, "--config-dir", folder],
-        capture_output=True, text=True, timeout=60, env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
-    )  # fmt: skip
+        subprocess.run,
+        [sys.executable, "-m", "viewer", *args, "--config-dir", folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -37,8 +37,9 @@ def _line(window: MainWindow) -> QImage:
     return Walker(window).find(LineStrip, "units.line").grab().toImage()
 
 
-def test_two_stores_in_two_windows_keep_their_colours(run: Run, walker: Walker, orders: Path, damaged: Path,
-                                                      alone: None) -> None:  # fmt: skip
+def test_two_stores_in_two_windows_keep_their_colours(
+    run: Run, walker: Walker, orders: Path, damaged: Path, alone: None
+) -> None:
     """Colours were one per program: the second store took those of the first, whose Line turned grey."""
 
     async def walk() -> None:
@@ -62,8 +63,9 @@ def test_two_stores_in_two_windows_keep_their_colours(run: Run, walker: Walker, 
     run(walk())
 
 
-def test_a_log_by_itself_has_colours(run: Run, walker: Walker, orders: Path, tmp_path: Path,
-                                     copied: Callable[[Path], Path]) -> None:  # fmt: skip
+def test_a_log_by_itself_has_colours(
+    run: Run, walker: Walker, orders: Path, tmp_path: Path, copied: Callable[[Path], Path]
+) -> None:
     """Without queues nobody told which topics are large: the Line was all grey, and only Space counted them."""
 
     async def walk() -> None:
@@ -79,8 +81,9 @@ def test_a_log_by_itself_has_colours(run: Run, walker: Walker, orders: Path, tmp
     run(walk())
 
 
-def test_a_compared_store_has_the_colours_of_the_first(run: Run, walker: Walker, orders: Path, alone: None,
-                                                       copied: Callable[[Path], Path]) -> None:  # fmt: skip
+def test_a_compared_store_has_the_colours_of_the_first(
+    run: Run, walker: Walker, orders: Path, alone: None, copied: Callable[[Path], Path]
+) -> None:
     async def walk() -> None:
         await walker.open(orders)
         await walker.rest()

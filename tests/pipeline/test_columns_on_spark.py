@@ -12,7 +12,9 @@ from engine.pipeline import register
 pytestmark = pytest.mark.spark
 KINDS = {"commitlog": "clean-5.3.3", "consumequeue": "multi-queue-ext-5.3.3", "index": "clean-5.3.3"}
 LOG = [
-    "SELECT count(*) FROM t", "SELECT count(1), count(topic), count(reason) FROM t", "SELECT 1 FROM t",
+    "SELECT count(*) FROM t",
+    "SELECT count(1), count(topic), count(reason) FROM t",
+    "SELECT 1 FROM t",
     "SELECT topic, count(*), sum(size) FROM t GROUP BY topic",
     "SELECT topic FROM t WHERE crc = 'ok' AND size > 300",
     "SELECT count(*) FROM t WHERE properties['KEYS'] IS NOT NULL",
@@ -29,25 +31,31 @@ LOG = [
     "SELECT k, count(DISTINCT topic) FROM t LATERAL VIEW explode(keys) AS k GROUP BY k",
     "SELECT s FROM (SELECT substr(topic, 1, 3) s, size FROM (SELECT * FROM t WHERE size > 1)) WHERE s <> 'Top'",
     "SELECT storeHost, type, version + flag FROM t WHERE bodyLength % 2 = 0 ORDER BY physicalOffset LIMIT 17",
-    "SELECT topic FROM t WHERE false", "SELECT topic IS NULL, count(*) FROM t GROUP BY 1",
-    "SELECT count(*) FROM t WHERE rand() >= 0", "SELECT struct(topic, size), map('a', tags), offsetMsgId FROM t",
+    "SELECT topic FROM t WHERE false",
+    "SELECT topic IS NULL, count(*) FROM t GROUP BY 1",
+    "SELECT count(*) FROM t WHERE rand() >= 0",
+    "SELECT struct(topic, size), map('a', tags), offsetMsgId FROM t",
     "SELECT DISTINCT queueId FROM t EXCEPT SELECT queueId FROM t WHERE topic = 'orders'",
     "SELECT x.topic, y.topic FROM t x LEFT JOIN t y ON x.queueId = y.queueOffset AND y.size > 400 WHERE x.size < 300",
     "SELECT topic, queueId, grouping_id(), count(*) FROM t GROUP BY ROLLUP (topic, queueId)",
     "SELECT count(*) FROM t TABLESAMPLE (100 PERCENT)",
-]  # fmt: skip
+]
 QUERIES = {
     "commitlog": LOG,
     "consumequeue": [
-        "SELECT count(*) FROM t", "SELECT ext.size FROM t", "SELECT ext.bitMap, topic FROM t WHERE ext.size > 1",
-        "SELECT sum(ext.tagsCode), count(ext) FROM t WHERE ext IS NOT NULL", "SELECT state, count(*) FROM t GROUP BY 1",
+        "SELECT count(*) FROM t",
+        "SELECT ext.size FROM t",
+        "SELECT ext.bitMap, topic FROM t WHERE ext.size > 1",
+        "SELECT sum(ext.tagsCode), count(ext) FROM t WHERE ext IS NOT NULL",
+        "SELECT state, count(*) FROM t GROUP BY 1",
         "SELECT a.queueOffset, b.ext FROM t a JOIN t b USING (topic, queueId, queueOffset) WHERE a.queueId = 0",
     ],
     "index": [
-        "SELECT count(*) FROM t", "SELECT keyHash, max(phyOffset) FROM t GROUP BY keyHash",
+        "SELECT count(*) FROM t",
+        "SELECT keyHash, max(phyOffset) FROM t GROUP BY keyHash",
         "SELECT slot FROM t WHERE prev > 0 UNION SELECT entry FROM t WHERE slot > 100",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

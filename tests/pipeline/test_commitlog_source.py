@@ -118,10 +118,12 @@ PUSHED = [
     pytest.param([EqualTo(("topic",), "no such topic")], id="nothing"),
 ]
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted, "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
+    "EqualTo": lambda value, wanted: value == wanted,
+    "In": lambda value, wanted: value in wanted,
+    "GreaterThan": lambda value, wanted: value > wanted,
+    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
     "LessThanOrEqual": lambda value, wanted: value <= wanted,
-}  # fmt: skip
+}
 
 
 def meets(row, filters):
@@ -165,9 +167,18 @@ def test_queues_and_times_leave_parts_of_a_log_unread(tmp_path, capsys):
     for number in range(count):
         topic, base = f"T{number}", number * size
         log = raw_log(
-            *({"topic": topic.encode(), "body": bytes(500_000), "queue_id": 0, "queue_offset": n,
-               "stored": 1_700_000_000_000 + number * 3_600_000 + n} for n in range(60)), base=base,
-        )  # fmt: skip
+            *(
+                {
+                    "topic": topic.encode(),
+                    "body": bytes(500_000),
+                    "queue_id": 0,
+                    "queue_offset": n,
+                    "stored": 1_700_000_000_000 + number * 3_600_000 + n,
+                }
+                for n in range(60)
+            ),
+            base=base,
+        )
         (tmp_path / "commitlog" / f"{base:020d}").write_bytes(log.ljust(size, b"\0"))
         unit = len(log) // 60
         folder = tmp_path / "consumequeue" / topic / "0"

@@ -37,20 +37,48 @@ STORES = int(os.environ.get("STORESCOPE_CONDITIONS", "24"))
 EACH = 8
 """Conditions that a format of each store is asked."""
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted, "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
-    "LessThan": lambda value, wanted: value < wanted, "LessThanOrEqual": lambda value, wanted: value <= wanted,
+    "EqualTo": lambda value, wanted: value == wanted,
+    "In": lambda value, wanted: value in wanted,
+    "GreaterThan": lambda value, wanted: value > wanted,
+    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
+    "LessThan": lambda value, wanted: value < wanted,
+    "LessThanOrEqual": lambda value, wanted: value <= wanted,
     "IsNotNull": lambda *_: True,
-}  # fmt: skip
+}
 WORDS = {"EqualTo": "=", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<", "LessThanOrEqual": "<="}
 LOG = [
-    *["topic"] * 6, *["physicalOffset"] * 3, *["storeTimestamp"] * 2, "queueId", "queueOffset", "queueOffset", "size",
-    "type", "crc", "file", "store", "broker", "reason", "sysFlag", "tags", "physicalOffsetField", "bodyCRC",
-]  # fmt: skip
+    *["topic"] * 6,
+    *["physicalOffset"] * 3,
+    *["storeTimestamp"] * 2,
+    "queueId",
+    "queueOffset",
+    "queueOffset",
+    "size",
+    "type",
+    "crc",
+    "file",
+    "store",
+    "broker",
+    "reason",
+    "sysFlag",
+    "tags",
+    "physicalOffsetField",
+    "bodyCRC",
+]
 CQ = [
-    "topic", "topic", "queueId", "queueOffset", "queueOffset", "physicalOffset", "state", "type", "file", "broker",
-    "storeTimestamp", "size",
-]  # fmt: skip
+    "topic",
+    "topic",
+    "queueId",
+    "queueOffset",
+    "queueOffset",
+    "physicalOffset",
+    "state",
+    "type",
+    "file",
+    "broker",
+    "storeTimestamp",
+    "size",
+]
 
 
 def meets(row, filters):
@@ -190,8 +218,14 @@ class Told:
         self.queues = {}
         self.places = []
         for topic, queue, flag in (
-            ("A", 0, 0), ("B", 0, 0), ("A", 1, 0), ("B", 0, 0), ("A", 0, 4), ("B", 0, 0), ("A", 1, 0)
-        ):  # fmt: skip
+            ("A", 0, 0),
+            ("B", 0, 0),
+            ("A", 1, 0),
+            ("B", 0, 0),
+            ("A", 0, 4),
+            ("B", 0, 0),
+            ("A", 1, 0),
+        ):
             end = len(self.log) + ((1 if topic == "A" else 3) << 20)
             while len(self.log) < end:
                 self.put(topic, queue, flag)
@@ -204,8 +238,9 @@ class Told:
 
     def put(self, topic, queue, flag):
         at, entries = len(self.log), self.queues.setdefault((topic, queue), [])
-        unit = raw_unit(at, topic=topic.encode(), body=bytes(36_000), queue_id=queue, queue_offset=len(entries),
-                        sys_flag=flag)  # fmt: skip
+        unit = raw_unit(
+            at, topic=topic.encode(), body=bytes(36_000), queue_id=queue, queue_offset=len(entries), sys_flag=flag
+        )
         self.log += unit
         if not flag:
             entries.append(struct.pack(">qiq", at, len(unit), 0))
@@ -300,8 +335,11 @@ def test_what_no_file_holds_is_told_where_it_begins(tmp_path):
     for asked in ([GreaterThanOrEqual(("physicalOffset",), 4096)], [EqualTo(("physicalOffset",), 4096)]):
         (gap, *_) = [row for row in rows_of(CommitLogReader, tmp_path, asked) if row["type"] == "damage"]
         assert (gap["physicalOffset"], gap["size"], gap["reason"]) == (4096, 4096, "no file holds these bytes")
-    assert not [row for row in rows_of(CommitLogReader, tmp_path, [LessThan(("physicalOffset",), 4096)])
-                if row["physicalOffset"] >= 4096]  # fmt: skip
+    assert not [
+        row
+        for row in rows_of(CommitLogReader, tmp_path, [LessThan(("physicalOffset",), 4096)])
+        if row["physicalOffset"] >= 4096
+    ]
 
 
 def test_what_an_option_may_say_is_told():

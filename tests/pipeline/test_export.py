@@ -60,14 +60,22 @@ def test_rows_of_golden_stores_are_the_units_and_their_bytes(golden, name):
         for unit, file in walked(folder):
             row = found.pop(unit.offset)
             assert (row["topic"], row["queueId"], row["queueOffset"], row["size"]) == (
-                unit.topic, unit.queue_id, unit.queue_offset, unit.size,
-            )  # fmt: skip
+                unit.topic,
+                unit.queue_id,
+                unit.queue_offset,
+                unit.size,
+            )
             assert (row["bornHost"], row["storeHost"], row["offsetMsgId"]) == (
-                unit.born_host, unit.store_host, unit.offset_msg_id,
-            )  # fmt: skip
+                unit.born_host,
+                unit.store_host,
+                unit.offset_msg_id,
+            )
             assert (dict(row["properties"]), row["tags"], row["keys"], row["uniqueKey"]) == (
-                unit.properties, unit.tags, unit.keys, unit.unique_key,
-            )  # fmt: skip
+                unit.properties,
+                unit.tags,
+                unit.keys,
+                unit.unique_key,
+            )
             assert (row["body"], row["propertiesRaw"], row["crc"]) == (unit.body, unit.properties_raw, unit.crc)
             assert (row["file"], row["bodyLength"], row["tagsCode"]) == (file, len(unit.body), unit.tags_code)
             again = next(walk(unit_bytes(row), unit.offset))
@@ -123,9 +131,10 @@ def test_a_task_gives_the_rows_of_its_splits_one_by_one(golden, name):
 
 def test_malformed_names_and_odd_times_do_not_stop_an_export(tmp_path):
     folder = made_store(
-        tmp_path / "s", {"topic": b"\xed\xa0\x80", "properties": b"TAGS\x01\xff\xfe\x02", "stored": -5},
+        tmp_path / "s",
+        {"topic": b"\xed\xa0\x80", "properties": b"TAGS\x01\xff\xfe\x02", "stored": -5},
         {"topic": b"", "stored": 1 << 62, "properties": b"", "body": b""},
-    )  # fmt: skip
+    )
     first, second = rows(folder)
     assert (first["day"], second["day"]) == ("0000-00-00", "0000-00-00")
     assert (second["topic"], second["tags"], second["keys"]) == ("", None, [])
@@ -283,11 +292,16 @@ def test_no_space_is_one_line_with_the_place(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     batch = made_rows([f"T{n}" for n in range(40)], days=[f"2026-01-{n:02d}" for n in range(1, 29)])
     rows = pa.RecordBatch.from_arrays(
-        [pa.array([b"x" * 500 + b"%d" % n for n in range(batch.num_rows)]) if kind.name == "body"
-         else pa.array(["T"] * batch.num_rows) if kind.name in ("topic", "day") else column
-         for kind, column in zip(batch.schema, batch.columns, strict=True)],
+        [
+            pa.array([b"x" * 500 + b"%d" % n for n in range(batch.num_rows)])
+            if kind.name == "body"
+            else pa.array(["T"] * batch.num_rows)
+            if kind.name in ("topic", "day")
+            else column
+            for kind, column in zip(batch.schema, batch.columns, strict=True)
+        ],
         schema=batch.schema,
-    )  # fmt: skip
+    )
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
         with pytest.raises(StoreError, match="cannot be written") as told:

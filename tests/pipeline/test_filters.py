@@ -18,9 +18,12 @@ pytestmark = pytest.mark.spark
 
 
 COMPARED = {
-    EqualTo: np.equal, GreaterThan: np.greater, GreaterThanOrEqual: np.greater_equal, LessThan: np.less,
+    EqualTo: np.equal,
+    GreaterThan: np.greater,
+    GreaterThanOrEqual: np.greater_equal,
+    LessThan: np.less,
     LessThanOrEqual: np.less_equal,
-}  # fmt: skip
+}
 
 
 @settings(max_examples=300)

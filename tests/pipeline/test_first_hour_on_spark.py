@@ -81,10 +81,11 @@ def test_times_go_to_pandas(log):
         pytest.param(lambda read, path: read.option("columns", "x").load(path), "x is no column", id="column"),
         pytest.param(
             lambda read, path: read.schema("queueId long, topic string").load(path).select("topic").explain(),
-            "queueId is int, the schema that was given says bigint", id="schema",
+            "queueId is int, the schema that was given says bigint",
+            id="schema",
         ),
     ],
-)  # fmt: skip
+)
 def test_errors_are_told_in_one_line_when_planned(spark, log, path, ask, told):
     """Each was a thousand characters of stack with the sentence inside; a schema failed in a task."""
     with pytest.raises(PySparkException, match=f"engine.errors.*{told}") as caught:

@@ -26,13 +26,25 @@ def row_of(raw, store="a"):
     """What an export says of a unit."""
     unit = decode(raw)
     return {
-        "store": store, "physicalOffset": unit.physical_offset, "crc": "ok", "version": unit.version,
-        "bodyCRC": unit.body_crc, "queueId": unit.queue_id, "flag": unit.flag, "queueOffset": unit.queue_offset,
-        "sysFlag": unit.sys_flag, "bornTimestamp": unit.born_timestamp, "bornHost": unit.born_host,
-        "storeTimestamp": unit.store_timestamp, "storeHost": unit.store_host, "reconsumeTimes": unit.reconsume_times,
-        "preparedTransactionOffset": unit.prepared_transaction_offset, "topic": unit.topic, "body": unit.body,
+        "store": store,
+        "physicalOffset": unit.physical_offset,
+        "crc": "ok",
+        "version": unit.version,
+        "bodyCRC": unit.body_crc,
+        "queueId": unit.queue_id,
+        "flag": unit.flag,
+        "queueOffset": unit.queue_offset,
+        "sysFlag": unit.sys_flag,
+        "bornTimestamp": unit.born_timestamp,
+        "bornHost": unit.born_host,
+        "storeTimestamp": unit.store_timestamp,
+        "storeHost": unit.store_host,
+        "reconsumeTimes": unit.reconsume_times,
+        "preparedTransactionOffset": unit.prepared_transaction_offset,
+        "topic": unit.topic,
+        "body": unit.body,
         "propertiesRaw": unit.properties_raw,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("raw", UNITS)

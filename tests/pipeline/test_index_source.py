@@ -28,10 +28,12 @@ def source_rows(kind, path, filters=(), **options):
 
 
 MEETS = {
-    "EqualTo": lambda value, wanted: value == wanted, "In": lambda value, wanted: value in wanted,
-    "GreaterThan": lambda value, wanted: value > wanted, "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
+    "EqualTo": lambda value, wanted: value == wanted,
+    "In": lambda value, wanted: value in wanted,
+    "GreaterThan": lambda value, wanted: value > wanted,
+    "GreaterThanOrEqual": lambda value, wanted: value >= wanted,
     "LessThanOrEqual": lambda value, wanted: value <= wanted,
-}  # fmt: skip
+}
 
 
 def meets(row, filters):
@@ -67,8 +69,9 @@ def test_filters_on_queues_and_index_leave_files_unread_and_lose_no_row(golden, 
 def test_queue_and_index_files_that_go_while_they_are_read_are_damage(golden, tmp_path):
     path = shutil.copytree(golden("clean-5.3.3"), tmp_path / "store")
     for source, columns, folder, cut in (
-        (QueueReader, schema.CQ, "consumequeue", 45), (IndexReader, schema.INDEX, "index", 2000),
-    ):  # fmt: skip
+        (QueueReader, schema.CQ, "consumequeue", 45),
+        (IndexReader, schema.INDEX, "index", 2000),
+    ):
         reader = source(Options({"path": str(path)}, columns), list(columns))
         whole = all_rows(reader)
         parts = reader.partitions()

@@ -15,9 +15,18 @@ from engine.pipeline.insides import RELEASES, TRICKS
 ROOT = Path(engine.__file__).parent
 ROOM = ROOT / "pipeline" / "insides"
 SPARKS_OWN = {
-    "_accumulatorServer", "_active_spark_context", "_conf", "_gateway", "_instantiatedSession", "_jconf", "_jdf",
-    "_jsc", "_jsparkSession", "_jvm", "_sc",
-}  # fmt: skip
+    "_accumulatorServer",
+    "_active_spark_context",
+    "_conf",
+    "_gateway",
+    "_instantiatedSession",
+    "_jconf",
+    "_jdf",
+    "_jsc",
+    "_jsparkSession",
+    "_jvm",
+    "_sc",
+}
 """Names that pyspark keeps to itself."""
 
 

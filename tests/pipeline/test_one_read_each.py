@@ -26,9 +26,10 @@ def test_a_spark_without_a_place_for_the_rule_reads_all_and_says_so(golden, spar
         with pytest.warns(UserWarning, match=r"this Spark \(4.* hands the formats no columns and no conditions"):
             register(spark)
         for kind, (store, condition) in {
-            "commitlog": ("clean-5.3.3", "topic = 'TopicA'"), "consumequeue": ("clean-5.3.3", "topic = 'TopicA'"),
+            "commitlog": ("clean-5.3.3", "topic = 'TopicA'"),
+            "consumequeue": ("clean-5.3.3", "topic = 'TopicA'"),
             "index": ("clean-5.3.3", "phyOffset > 100000"),
-        }.items():  # fmt: skip
+        }.items():
             frame = spark.read.format(f"rocketmq-{kind}").load(str(golden(store)))
             both = frame.where(condition).count(), frame.where(f"NOT ({condition})").count()
             assert all(both)

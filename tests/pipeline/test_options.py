@@ -55,9 +55,18 @@ def test_an_option_that_is_none_is_refused_with_those_that_are():
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("7", 7), ("1_000", 1000), ("64k", 64 << 10), ("128m", 128 << 20), ("128 MB", 128 << 20), ("1g", 1 << 30),
-     ("2GiB", 2 << 30), ("512b", 512), ("1t", 1 << 40)],
-)  # fmt: skip
+    [
+        ("7", 7),
+        ("1_000", 1000),
+        ("64k", 64 << 10),
+        ("128m", 128 << 20),
+        ("128 MB", 128 << 20),
+        ("1g", 1 << 30),
+        ("2GiB", 2 << 30),
+        ("512b", 512),
+        ("1t", 1 << 40),
+    ],
+)
 def test_sizes_are_written_as_spark_writes_them(text, size):
     assert LogOptions({"path": "x", "splitBytes": text}).split_bytes == size
 
@@ -91,12 +100,14 @@ def test_braces_stand_for_each_of_their_words(tmp_path):
     for name in ("a1", "a2", "b1", "deep/x"):
         store(tmp_path / name / "store")
     assert found(f"{tmp_path}/{{a1,b*}}/store") == [
-        (f"{tmp_path}/a1/store", "a1"), (f"{tmp_path}/b1/store", "b1"),
-    ]  # fmt: skip
+        (f"{tmp_path}/a1/store", "a1"),
+        (f"{tmp_path}/b1/store", "b1"),
+    ]
     assert [broker for _, broker in found(f"{tmp_path}/a{{1,2}}")] == ["a1", "a2"]
     assert [path for path, _ in found(f"{tmp_path}/{{deep/x,b1}}")] == [
-        f"{tmp_path}/deep/x/store", f"{tmp_path}/b1/store",
-    ]  # fmt: skip
+        f"{tmp_path}/deep/x/store",
+        f"{tmp_path}/b1/store",
+    ]
     assert [broker for _, broker in found(f"{tmp_path}/[^b]{{1,2}}")] == ["a1", "a2"]
     with pytest.raises(NotAStore, match="found none"):
         found(f"{tmp_path}/{{c,d}}")
@@ -140,8 +151,14 @@ def test_what_is_asked_for(given, wanted):
     assert Following.of(given, ASKED) == wanted
 
 
-@pytest.mark.parametrize("given", [{"startingOffsets": "middle"}, {"startingTimestamp": "yesterday"},
-                                   {"startingOffsets": "latest", "startingTimestamp": "5"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingOffsets": "middle"},
+        {"startingTimestamp": "yesterday"},
+        {"startingOffsets": "latest", "startingTimestamp": "5"},
+    ],
+)
 def test_what_cannot_be_is_refused(given):
     with pytest.raises(UsageError):
         Following.of(given, ASKED)

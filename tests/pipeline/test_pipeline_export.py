@@ -33,9 +33,14 @@ def store(tmp_path):
             group, light = GROUPS[number % 2], LIGHT[number % 2]
             topic = (f"%RETRY%{group}", "Orders", f"%DLQ%{group}", f"%RETRY%{group}+Orders")[number % 4]
             properties = {
-                "KEYS": f"{key} also-{key}", "PGROUP": group, "CLIENT_HOST": HOSTS[1], "colour": VALUES[number % 2],
-                "orderId": key, "note": f"see {key} of {group} at {HOSTS[0]}:10911, %LMQ%{light}", "weight": "7 kg",
-            }  # fmt: skip
+                "KEYS": f"{key} also-{key}",
+                "PGROUP": group,
+                "CLIENT_HOST": HOSTS[1],
+                "colour": VALUES[number % 2],
+                "orderId": key,
+                "note": f"see {key} of {group} at {HOSTS[0]}:10911, %LMQ%{light}",
+                "weight": "7 kg",
+            }
             if topic == "Orders":
                 properties["INNER_MULTI_DISPATCH"] = f"%LMQ%{light},%LMQ%{light}-b"
             made.put_message(
@@ -63,11 +68,26 @@ def test_nothing_that_is_masked_stands_anywhere(spark, store, tmp_path, capsys, 
     by no word.
     """
     out, log = tmp_path / "out", Path(session._Here.running.log.name)
-    code = main([
-        "pipeline", "export", str(store), "--out", str(out), "--format", kind, "--master", "local[2]", "--json",
-        "--mask", "bodies,keys,hosts,groups,lmq,properties", "--keep-properties", "weight,note",
-        "--where", "(keys contains \"SO-0000\" or size > 77) and properties.colour != 'secret-colour-2'",
-    ])  # fmt: skip
+    code = main(
+        [
+            "pipeline",
+            "export",
+            str(store),
+            "--out",
+            str(out),
+            "--format",
+            kind,
+            "--master",
+            "local[2]",
+            "--json",
+            "--mask",
+            "bodies,keys,hosts,groups,lmq,properties",
+            "--keep-properties",
+            "weight,note",
+            "--where",
+            "(keys contains \"SO-0000\" or size > 77) and properties.colour != 'secret-colour-2'",
+        ]
+    )
     said = capsys.readouterr()
     assert (code, said.err) == (0, "")
     words = all_words(out)

@@ -119,8 +119,12 @@ def test_a_store_of_more_files_than_there_are_descriptors_is_imported(tmp_path):
     root = Path(__file__).parents[2]
     told = subprocess.run(
         [sys.executable, "-c", MANY_FILES, str(tmp_path / "fresh"), str(root), str(root / "tests" / "support")],
-        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(root)}, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        check=False,
+    )
     assert (told.returncode, told.stdout, told.stderr) == (0, "900\n", "")
     assert len(list((tmp_path / "fresh" / "commitlog").iterdir())) == 900
 

@@ -184,9 +184,12 @@ def test_an_interrupted_job_says_nothing_and_leaves_nothing(golden, tmp_path, mo
     words = ["export", store_of(golden("clean-5.3.3")), "--out", tmp_path / "new" / "o", "--split-bytes", "3_000"]
     job = subprocess.Popen(
         [sys.executable, "-m", "engine.cli.main", "pipeline", *map(str, words), *LOCAL],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
         env={**os.environ, "TMPDIR": str(scratch)},
-    )  # fmt: skip
+    )
     with job:
         if moment == "in the middle":
             assert '"progress"' in job.stdout.readline()

@@ -29,8 +29,11 @@ def test_every_queue_with_its_files_in_order(made, tmp_path):
     (root / "consumequeue" / "notes.txt").write_text("mine")
     queues = list(list_queues(place(root)))
     assert sorted((queue.topic, queue.queue_id) for queue in queues) == [
-        ("Orders", 0), ("Orders", 1), ("Paid", 0), ("Paid", 1),
-    ]  # fmt: skip
+        ("Orders", 0),
+        ("Orders", 1),
+        ("Paid", 0),
+        ("Paid", 1),
+    ]
     assert all(file.start == 400 * number for queue in queues for number, file in enumerate(queue.files))
 
 

@@ -54,9 +54,13 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
     """
     root = Path(__file__).parent.parent.parent
     told = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}, timeout=280,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)},
+        timeout=280,
+    )
     expected = " answer within 4 s; what Spark said stands in one.log\n3\n"
     assert (told.returncode, told.stdout, told.stderr) == (0, expected, "")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.log", "two.log"]
@@ -64,9 +68,14 @@ def test_a_master_that_is_silent_is_one_line_and_another_session_begins(tmp_path
 
 @pytest.mark.parametrize(
     ("master", "expected"),
-    [("local[*]", "local[*,3]"), ("local[2]", "local[2,3]"), ("local[2,5]", "local[2,5]"), ("local", "local"),
-     ("spark://a:7077", "spark://a:7077")],
-)  # fmt: skip
+    [
+        ("local[*]", "local[*,3]"),
+        ("local[2]", "local[2,3]"),
+        ("local[2,5]", "local[2,5]"),
+        ("local", "local"),
+        ("spark://a:7077", "spark://a:7077"),
+    ],
+)
 def test_tasks_of_a_local_session_are_tried_again(master, expected):
     """One killed worker ended a whole job on this machine: Spark tries no task of local[N] again."""
     assert session.with_retries(master) == expected
@@ -90,9 +99,13 @@ def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
     )
     root = Path(__file__).parent.parent.parent
     told = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root)}, timeout=280,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        timeout=280,
+    )
     assert (told.returncode, told.stdout, told.stderr) == (0, "3\n", "")
     assert (tmp_path / "spark.log").stat().st_size > 0
 

@@ -33,9 +33,14 @@ def asked(archive, cache):
     """Where the engine's ``layout`` says it comes from, in a process that has the engine from ``archive`` alone."""
     own = {**os.environ, "XDG_CACHE_HOME": str(cache), "TMPDIR": str(cache.parent)}
     told = subprocess.run(
-        [sys.executable, "-c", ASK, str(archive)], cwd=archive.parent, capture_output=True, text=True, timeout=120,
-        env=own, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", ASK, str(archive)],
+        cwd=archive.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=own,
+        check=False,
+    )
     assert (told.returncode, told.stderr) == (0, "")
     digits, place = told.stdout.split()
     assert digits == "20"

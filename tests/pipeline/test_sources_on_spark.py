@@ -19,9 +19,16 @@ from engine.pipeline import register, schema, session
 
 pytestmark = pytest.mark.spark
 NAMES = (
-    "batchcq-5.3.3", "broker-transactions", "clean-4.9.8", "crash-flip-5.3.3", "first-files-deleted-5.3.3",
-    "ipv6-and-unicode-5.3.3", "lmq-5.3.3", "multi-queue-ext-5.3.3", "propcrc-5.3.3",
-)  # fmt: skip
+    "batchcq-5.3.3",
+    "broker-transactions",
+    "clean-4.9.8",
+    "crash-flip-5.3.3",
+    "first-files-deleted-5.3.3",
+    "ipv6-and-unicode-5.3.3",
+    "lmq-5.3.3",
+    "multi-queue-ext-5.3.3",
+    "propcrc-5.3.3",
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +98,9 @@ def test_every_column_of_a_fleet_is_the_engines(golden, fleet, spark, kind, colu
     beside = ("body", "store", *schema.TIMES, *(("file",) if kind == "consumequeue" else ()))  # no record of a command
     chosen = [name for name in columns if name not in beside]
     found = framed(format_.load(fleet).select(chosen).toArrow().to_pylist(), chosen, order)
-    expected = framed(told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]),
-                      chosen, order)  # fmt: skip
+    expected = framed(
+        told(golden, {"commitlog": "units", "consumequeue": "queues", "index": "index"}[kind]), chosen, order
+    )
     assert_frame_equal(found, expected)
     assert found["broker"].nunique() >= 7
 
@@ -104,8 +112,9 @@ def test_what_filters_leave_unread_stands_in_sparks_log(golden, fleet, spark):
     first = frame.where(frame.broker == name).agg({"physicalOffset": "min"}).collect()[0][0]
     chosen = frame.where((frame.broker == name) & (frame.physicalOffset < first + 50_000))
     with open_store(golden(name)) as store:
-        expected = [(one.offset, one.size, one.topic, name) for one in store.units(stop=first + 50_000)
-                    if isinstance(one, Unit)]  # fmt: skip
+        expected = [
+            (one.offset, one.size, one.topic, name) for one in store.units(stop=first + 50_000) if isinstance(one, Unit)
+        ]
     assertDataFrameEqual(chosen, spark.createDataFrame(expected, chosen.schema))
     log = Path(session._Here.running.log.name)
     assert "bytes are left unread: nothing of the offset asked for lies there" in log.read_text("utf-8", "replace")

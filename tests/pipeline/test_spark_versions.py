@@ -33,8 +33,12 @@ def test_a_plain_session_answers_as_its_rows_do(golden, tmp_path, release):
     env["PYTHONPATH"] = os.pathsep.join(folders)
     done = subprocess.run(
         [sys.executable, SCRIPT, golden("clean-5.3.3")],
-        env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     assert f"agrees {'4.' if release == HERE else release}" in done.stdout
 

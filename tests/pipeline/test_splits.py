@@ -209,8 +209,9 @@ def test_stores_of_a_fleet(golden, tmp_path):
     (tmp_path / "no store").mkdir()
     found = find_stores(f"{tmp_path}/*/store")
     assert [(place.path, place.broker) for place in found] == [
-        (f"{tmp_path}/broker-a/store", "broker-a"), (f"{tmp_path}/broker-b/store", "broker-b"),
-    ]  # fmt: skip
+        (f"{tmp_path}/broker-a/store", "broker-a"),
+        (f"{tmp_path}/broker-b/store", "broker-b"),
+    ]
     assert find_stores(f"{tmp_path}/broker-a")[0].path == f"{tmp_path}/broker-a/store"
     assert {split.broker for split in plan(found).splits} == {"broker-a", "broker-b"}
 

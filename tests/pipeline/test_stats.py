@@ -82,11 +82,15 @@ def made_store(folder, count=300, base=0):
     data, rng = b"", random.Random(4)
     for number in range(count):
         data += raw_unit(
-            base + len(data), topic=b"T%d" % (number % 3), queue_id=number % 2, body=rng.randbytes(number + 1),
+            base + len(data),
+            topic=b"T%d" % (number % 3),
+            queue_id=number % 2,
+            body=rng.randbytes(number + 1),
             properties=b"UNIQ_KEY\x01u%d\x02KEYS\x01k%d all\x02TAGS\x01t%d\x02" % (number, number // 2, number % 5),
-            stored=1_700_000_000_000 + number * 60_000, sys_flag=0x10 if number % 50 == 0 else 0,
+            stored=1_700_000_000_000 + number * 60_000,
+            sys_flag=0x10 if number % 50 == 0 else 0,
             body_crc=7 if number == 11 else None,
-        )  # fmt: skip
+        )
     log = folder / "commitlog"
     log.mkdir(parents=True)
     (log / f"{base:020}").write_bytes(data + bytes(1 << 16))
@@ -167,9 +171,13 @@ def test_a_file_of_zeros_behind_the_log_is_counted(tmp_path):
 
 
 KEYS = st.tuples(
-    st.sampled_from("ab"), st.none(), st.sampled_from(["topic", "hour", "units"]), st.sampled_from([None, "T", "U"]),
-    st.sampled_from([None, 0, -3]), st.none(),
-)  # fmt: skip
+    st.sampled_from("ab"),
+    st.none(),
+    st.sampled_from(["topic", "hour", "units"]),
+    st.sampled_from([None, "T", "U"]),
+    st.sampled_from([None, 0, -3]),
+    st.none(),
+)
 ROWS = st.tuples(KEYS, st.integers(1, 1 << 24), st.integers(1, 1 << 30), st.binary(min_size=1, max_size=3))
 
 

@@ -87,9 +87,10 @@ def test_places_that_are_asked_for_get_the_verdicts_of_where_by_the_index_alone(
 def test_relatives_are_those_of_the_units_that_are_asked_for():
     pick = random.Random(5)
     found = trace.Found(
-        {f"k{n}": pick.sample(range(60), pick.randrange(4)) for n in range(40)}, {},
+        {f"k{n}": pick.sample(range(60), pick.randrange(4)) for n in range(40)},
+        {},
         {f"u{n}": pick.sample(range(60), pick.randrange(1, 5)) for n in range(30)},
-    )  # fmt: skip
+    )
     for _ in range(20):
         keys = pick.sample([*found.units, "k99"], 7)
         asked = {offset for key in keys for offset in found.units.get(key, ())}

@@ -17,8 +17,23 @@ pa = pytest.importorskip("pyarrow")
 
 from engine.pipeline import unit_texts  # noqa: E402  needs Arrow
 
-ODD = ["", "\x01", "\x02", "\x01\x02", "a\x01b\x02", "a\x01\x02", "\x01b\x02", "KEYS\x01a  b \x02", "KEYS\x01 \x02",
-       "TAGS\x01t\x02", "a\x01b\x01c\x02", "é\x01ü\x02", "UNIQ_KEY\x01\U0001f600\x02", "nothing", "x\x01y"]  # fmt: skip
+ODD = [
+    "",
+    "\x01",
+    "\x02",
+    "\x01\x02",
+    "a\x01b\x02",
+    "a\x01\x02",
+    "\x01b\x02",
+    "KEYS\x01a  b \x02",
+    "KEYS\x01 \x02",
+    "TAGS\x01t\x02",
+    "a\x01b\x01c\x02",
+    "é\x01ü\x02",
+    "UNIQ_KEY\x01\U0001f600\x02",
+    "nothing",
+    "x\x01y",
+]
 
 
 def told(texts):
@@ -47,8 +62,11 @@ def test_bytes_that_are_no_text_are_read_as_the_codec_reads_them(listed):
 
 def test_a_name_that_stands_twice_has_its_later_value():
     assert both([b"a\x01b\x02TAGS\x01x\x02", b"TAGS\x01x\x02a\x01c\x02TAGS\x01y\x02"]) == [
-        [[("a", "b"), ("TAGS", "x")], [("TAGS", "y"), ("a", "c")]], ["x", "y"], [[], []], [None, None],
-    ]  # fmt: skip
+        [[("a", "b"), ("TAGS", "x")], [("TAGS", "y"), ("a", "c")]],
+        ["x", "y"],
+        [[], []],
+        [None, None],
+    ]
 
 
 def test_no_unit_has_no_texts():

@@ -12,12 +12,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TWINS = {
-    "compiled": "codec/columns", "compiled_chains": "inspection/chain_query",
-    "compiled_dispatch": "codec/queue_builder", "compiled_put": "codec/object_put",
-    "compiled_query": "codec/index_query", "compiled_tally": "codec/tally",
-    "compiled_texts": "codec/block_texts", "compiled_write": "codec/message_columns",
+    "compiled": "codec/columns",
+    "compiled_chains": "inspection/chain_query",
+    "compiled_dispatch": "codec/queue_builder",
+    "compiled_put": "codec/object_put",
+    "compiled_query": "codec/index_query",
+    "compiled_tally": "codec/tally",
+    "compiled_texts": "codec/block_texts",
+    "compiled_write": "codec/message_columns",
     "dispatch_twin": "codec/queue_builder",
-}  # fmt: skip
+}
 """Compiled module of ``engine/codec`` → the module of ``engine`` whose tests ask both."""
 
 

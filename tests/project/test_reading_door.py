@@ -27,8 +27,18 @@ SYSTEM = {
     "isdir",
 }
 METHODS = {
-    "exists", "is_dir", "is_file", "is_symlink", "iterdir", "glob", "rglob", "read_bytes", "read_text", "stat", "lstat",
-}  # fmt: skip
+    "exists",
+    "is_dir",
+    "is_file",
+    "is_symlink",
+    "iterdir",
+    "glob",
+    "rglob",
+    "read_bytes",
+    "read_text",
+    "stat",
+    "lstat",
+}
 DOOR = {"reading", "self.reading", "store.reading", "source.reading", "cache.reading", "search"}
 EXCEPTIONS = {
     "bench/data.py": "its own temporary store, and a program that it compiles",

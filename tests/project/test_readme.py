@@ -92,10 +92,16 @@ def arguments(command: str, place: Path) -> list[str]:
     kept = sorted(place.glob("copied.kept-*"))
     found = {
         "STORE": str(new) if put else str(copied),
-        "STORE…": str(copied), "SRC": str(place / "sample"), "DST": str(new),
-        "DIR": str(place / "out"), "FOLDER": str(kept[-1]) if kept else "FOLDER", "FILTER": 'topic = "OrderPaid"',
-        "BROKER.conf": "broker.conf", "KEYS": "keys.txt", "7F00000100002A9F…": unit.offset_msg_id,
-    }  # fmt: skip
+        "STORE…": str(copied),
+        "SRC": str(place / "sample"),
+        "DST": str(new),
+        "DIR": str(place / "out"),
+        "FOLDER": str(kept[-1]) if kept else "FOLDER",
+        "FILTER": 'topic = "OrderPaid"',
+        "BROKER.conf": "broker.conf",
+        "KEYS": "keys.txt",
+        "7F00000100002A9F…": unit.offset_msg_id,
+    }
     words = [found.get(word, word) for word in shlex.split(command)[1:]]
     return [*words, "--yes"] if words[0] in {"put", "dispatch"} or {"--apply", "--undo"} & {*words} else words
 

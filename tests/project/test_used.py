@@ -12,23 +12,34 @@ from import_graph import graph, modules
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
     # The door for whoever writes a store from Python: what RocketMQ's own store is asked.
-    "MessageStore.query_by_unique_key", "MessageStore.query_by_offset_id",
+    "MessageStore.query_by_unique_key",
+    "MessageStore.query_by_offset_id",
     "CommitLog.set_max_message_size",
     # A value that tells of itself what it means.
-    "RunningFlags.queue_writeable", "MappedFile.is_lent", "PlugReport.as_planned", "Trial.as_expected",
-    "Outcome.in_front", "HexView.cursor_offset",
+    "RunningFlags.queue_writeable",
+    "MappedFile.is_lent",
+    "PlugReport.as_planned",
+    "Trial.as_expected",
+    "Outcome.in_front",
+    "HexView.cursor_offset",
     # How a test says where it is, or how it reads.
-    "set_zone", "read_through",
+    "set_zone",
+    "read_through",
     # asyncio calls these.
-    "Connection.connection_made", "Connection.data_received", "Connection.connection_lost",
-    "Connection.pause_writing", "Connection.resume_writing",
+    "Connection.connection_made",
+    "Connection.data_received",
+    "Connection.connection_lost",
+    "Connection.pause_writing",
+    "Connection.resume_writing",
     # Test suites use this; the README shows it.
     "serving_beside",
     # The doors of the clients, for whoever sends and consumes from Python.
-    "QueueConsumer.reset_to", "LitePullConsumer.seek_to_begin", "LitePullConsumer.seek_to_end",
+    "QueueConsumer.reset_to",
+    "LitePullConsumer.seek_to_begin",
+    "LitePullConsumer.seek_to_end",
     # Python's import asks this.
     "_Code.get_filename",
-}  # fmt: skip
+}
 """Public functions that nothing of the product names, and why each is there all the same."""
 _OVERRIDE = re.compile(r"[a-z]+[A-Z]")  # Qt and Spark call these by their names
 
@@ -102,9 +113,10 @@ def alone(files: dict[str, Path]) -> set[str]:
     return {
         name
         for name, path in files.items()
-        if name not in imported | named_whole and path.name not in {"__init__.py", "__main__.py"}
+        if name not in imported | named_whole
+        and path.name not in {"__init__.py", "__main__.py"}
         and not any(name.startswith(one) and name[len(one) :] in words for one in beginnings)
-    }  # fmt: skip
+    }
 
 
 def test_no_module_of_the_product_is_there_for_tests_alone():

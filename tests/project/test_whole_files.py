@@ -50,9 +50,14 @@ def by_hand(tree: ast.AST) -> Iterator[int]:
 def test_what_is_made_by_hand_is_seen() -> None:
     """The walk sees each of the ways in which it was done."""
     ways = (
-        "partial.replace(file)", "Path(made.name).replace(self._path)", "os.replace(a, b)", "draft.rename(path)",
-        "file.with_suffix('.part')", "name = f'.{file.name}.{os.getpid()}.part'", "shutil.move(a, b)",
-    )  # fmt: skip
+        "partial.replace(file)",
+        "Path(made.name).replace(self._path)",
+        "os.replace(a, b)",
+        "draft.rename(path)",
+        "file.with_suffix('.part')",
+        "name = f'.{file.name}.{os.getpid()}.part'",
+        "shutil.move(a, b)",
+    )
     assert [way for way in ways if not list(by_hand(ast.parse(way)))] == []
     assert not list(by_hand(ast.parse("text.replace('a', 'b'); replace(mark, made=1); when.replace(hour=1)")))
 

@@ -10,9 +10,18 @@ from engine.codec.message import Unit
 from engine.inspection.snapshot import open_store
 
 VOLATILE = {
-    "seconds", "sessionSeconds", "unitsPerSecond", "tasks", "triedAgain", "master", "logFile", "out", "path",
-    "keptPieces", "bytesWritten",
-}  # fmt: skip
+    "seconds",
+    "sessionSeconds",
+    "unitsPerSecond",
+    "tasks",
+    "triedAgain",
+    "master",
+    "logFile",
+    "out",
+    "path",
+    "keptPieces",
+    "bytesWritten",
+}
 """What a record may say otherwise on the next run."""
 SPLIT = ("--split-bytes", "50_000")
 

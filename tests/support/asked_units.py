@@ -16,12 +16,24 @@ def unit(body: bytes = b'{"order":"O-1042","note":"refunded \xe9\x87\x91"}', **c
         "properties", {"KEYS": "O-1042 AaAa", "TAGS": "Paid", "UNIQ_KEY": "7F0001", "region": "eu", "amount": "120"}
     )
     values: dict[str, Any] = {
-        "offset": 4096, "size": 310, "version": 1, "body_crc": 77, "queue_id": 3, "flag": 0, "queue_offset": 12,
-        "physical_offset": 4096, "sys_flag": 0, "born_timestamp": STORED - 3000,
+        "offset": 4096,
+        "size": 310,
+        "version": 1,
+        "body_crc": 77,
+        "queue_id": 3,
+        "flag": 0,
+        "queue_offset": 12,
+        "physical_offset": 4096,
+        "sys_flag": 0,
+        "born_timestamp": STORED - 3000,
         "born_host_raw": bytes([127, 0, 0, 1, 0, 0, 0, 80]),
-        "store_timestamp": STORED, "store_host_raw": bytes([127, 0, 0, 1, 0, 0, 42, 159]), "reconsume_times": 0,
-        "prepared_transaction_offset": 0, "topic": "OrderPaid", "crc": "ok",
-    }  # fmt: skip
+        "store_timestamp": STORED,
+        "store_host_raw": bytes([127, 0, 0, 1, 0, 0, 42, 159]),
+        "reconsume_times": 0,
+        "prepared_transaction_offset": 0,
+        "topic": "OrderPaid",
+        "crc": "ok",
+    }
     return Unit(**values | {"body": body, "properties": properties, "properties_raw": encode(properties)} | changes)
 
 

@@ -48,10 +48,19 @@ class Asking:
     async def send(self, topic: str, body: bytes, queue_id: int = 0, properties: str = "", **more: object) -> Command:
         """SEND_MESSAGE."""
         fields: dict[str, object] = {
-            "producerGroup": "senders", "topic": topic, "defaultTopic": "TBW102", "defaultTopicQueueNums": 4,
-            "queueId": queue_id, "sysFlag": 0, "bornTimestamp": 1_700_000_000_000, "flag": 0,
-            "properties": properties, "reconsumeTimes": 0, "unitMode": False, "batch": False,
-        }  # fmt: skip
+            "producerGroup": "senders",
+            "topic": topic,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": 4,
+            "queueId": queue_id,
+            "sysFlag": 0,
+            "bornTimestamp": 1_700_000_000_000,
+            "flag": 0,
+            "properties": properties,
+            "reconsumeTimes": 0,
+            "unitMode": False,
+            "batch": False,
+        }
         return await self.ask(10, body, **{**fields, **more})
 
     def tell(self, topic: str, body: bytes) -> None:
@@ -62,16 +71,36 @@ class Asking:
     async def batch(self, topic: str, members: bytes, properties: str = "") -> Command:
         """SEND_BATCH_MESSAGE to queue 0."""
         return await self.ask(
-            320, members, a="senders", b=topic, c="TBW102", d=4, e=0, f=0, g=1_700_000_000_000, h=0, i=properties, j=0,
-            k=False, m=True,
-        )  # fmt: skip
+            320,
+            members,
+            a="senders",
+            b=topic,
+            c="TBW102",
+            d=4,
+            e=0,
+            f=0,
+            g=1_700_000_000_000,
+            h=0,
+            i=properties,
+            j=0,
+            k=False,
+            m=True,
+        )
 
     async def pull(self, topic: str, offset: int, queue_id: int = 0, group: str = "readers", **more: object) -> Command:
         """PULL_MESSAGE that brings its subscription and does not wait."""
         fields: dict[str, object] = {
-            "consumerGroup": group, "topic": topic, "queueId": queue_id, "queueOffset": offset, "maxMsgNums": 32,
-            "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0,
-        }  # fmt: skip
+            "consumerGroup": group,
+            "topic": topic,
+            "queueId": queue_id,
+            "queueOffset": offset,
+            "maxMsgNums": 32,
+            "sysFlag": 4,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 0,
+            "subscription": "*",
+            "subVersion": 0,
+        }
         return await self.ask(11, **{**fields, **more})
 
     def close(self) -> None:
@@ -121,6 +150,8 @@ async def half(client: Asking, number: int = 0, more: str = "") -> dict[str, obj
     )
     assert answer.code == 0
     return {
-        "producerGroup": "payers", "tranStateTableOffset": answer.fields["queueOffset"],
-        "commitLogOffset": int(str(answer.fields["msgId"])[-16:], 16), "msgId": f"U{number}",
-    }  # fmt: skip
+        "producerGroup": "payers",
+        "tranStateTableOffset": answer.fields["queueOffset"],
+        "commitLogOffset": int(str(answer.fields["msgId"])[-16:], 16),
+        "msgId": f"U{number}",
+    }

@@ -167,12 +167,17 @@ async def drive(window: Any) -> None:
     gc.collect()
     model = pane.watch.model
     figures: dict[str, Any] = {
-        "deeds": churn.done, "clients": len(own.rows), "readings": len(model.kept), "warm": warm, "end": resident(),
+        "deeds": churn.done,
+        "clients": len(own.rows),
+        "readings": len(model.kept),
+        "warm": warm,
+        "end": resident(),
         "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
-        "minutes": minutes, "bounds": {"readings": cluster_model.KEPT, "deliveries_ms": deliveries.KEPT_MS},
+        "minutes": minutes,
+        "bounds": {"readings": cluster_model.KEPT, "deliveries_ms": deliveries.KEPT_MS},
         "sent": sum(one.sent for one in own.rows.values()),
         "failed": sorted({one.words for one in own.rows.values() if one.standing == "failed"}),
-    }  # fmt: skip
+    }
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     pane.watch.end()
     own.close()

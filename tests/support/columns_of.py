@@ -17,11 +17,19 @@ def columns_of(messages: Sequence[Message]) -> MessageColumns:
     texts = [text_of(message) for message in messages]
     born = [message.born_timestamp for message in messages]
     return MessageColumns(
-        topics, b"".join(m.body for m in messages), array("i", [len(m.body) for m in messages]), b"".join(texts),
-        array("i", map(len, texts)), array("i", [m.queue_id for m in messages]),
-        array("i", [topics.index(m.topic) for m in messages]), array("i", [m.flag for m in messages]),
-        array("i", [m.sys_flag for m in messages]), None if None in born else array("q", born),
-        array("i", [hosts.index(m.born_host) for m in messages]), None,
+        topics,
+        b"".join(m.body for m in messages),
+        array("i", [len(m.body) for m in messages]),
+        b"".join(texts),
+        array("i", map(len, texts)),
+        array("i", [m.queue_id for m in messages]),
+        array("i", [topics.index(m.topic) for m in messages]),
+        array("i", [m.flag for m in messages]),
+        array("i", [m.sys_flag for m in messages]),
+        None if None in born else array("q", born),
+        array("i", [hosts.index(m.born_host) for m in messages]),
+        None,
         array("i", [m.reconsume_times for m in messages]),
-        array("q", [m.prepared_transaction_offset for m in messages]), hosts,
-    )  # fmt: skip
+        array("q", [m.prepared_transaction_offset for m in messages]),
+        hosts,
+    )

@@ -133,10 +133,13 @@ class Report:
     def line(self) -> str:
         """In one line."""
         told = [
-            f"{self.faults} faults", f"{self.acknowledged} acknowledged", f"{self.stored} stored",
-            _by_cause(self.copies, "of them twice"), f"{self.unanswered} tries without an answer",
+            f"{self.faults} faults",
+            f"{self.acknowledged} acknowledged",
+            f"{self.stored} stored",
+            _by_cause(self.copies, "of them twice"),
+            f"{self.unanswered} tries without an answer",
             f"{self.refused} refused",
-        ]  # fmt: skip
+        ]
         told += [
             f"{group}: {count} delivered, {_by_cause(self.again[group], 'again')}"
             for group, count in self.delivered.items()
@@ -182,9 +185,13 @@ def settle(
         firsts = [number for _, number in dict.fromkeys(messages)]
         assert firsts == list(range(len(firsts))), f"queue {queue}: out of order"
     report = Report(
-        len(account.faults), len(account.acknowledged), len(copies), doubles,
-        sum(map(len, account.unanswered.values())), account.refused.total(),
-    )  # fmt: skip
+        len(account.faults),
+        len(account.acknowledged),
+        len(copies),
+        doubles,
+        sum(map(len, account.unanswered.values())),
+        account.refused.total(),
+    )
     for group in account.readings:
         report.delivered[group] = sum(len(messages) for messages in by_queue.values())
         report.again[group] = Counter()

@@ -101,11 +101,18 @@ def plan_of_units(store: StoreSnapshot, config: dict[str, Any], topics: list[dic
 
 def _as_message(unit: Unit) -> dict[str, Any]:
     return {
-        "topic": unit.topic, "queue": unit.queue_id, "bodyHex": unit.body.hex(), "properties": unit.properties,
-        "flag": unit.flag, "sysFlag": unit.sys_flag, "reconsumeTimes": unit.reconsume_times,
-        "preparedTransactionOffset": unit.prepared_transaction_offset, "bornTimestamp": unit.born_timestamp,
-        "bornHost": unit.born_host, "storeHost": unit.store_host,
-    }  # fmt: skip
+        "topic": unit.topic,
+        "queue": unit.queue_id,
+        "bodyHex": unit.body.hex(),
+        "properties": unit.properties,
+        "flag": unit.flag,
+        "sysFlag": unit.sys_flag,
+        "reconsumeTimes": unit.reconsume_times,
+        "preparedTransactionOffset": unit.prepared_transaction_offset,
+        "bornTimestamp": unit.born_timestamp,
+        "bornHost": unit.born_host,
+        "storeHost": unit.store_host,
+    }
 
 
 def log_without_times(root: Path) -> dict[str, bytes]:
@@ -139,10 +146,24 @@ def account(root: Path, config: Path | None = None) -> dict[str, list[Any]]:
 
 def _fields(unit: Unit) -> tuple[Any, ...]:
     return (
-        unit.offset, unit.size, unit.physical_offset, unit.version, unit.topic, unit.queue_id, unit.queue_offset,
-        unit.flag, unit.sys_flag, unit.born_timestamp, unit.born_host, unit.store_host, unit.reconsume_times,
-        unit.prepared_transaction_offset, unit.body, tuple(sorted(unit.properties.items())), unit.crc,
-    )  # fmt: skip
+        unit.offset,
+        unit.size,
+        unit.physical_offset,
+        unit.version,
+        unit.topic,
+        unit.queue_id,
+        unit.queue_offset,
+        unit.flag,
+        unit.sys_flag,
+        unit.born_timestamp,
+        unit.born_host,
+        unit.store_host,
+        unit.reconsume_times,
+        unit.prepared_transaction_offset,
+        unit.body,
+        tuple(sorted(unit.properties.items())),
+        unit.crc,
+    )
 
 
 def _queues(store: StoreSnapshot) -> Iterator[tuple[Any, ...]]:

@@ -46,9 +46,13 @@ CONFIG = (
 GROUPS = {"readers": False, "in-order": True}
 """Groups, and whether they consume in order."""
 WITHOUT_ROOM = (
-    "messages cannot be stored", "the log cannot grow", "dispatch waits", "tables are not saved",
-    "the checkpoint is not written", "queues are not flushed",
-)  # fmt: skip
+    "messages cannot be stored",
+    "the log cannot grow",
+    "dispatch waits",
+    "tables are not saved",
+    "the checkpoint is not written",
+    "queues are not flushed",
+)
 FOR_GOOD = ("messages are refused, queue write error", "messages are refused, index write error")
 """After so many tries RocketMQ's store takes nothing more until it is started anew; ours does the same."""
 
@@ -81,9 +85,15 @@ class Clients(Protocol):
 async def make_topic(instance: ClientInstance, broker: str) -> None:
     """Make the topic; the name server knows it behind that."""
     fields = {
-        "topic": TOPIC, "defaultTopic": "TBW102", "readQueueNums": QUEUES, "writeQueueNums": QUEUES, "perm": 6,
-        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
-    }  # fmt: skip
+        "topic": TOPIC,
+        "defaultTopic": "TBW102",
+        "readQueueNums": QUEUES,
+        "writeQueueNums": QUEUES,
+        "perm": 6,
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "order": False,
+    }
     await instance.call(broker, 17, fields)
     async with asyncio.timeout(PATIENCE):
         while await instance.fresh_route(TOPIC) is None:
@@ -104,10 +114,22 @@ class Life:
         self.trouble = Trouble(folder / "trouble")
         self.flush = "SYNC_FLUSH"
         self._words = [
-            sys.executable, str(ROOT / "tests/support/stumbling_disk.py"), str(folder / "trouble"), "serve",
-            str(self.store), "--config", str(self._config), "--listen", BEHIND, "--port", str(link.port),
-            "--namesrv", namesrv, "--no-backup", "--json",
-        ]  # fmt: skip
+            sys.executable,
+            str(ROOT / "tests/support/stumbling_disk.py"),
+            str(folder / "trouble"),
+            "serve",
+            str(self.store),
+            "--config",
+            str(self._config),
+            "--listen",
+            BEHIND,
+            "--port",
+            str(link.port),
+            "--namesrv",
+            namesrv,
+            "--no-backup",
+            "--json",
+        ]
         self._link = link
         self._began = 0
         self._process: asyncio.subprocess.Process | None = None
@@ -314,10 +336,22 @@ FIRST = (
 )
 """What the first rounds do; those behind them do what chance says."""
 ALL = (
-    "a kill", "a kill", "a restart", "a cut", "half a cut", "lost answers", "a slow link", "a slow disk",
-    "a kill on a slow disk", "a full disk", "a cut on a full disk", "a kill on a full disk", "a nearly full disk",
-    "a killed consumer", "a killed consumer",
-)  # fmt: skip
+    "a kill",
+    "a kill",
+    "a restart",
+    "a cut",
+    "half a cut",
+    "lost answers",
+    "a slow link",
+    "a slow disk",
+    "a kill on a slow disk",
+    "a full disk",
+    "a cut on a full disk",
+    "a kill on a full disk",
+    "a nearly full disk",
+    "a killed consumer",
+    "a killed consumer",
+)
 
 
 async def until(what: Callable[[], object], words: str, patience: float = PATIENCE) -> None:

@@ -142,7 +142,11 @@ READING: dict[str, Ask] = {
     "get": _get,
     "message": lambda known, pick: [known.message(pick), *pick.choice([[], ["--body"]])],
     "offset": lambda known, pick: [
-        *known.topic(pick), "--time", known.number(pick), "--boundary", pick.choice(["lower", "upper"]),
+        *known.topic(pick),
+        "--time",
+        known.number(pick),
+        "--boundary",
+        pick.choice(["lower", "upper"]),
     ],
     "where": _where,
     "positions": lambda _, __: [],
@@ -152,7 +156,7 @@ READING: dict[str, Ask] = {
     "check": _check,
     "recover": lambda _, pick: ["--plan", "--like", pick.choice(["4.9", "5.3"])],
     "snapshot": _snapshot,
-}  # fmt: skip
+}
 """Commands that take the store as their first argument → the rest of the arguments."""
 
 MQADMIN: dict[str, Ask] = {

@@ -29,8 +29,12 @@ class Joined:
     def consumer(self, client_id: str, group: str, topic: str, owns: Sequence[Queue] = ()) -> None:
         """A client of a group comes, and says that it owns these."""
         self.owns[client_id] = owns
-        consumes = {"groupName": group, "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-                    "subscriptionDataSet": [{"topic": topic, "subString": "*"}]}  # fmt: skip
+        consumes = {
+            "groupName": group,
+            "consumeType": "CONSUME_PASSIVELY",
+            "messageModel": "CLUSTERING",
+            "subscriptionDataSet": [{"topic": topic, "subString": "*"}],
+        }
         self._beat(client_id, {"clientID": client_id, "producerDataSet": [], "consumerDataSet": [consumes]})
 
     def producer(self, client_id: str, group: str) -> None:
@@ -40,16 +44,33 @@ class Joined:
 
     def send(self, client_id: str, topic: str, count: int, queue_id: int = 0) -> None:
         """Send messages to a queue."""
-        fields = {"producerGroup": "senders", "topic": topic, "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
-                  "queueId": str(queue_id), "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0",
-                  "properties": "", "reconsumeTimes": "0", "unitMode": "false", "batch": "false"}  # fmt: skip
+        fields = {
+            "producerGroup": "senders",
+            "topic": topic,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": "4",
+            "queueId": str(queue_id),
+            "sysFlag": "0",
+            "bornTimestamp": "1700000000000",
+            "flag": "0",
+            "properties": "",
+            "reconsumeTimes": "0",
+            "unitMode": "false",
+            "batch": "false",
+        }
         for number in range(count):
             self._ask(client_id, Command(10, dict(fields), body=b"%d" % number, version=479))
 
     def commit(self, client_id: str, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Say how far a group has read."""
-        self._ask(client_id, Command(15, {"consumerGroup": group, "topic": topic, "queueId": str(queue_id),
-                                          "commitOffset": str(offset)}, version=479))  # fmt: skip
+        self._ask(
+            client_id,
+            Command(
+                15,
+                {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)},
+                version=479,
+            ),
+        )
 
     def leave(self, client_id: str) -> None:
         """Its connection is cut."""

@@ -7,9 +7,16 @@ import importlib
 from engine.codec import columns
 
 for name in (
-    "engine.inspection.findings", "engine.lab.server", "engine.query", "viewer.log.find_work", "viewer.log.work",
-    "viewer.queues.verdict_work", "viewer.runtime.store_work", "viewer.runtime.worker", "viewer.space.work",
+    "engine.inspection.findings",
+    "engine.lab.server",
+    "engine.query",
+    "viewer.log.find_work",
+    "viewer.log.work",
+    "viewer.queues.verdict_work",
+    "viewer.runtime.store_work",
+    "viewer.runtime.worker",
+    "viewer.space.work",
     "viewer.where.work",
-):  # fmt: skip
+):
     importlib.import_module(name)
 columns.twin()

@@ -17,8 +17,10 @@ C4 = Client("10.0.1.4@24#4", "10.0.1.4:50204", "DOTNET", 317)
 A = [Queue("OrderPaid", "broker-a", n) for n in range(4)]
 B = [Queue("OrderPaid", "broker-b", n) for n in range(2)]
 S = [Queue("StockReserved", "broker-a", n) for n in range(2)]
-ASKED = ((Question(NAMES, 106, "GET_BROKER_CLUSTER_INFO", 0), 1, 0.4),
-         (Question("10.0.0.9:10911", 202, "GET_TOPIC_STATS_INFO", 0), 2, 1.2))  # fmt: skip
+ASKED = (
+    (Question(NAMES, 106, "GET_BROKER_CLUSTER_INFO", 0), 1, 0.4),
+    (Question("10.0.0.9:10911", 202, "GET_TOPIC_STATS_INFO", 0), 2, 1.2),
+)
 OWNS = {C1: (A[0], A[1]), C2: (A[2], A[3]), C3: tuple(B)}
 
 
@@ -33,8 +35,15 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
     ends |= {queue: QueueEnds(0, 5_000 + 50 * seconds, at) for queue in S}
     slow = set(owns.get(C3, ()))
     read = {queue: 20_000 - 4_000 if queue in slow else 20_000 + 100 * seconds - 1 for queue in (*A, *B)}
-    billing = Group("billing", PUSH, "CLUSTERING", "CONSUME_FROM_LAST_OFFSET", tuple(owns), {"OrderPaid": "*"},
-                    {one.client_id: frozenset(queues) for one, queues in owns.items()})  # fmt: skip
+    billing = Group(
+        "billing",
+        PUSH,
+        "CLUSTERING",
+        "CONSUME_FROM_LAST_OFFSET",
+        tuple(owns),
+        {"OrderPaid": "*"},
+        {one.client_id: frozenset(queues) for one, queues in owns.items()},
+    )
     ledger = Group("ledger", PUSH, "CLUSTERING", "", (C4,), {"StockReserved": "TagA"}, {C4.client_id: frozenset(S)})
     audit = Group("audit", PUSH, "BROADCASTING", "", (C4,), {"OrderPaid": "*"}, {C4.client_id: frozenset((*A, *B))})
 
@@ -48,8 +57,13 @@ def small(seconds: int = 0, owns: dict[Client, Sequence[Queue]] | None = None, *
         made = BrokerPart(name, "Shop", broker_id, f"10.0.0.9:{port}", at, "V5_3_3", held=held)
         if broker_id:
             return made
-        return replace(made, queues=mine, offsets=offsets, groups={one.name: one for one in (billing, ledger, audit)},
-                       producers={"order-service": (P1, P2)})  # fmt: skip
+        return replace(
+            made,
+            queues=mine,
+            offsets=offsets,
+            groups={one.name: one for one in (billing, ledger, audit)},
+            producers={"order-service": (P1, P2)},
+        )
 
     brokers = (part("broker-a", 0, 10911), part("broker-a", 1, 10921), part("broker-b", 0, 20911))
     return replace(ClusterState(at, {NAMES: ""}, brokers), **more)  # type: ignore[arg-type]
@@ -73,9 +87,14 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
         held = [queue for n, queue in enumerate(mine) if not (number == 1 and 16 < n < 19)]
         owned = {one.client_id: frozenset(held[at :: len(members)]) for at, one in enumerate(members)}
         made[f"group-{number:02d}"] = Group(
-            f"group-{number:02d}", PUSH, "CLUSTERING", "", members,
-            {f"Topic{topic:03d}": "*" for topic in range(number * 2, min(number * 2 + 2, topics))}, owned,
-        )  # fmt: skip
+            f"group-{number:02d}",
+            PUSH,
+            "CLUSTERING",
+            "",
+            members,
+            {f"Topic{topic:03d}": "*" for topic in range(number * 2, min(number * 2 + 2, topics))},
+            owned,
+        )
     parts = []
     for name in names:
         ends: dict[Queue, QueueEnds] = {}
@@ -87,10 +106,14 @@ def large(seconds: int = 0, topics: int = 100, queues: int = 16, clients: int = 
                     ends[queue] = QueueEnds(0, end, at)
                     late = 18_000 if topic == 0 and queue.queue_id == 1 else topic % 9
                     offsets.setdefault(f"group-{topic // 2:02d}", {})[queue] = end - late
-        senders = {f"service-{n:02d}": (Client(f"10.2.0.{n}@{n}#1", f"10.2.0.{n}:4000", "JAVA", 479),)
-                   for n in range(20)}  # fmt: skip
-        parts.append(BrokerPart(name, "Prod", 0, f"10.3.0.1:{10911 + 10 * len(parts)}", at, "V5_3_3", "", ends, offsets,
-                                made, senders))  # fmt: skip
+        senders = {
+            f"service-{n:02d}": (Client(f"10.2.0.{n}@{n}#1", f"10.2.0.{n}:4000", "JAVA", 479),) for n in range(20)
+        }
+        parts.append(
+            BrokerPart(
+                name, "Prod", 0, f"10.3.0.1:{10911 + 10 * len(parts)}", at, "V5_3_3", "", ends, offsets, made, senders
+            )
+        )
     return ClusterState(at, {NAMES: ""}, tuple(parts))
 
 

@@ -115,10 +115,16 @@ class MadeStore:
         if sys_flag & 0xC in (0, 8):
             self.next_offsets[topic, queue_id] = number + 1
         unit = MadeUnit(
-            at, size, topic, queue_id, number, jhash(tags) if tags else 0,
-            [unique, *(keys or "").split(), *([f"T#{tags}"] if tags and self.tag_entries else [])], self.time,
+            at,
+            size,
+            topic,
+            queue_id,
+            number,
+            jhash(tags) if tags else 0,
+            [unique, *(keys or "").split(), *([f"T#{tags}"] if tags and self.tag_entries else [])],
+            self.time,
             sys_flag & 0xC in (0, 8),
-        )  # fmt: skip
+        )
         self.units.append(unit)
         return unit
 

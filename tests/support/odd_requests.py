@@ -21,11 +21,42 @@ SILENT = (None, None, ())
 PATIENCE = 8.0
 NOT_ASKED = frozenset({50, 51, 52, 53, 54, *range(3001, 3011), 28, 26, 306, 316, 329, 354, 907, 2001, 2002, 2003, 2004})
 """Accounts and thresholds, which ``test_access_side_by_side`` asks; what cleans; what has no field."""
-TOPICS = ("Nowhere", "bad!name", "TBW102", "SCHEDULE_TOPIC_XXXX", "%RETRY%readers", "%RETRY%nobody", "%DLQ%readers",
-          "%RETRY%", "T" * 128, "T" * 300, "Shut", "WriteOnly", "ReadOnly", "broker-a", " ", "数量")  # fmt: skip
+TOPICS = (
+    "Nowhere",
+    "bad!name",
+    "TBW102",
+    "SCHEDULE_TOPIC_XXXX",
+    "%RETRY%readers",
+    "%RETRY%nobody",
+    "%DLQ%readers",
+    "%RETRY%",
+    "T" * 128,
+    "T" * 300,
+    "Shut",
+    "WriteOnly",
+    "ReadOnly",
+    "broker-a",
+    " ",
+    "数量",
+)
 GROUPS = ("Nobody", "bad!group", "CID_RMQ_SYS_TRANS", "G" * 130, "G" * 300, "shut", " ", "数量")
-NUMBERS = ("x", "-1", "-5", "99", "1.5", " 1", "+1", "1_0", "0x10", "2147483647", "2147483648", "-2147483649",
-           "9223372036854775807", "9223372036854775808", "१")  # fmt: skip
+NUMBERS = (
+    "x",
+    "-1",
+    "-5",
+    "99",
+    "1.5",
+    " 1",
+    "+1",
+    "1_0",
+    "0x10",
+    "2147483647",
+    "2147483648",
+    "-2147483649",
+    "9223372036854775807",
+    "9223372036854775808",
+    "१",
+)
 TRUTHS = ("x", "TRUE", "1", "true", "false")
 BODIES = (b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'"text"', b"5", b"[{}]", b'{"a":')
 OF_FIELD = {
@@ -35,9 +66,22 @@ OF_FIELD = {
     "suspendTimeoutMillis": ("x", "-1"),
     "invisibleTime": ("x", "-1", "0", "9223372036854775807"),
     "delayLevel": ("x", "-1", "1", "99"),
-    "attributes": ("+", "-", "x", "+a=b", "+message.type=FIFO", "+message.type=odd", "-message.type",
-                   "+cleanup.policy=odd", "+queue.type=BatchCQ", "+reserve.time=x",
-                   "+message.type=FIFO,+message.type=DELAY", "+a", "=", ","),
+    "attributes": (
+        "+",
+        "-",
+        "x",
+        "+a=b",
+        "+message.type=FIFO",
+        "+message.type=odd",
+        "-message.type",
+        "+cleanup.policy=odd",
+        "+queue.type=BatchCQ",
+        "+reserve.time=x",
+        "+message.type=FIFO,+message.type=DELAY",
+        "+a",
+        "=",
+        ",",
+    ),
     "topicFilterType": ("MULTI_TAG", "odd", "single_tag"),
     "perm": ("x", "-1", "0", "1", "6", "7", "8", "99"),
     "readQueueNums": ("x", "-1", "0", "99"),
@@ -47,9 +91,21 @@ OF_FIELD = {
     "expType": ("SQL92", "odd", "tag"),
     "exp": ("a >", "*", "a || b", "a = 1"),
     "subscription": ("*", "a ||", "||", " ", " * ", "||||", "a > 1"),
-    "properties": ("odd", "a\x01", "\x01b\x02", "a\x01b\x02a\x01c\x02", "DELAY\x01x\x02", "DELAY\x0199\x02",
-                   "TRAN_MSG\x01true\x02", "TIMER_DELAY_SEC\x01x\x02", "TIMER_DELIVER_MS\x01-5\x02", "WAIT\x01x\x02",
-                   "KEYS\x01" + "k" * 40000 + "\x02", "\x02\x02", "TIMER_DELAY_SEC\x01999999999\x02"),
+    "properties": (
+        "odd",
+        "a\x01",
+        "\x01b\x02",
+        "a\x01b\x02a\x01c\x02",
+        "DELAY\x01x\x02",
+        "DELAY\x0199\x02",
+        "TRAN_MSG\x01true\x02",
+        "TIMER_DELAY_SEC\x01x\x02",
+        "TIMER_DELIVER_MS\x01-5\x02",
+        "WAIT\x01x\x02",
+        "KEYS\x01" + "k" * 40000 + "\x02",
+        "\x02\x02",
+        "TIMER_DELAY_SEC\x01999999999\x02",
+    ),
     "extraInfo": ("odd", "0 1 2", "0 1 2 3 4 5 6 7", "a b c d e f g h", "0 1795424194035 10000 1 0 broker-a 0 0 77"),
     "commitOrRollback": ("x", "5", "8", "12"),  # 0 is never answered
     "clientId": ("nobody",),
@@ -58,18 +114,38 @@ OF_FIELD = {
     "key": ("none", "k1", " ", "a b", "数量"),
     "statsName": ("TOPIC_PUT_NUMS", "odd"),
     "recallHandle": ("odd", "djEgYSBiIGMgZA==", "===", "dj"),
-}  # fmt: skip
+}
 """What stands in fields instead of what all of their kind have."""
-SEND = {"producerGroup": "senders", "topic": "Orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
-        "queueId": "1", "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "KEYS\x01k1\x02",
-        "reconsumeTimes": "0", "unitMode": "false", "batch": "false"}  # fmt: skip
+SEND = {
+    "producerGroup": "senders",
+    "topic": "Orders",
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": "4",
+    "queueId": "1",
+    "sysFlag": "0",
+    "bornTimestamp": "1700000000000",
+    "flag": "0",
+    "properties": "KEYS\x01k1\x02",
+    "reconsumeTimes": "0",
+    "unitMode": "false",
+    "batch": "false",
+}
 LETTERS = dict(zip("abcdefghijkm", SEND, strict=True))
 SHORT = {letter: SEND[name] for letter, name in LETTERS.items()}
 BATCH = {**SHORT, "m": "true"}
 OF_LETTER = {letter: OF_FIELD[name] for letter, name in LETTERS.items() if name in OF_FIELD}
 WHERE = {"consumerGroup": "readers", "topic": "Orders", "queueId": "1"}
-PULL = {**WHERE, "queueOffset": "0", "maxMsgNums": "2", "sysFlag": "4", "commitOffset": "0",
-        "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0", "expressionType": "TAG"}  # fmt: skip
+PULL = {
+    **WHERE,
+    "queueOffset": "0",
+    "maxMsgNums": "2",
+    "sysFlag": "4",
+    "commitOffset": "0",
+    "suspendTimeoutMillis": "0",
+    "subscription": "*",
+    "subVersion": "0",
+    "expressionType": "TAG",
+}
 POP = {
     **WHERE,
     "topic": "Popped",
@@ -80,8 +156,16 @@ POP = {
     "initMode": "0",
 }
 HANDLE = {**WHERE, "offset": "0", "extraInfo": "0 1795424194035 10000 1 0 broker-a 1 0"}
-NEW = {"topic": "Made", "defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6",
-       "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}  # fmt: skip
+NEW = {
+    "topic": "Made",
+    "defaultTopic": "TBW102",
+    "readQueueNums": "2",
+    "writeQueueNums": "2",
+    "perm": "6",
+    "topicFilterType": "SINGLE_TAG",
+    "topicSysFlag": "0",
+    "order": "false",
+}
 ONE_OF_A_BATCH = bytes.fromhex(
     "00000034000000000000000000000000000000024231001c4b455953016b31025741495401747275650254414753015461674102"
 )
@@ -100,10 +184,29 @@ ASSIGNED = {
     "topic": "Orders",
 }
 MODE = {"consumerGroup": "readers", "mode": "PULL", "popShareQueueNum": 0, "topic": "Orders"}
-ACKS = {"acks": [{"b": "AQ==", "c": "readers", "it": 8000, "pt": 1795424194767, "q": 0, "r": "0", "rq": 7, "so": 0,
-                  "t": "Orders"}], "brokerName": "broker-a"}  # fmt: skip
-GROUP = {"groupName": "made", "consumeEnable": True, "consumeBroadcastEnable": True, "retryQueueNums": 1,
-         "retryMaxTimes": 16}  # fmt: skip
+ACKS = {
+    "acks": [
+        {
+            "b": "AQ==",
+            "c": "readers",
+            "it": 8000,
+            "pt": 1795424194767,
+            "q": 0,
+            "r": "0",
+            "rq": 7,
+            "so": 0,
+            "t": "Orders",
+        }
+    ],
+    "brokerName": "broker-a",
+}
+GROUP = {
+    "groupName": "made",
+    "consumeEnable": True,
+    "consumeBroadcastEnable": True,
+    "retryQueueNums": 1,
+    "retryMaxTimes": 16,
+}
 CHECKED = {
     "clientId": "me",
     "group": "readers",
@@ -112,45 +215,102 @@ CHECKED = {
 }
 ROW = {"topicName": "Made2", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicSysFlag": 0}
 USUAL: dict[int, tuple[dict[str, str], object]] = {
-    10: (SEND, b"body"), 310: (SHORT, b"body"), 320: (BATCH, ONE_OF_A_BATCH), 324: (SEND, b"body"),
+    10: (SEND, b"body"),
+    310: (SHORT, b"body"),
+    320: (BATCH, ONE_OF_A_BATCH),
+    324: (SEND, b"body"),
     325: (SHORT, b"body"),
     370: ({"producerGroup": "senders", "topic": "Orders", "recallHandle": "odd"}, b""),
-    36: ({"offset": "0", "group": "readers", "delayLevel": "0", "originMsgId": "A", "originTopic": "Orders",
-          "unitMode": "false", "maxReconsumeTimes": "16"}, b""),
-    11: (PULL, b""), 361: (PULL, b""),
-    14: (WHERE, b""), 15: ({**WHERE, "commitOffset": "1"}, b""),
-    30: ({"topic": "Orders", "queueId": "1"}, b""), 31: ({"topic": "Orders", "queueId": "1"}, b""),
+    36: (
+        {
+            "offset": "0",
+            "group": "readers",
+            "delayLevel": "0",
+            "originMsgId": "A",
+            "originTopic": "Orders",
+            "unitMode": "false",
+            "maxReconsumeTimes": "16",
+        },
+        b"",
+    ),
+    11: (PULL, b""),
+    361: (PULL, b""),
+    14: (WHERE, b""),
+    15: ({**WHERE, "commitOffset": "1"}, b""),
+    30: ({"topic": "Orders", "queueId": "1"}, b""),
+    31: ({"topic": "Orders", "queueId": "1"}, b""),
     32: ({"topic": "Orders", "queueId": "1"}, b""),
     29: ({"topic": "Orders", "queueId": "1", "timestamp": "1700000000000"}, b""),
     33: ({"offset": "0"}, b""),
     12: ({"topic": "Orders", "key": "k1", "maxNum": "4", "beginTimestamp": "0", "endTimestamp": "9999999999999"}, b""),
-    34: ({}, BEAT), 35: ({"clientID": "me", "producerGroup": "senders", "consumerGroup": "readers"}, b""),
-    46: ({}, CHECKED), 38: ({"consumerGroup": "readers"}, b""), 41: ({}, QUEUES), 42: ({}, QUEUES),
-    37: ({"producerGroup": "senders", "tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "8",
-          "fromTransactionCheck": "false", "msgId": "A", "transactionId": "A", "topic": "Orders"}, b""),
-    17: (NEW, b""), 18: ({}, {"topicConfigList": [ROW]}), 21: ({}, b""), 351: ({"topic": "Orders"}, b""),
-    200: ({}, GROUP), 225: ({}, {"groupConfigList": [GROUP]}), 201: ({}, b""), 352: ({"group": "readers"}, b""),
-    43: ({}, b""), 45: ({}, b""), 25: ({}, b""),
-    202: ({"topic": "Orders"}, b""), 208: ({"consumerGroup": "readers", "topic": "Orders"}, b""),
-    203: ({"consumerGroup": "readers"}, b""), 204: ({"producerGroup": "senders"}, b""),
-    300: ({"topic": "Orders"}, b""), 343: ({"group": "readers"}, b""),
+    34: ({}, BEAT),
+    35: ({"clientID": "me", "producerGroup": "senders", "consumerGroup": "readers"}, b""),
+    46: ({}, CHECKED),
+    38: ({"consumerGroup": "readers"}, b""),
+    41: ({}, QUEUES),
+    42: ({}, QUEUES),
+    37: (
+        {
+            "producerGroup": "senders",
+            "tranStateTableOffset": "0",
+            "commitLogOffset": "0",
+            "commitOrRollback": "8",
+            "fromTransactionCheck": "false",
+            "msgId": "A",
+            "transactionId": "A",
+            "topic": "Orders",
+        },
+        b"",
+    ),
+    17: (NEW, b""),
+    18: ({}, {"topicConfigList": [ROW]}),
+    21: ({}, b""),
+    351: ({"topic": "Orders"}, b""),
+    200: ({}, GROUP),
+    225: ({}, {"groupConfigList": [GROUP]}),
+    201: ({}, b""),
+    352: ({"group": "readers"}, b""),
+    43: ({}, b""),
+    45: ({}, b""),
+    25: ({}, b""),
+    202: ({"topic": "Orders"}, b""),
+    208: ({"consumerGroup": "readers", "topic": "Orders"}, b""),
+    203: ({"consumerGroup": "readers"}, b""),
+    204: ({"producerGroup": "senders"}, b""),
+    300: ({"topic": "Orders"}, b""),
+    343: ({"group": "readers"}, b""),
     345: ({"group": "readers", "topic": "Orders"}, b""),
     305: ({}, b""),
     321: ({"topic": "Orders", "queueId": "1", "index": "0", "count": "2", "consumerGroup": "readers"}, b""),
     222: ({"topic": "Orders", "group": "readers", "timestamp": "1700000000000", "isForce": "true"}, b""),
     223: ({"topic": "Orders", "group": "readers", "clientAddr": "nobody"}, b""),
     307: ({"consumerGroup": "readers", "clientId": "nobody", "jstackEnable": "false"}, b""),
-    309: ({"consumerGroup": "readers", "clientId": "nobody", "msgId": "7F00000100002A9F0000000000000000",
-           "brokerName": "broker-a"}, b""),
+    309: (
+        {
+            "consumerGroup": "readers",
+            "clientId": "nobody",
+            "msgId": "7F00000100002A9F0000000000000000",
+            "brokerName": "broker-a",
+        },
+        b"",
+    ),
     314: ({"srcGroup": "readers", "destGroup": "made", "topic": "Orders", "offline": "true"}, b""),
-    315: ({"statsName": "odd", "statsKey": "Orders"}, b""), 317: ({"isOrder": "false"}, b""), 328: ({}, b""),
-    400: ({}, ASSIGNED), 401: ({}, MODE),
-    200050: (POP, b""), 200051: (HANDLE, b""), 200052: ({**WHERE, "maxMsgNums": "1"}, b""),
+    315: ({"statsName": "odd", "statsKey": "Orders"}, b""),
+    317: ({"isOrder": "false"}, b""),
+    328: ({}, b""),
+    400: ({}, ASSIGNED),
+    401: ({}, MODE),
+    200050: (POP, b""),
+    200051: (HANDLE, b""),
+    200052: ({**WHERE, "maxMsgNums": "1"}, b""),
     200053: ({**HANDLE, "invisibleTime": "1000"}, b""),
-    200054: ({**WHERE, "pollTime": "0", "bornTime": "0"}, b""), 200055: (WHERE, b""), 200056: ({}, b""),
+    200054: ({**WHERE, "pollTime": "0", "bornTime": "0"}, b""),
+    200055: (WHERE, b""),
+    200056: ({}, b""),
     200151: ({}, ACKS),
-    207: ({"groupName": "made", "cleanOffset": "true"}, b""), 215: ({"topic": "Made"}, b""),
-}  # fmt: skip
+    207: ({"groupName": "made", "cleanOffset": "true"}, b""),
+    215: ({"topic": "Made"}, b""),
+}
 """Each request as it should be, in the order in which they are asked: fields, and what the body is."""
 OTHER_CODES = (0, -5, 39, 40, 4711, 105, 70000)
 

@@ -39,9 +39,13 @@ class OtherClient:
         self._errors = (home / "errors.log").open("wb")
         self._process = subprocess.Popen(
             ["bash", str(CLIENTS / language / "told"), namesrv, str(home / "client.log")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
-            env={**real_cluster.environment(), "TOLD_HOME": str(home)}, cwd=home,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**real_cluster.environment(), "TOLD_HOME": str(home)},
+            cwd=home,
+        )
         self._changed = threading.Condition()
         self._ended = False
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -135,11 +139,12 @@ class Setting:
         if self.names != self.kind:
             words = [sys.executable, "-m", "engine.cli", "namesrv", "--port", str(self._names_port), "--json"]
             self._standing.enter_context(
-                _ended_cleanly(words) if self.names == "ours"
+                _ended_cleanly(words)
+                if self.names == "ours"
                 else real_cluster.real(
                     self._folder / "names", "--namesrv-port", self._names_port, release=self._release
                 )
-            )  # fmt: skip
+            )
         self._start()
         return self
 
@@ -180,9 +185,16 @@ class Setting:
     def topic(self, name: str, queues: int) -> None:
         """Make a topic; the name server knows it behind that."""
         answer = self.ask(
-            17, topic=name, defaultTopic="TBW102", readQueueNums=queues, writeQueueNums=queues, perm=6,
-            topicFilterType="SINGLE_TAG", topicSysFlag=0, order="false",
-        )  # fmt: skip
+            17,
+            topic=name,
+            defaultTopic="TBW102",
+            readQueueNums=queues,
+            writeQueueNums=queues,
+            perm=6,
+            topicFilterType="SINGLE_TAG",
+            topicSysFlag=0,
+            order="false",
+        )
         assert answer.code == 0, answer
         until(lambda: self.ask_names(105, topic=name).code == 0, f"no route of {name}")
 

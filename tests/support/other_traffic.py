@@ -37,12 +37,19 @@ LACKS: dict[str, frozenset[str]] = {
     "node": frozenset({"unique ids", "async", "oneway", "batch", "orderly", "transactions", "admin"}),
     "python_cpp": frozenset(
         {
-            "async", "sql", "admin", "unique ids of a batch", "begin of a broadcast", "limit of tries",
-            "one message at a time", "early heartbeat", "stop behind a restart",
+            "async",
+            "sql",
+            "admin",
+            "unique ids of a batch",
+            "begin of a broadcast",
+            "limit of tries",
+            "one message at a time",
+            "early heartbeat",
+            "stop behind a restart",
         }
     ),
     "java": frozenset(),
-}  # fmt: skip
+}
 """What a client has not, and is not asked for; for C++ also what went wrong at a real 5.3.3 as it does at ours: what
 was seen of it stands at ``test_told_the_same`` (``tests/clients/test_other_languages.py``).
 """
@@ -222,9 +229,13 @@ def retries(t: Traffic) -> None:
     fails = {"r1": 1, "r3": 2, "r5": 99}
     tries = 17 if "limit of tries" in t.lacks else 3
     t.client.asked(
-        do="consumer", id="tries", group=group, topics={topic: {"type": "TAG", "expression": "*"}},
-        maxReconsumeTimes=2, fails=fails,
-    )  # fmt: skip
+        do="consumer",
+        id="tries",
+        group=group,
+        topics={topic: {"type": "TAG", "expression": "*"}},
+        maxReconsumeTimes=2,
+        fails=fails,
+    )
     for number in range(8):
         key = f"r{number}"
         t.send(t.message(topic, number % 2, key))
@@ -312,8 +323,12 @@ def has_places(language: str, scenario: str) -> bool:
 
 
 SCENARIOS: dict[str, Callable[[Traffic], None]] = {
-    "sends": sends, "retries": retries, "transactions": transactions, "restart": restart, "admin": admin,
-}  # fmt: skip
+    "sends": sends,
+    "retries": retries,
+    "transactions": transactions,
+    "restart": restart,
+    "admin": admin,
+}
 
 
 def compared(lines: list[Line], facts: dict[str, Any], *, places: bool) -> dict[str, Any]:

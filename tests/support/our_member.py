@@ -27,9 +27,14 @@ def say(**row: Any) -> None:
 def listener(messages: Sequence[ReceivedMessage], _context: object) -> None:
     for one in messages:
         say(
-            kind="received", at=time.time_ns() // 1_000_000, queueId=one.queue.queue_id, queueOffset=one.queue_offset,
-            msgId=one.msg_id, keys=one.keys, reconsumeTimes=one.reconsume_times,
-        )  # fmt: skip
+            kind="received",
+            at=time.time_ns() // 1_000_000,
+            queueId=one.queue.queue_id,
+            queueOffset=one.queue_offset,
+            msgId=one.msg_id,
+            keys=one.keys,
+            reconsumeTimes=one.reconsume_times,
+        )
 
 
 async def consume(namesrv: str, group: str, topic: str, *, orderly: bool) -> None:

@@ -31,9 +31,26 @@ NAMES = (
     ("CartUpdates", "StockLevels", "PriceTicks", "ClickStream", "pricing", "restock", "wallboard", "archive"),
 )
 WORDS = (
-    "order", "user", "item", "price", "paid", "sent", "lost", "late", "gift", "blue", "north", "crate", "pallet",
-    "route", "customs", "grün", "数量", "заказ", "€",
-)  # fmt: skip
+    "order",
+    "user",
+    "item",
+    "price",
+    "paid",
+    "sent",
+    "lost",
+    "late",
+    "gift",
+    "blue",
+    "north",
+    "crate",
+    "pallet",
+    "route",
+    "customs",
+    "grün",
+    "数量",
+    "заказ",
+    "€",
+)
 TAGS = ("created", "paid", "shipped", "Aa", "BB", "标签", None)
 TWINS = ("AaAa", "AaBB", "BBAa", "BBBB")
 _KINDS = frozenset({"run", "send", "batch", "oneway", "half", "received", "consumed", "pull", "checked"})
@@ -102,9 +119,16 @@ class OurTraffic:
     async def run(self) -> None:
         """Drive it."""
         self._say(
-            "run", scenario=self._scenario, seed=self._seed, version=self._version, brokerName="broker-a", threads=1,
-            namesrv=self._namesrv, broker=self._broker, config={},
-        )  # fmt: skip
+            "run",
+            scenario=self._scenario,
+            seed=self._seed,
+            version=self._version,
+            brokerName="broker-a",
+            threads=1,
+            namesrv=self._namesrv,
+            broker=self._broker,
+            config={},
+        )
         await {"orders": self._orders, "retries": self._retries, "transactions": self._transactions}[self._scenario]()
         for (group, topic), count in sorted(self._counts.items()):
             self._say("consumed", group=group, topic=topic, count=count)
@@ -170,9 +194,15 @@ class OurTraffic:
 
     async def _topic(self, producer: Producer, name: str, queues: int) -> None:
         fields = {
-            "topic": name, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": queues, "perm": 6,
-            "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
-        }  # fmt: skip
+            "topic": name,
+            "defaultTopic": "TBW102",
+            "readQueueNums": queues,
+            "writeQueueNums": queues,
+            "perm": 6,
+            "topicFilterType": "SINGLE_TAG",
+            "topicSysFlag": 0,
+            "order": False,
+        }
         await producer.instance.call(self._broker, 17, fields)
         async with asyncio.timeout(60):
             while await producer.instance.fresh_route(name) is None:
@@ -213,10 +243,17 @@ class OurTraffic:
 
     def _sent(self, result: SendResult, message: Message, *, anywhere: bool = False) -> None:
         self._say(
-            "send", anyQueue=anywhere or None, topic=message.topic, queueId=result.queue.queue_id,
-            queueOffset=result.queue_offset, status=result.status, msgId=result.msg_id,
-            offsetMsgId=result.offset_msg_id, flag=message.flag, **_said(message),
-        )  # fmt: skip
+            "send",
+            anyQueue=anywhere or None,
+            topic=message.topic,
+            queueId=result.queue.queue_id,
+            queueOffset=result.queue_offset,
+            status=result.status,
+            msgId=result.msg_id,
+            offsetMsgId=result.offset_msg_id,
+            flag=message.flag,
+            **_said(message),
+        )
 
     # Scenarios
 
@@ -284,9 +321,15 @@ class OurTraffic:
                 result = await producer.send(batch, queue=queue)
                 elements = [{"flag": one.flag, **_said(one, properties=False)} for one in batch]
                 self._say(
-                    "batch", topic=topic, queueId=queue.queue_id, queueOffset=result.queue_offset,
-                    status=result.status, msgId=result.msg_id, offsetMsgId=result.offset_msg_id, elements=elements,
-                )  # fmt: skip
+                    "batch",
+                    topic=topic,
+                    queueId=queue.queue_id,
+                    queueOffset=result.queue_offset,
+                    status=result.status,
+                    msgId=result.msg_id,
+                    offsetMsgId=result.offset_msg_id,
+                    elements=elements,
+                )
             elif number % 100 == 41:
                 await self._send(producer, self._message(topic, 5000 + chance.below(15_000)), queue.queue_id)
             elif number % 60 == 33:
@@ -315,10 +358,18 @@ class OurTraffic:
                             continue
                         got = await puller.pull(queue, at, expression=expression)
                         self._say(
-                            "pull", topic=topic, queueId=number, expression=expression, offset=at, maxNums=32,
-                            status=got.status, next=got.next_offset, min=got.min_offset, max=got.max_offset,
+                            "pull",
+                            topic=topic,
+                            queueId=number,
+                            expression=expression,
+                            offset=at,
+                            maxNums=32,
+                            status=got.status,
+                            next=got.next_offset,
+                            min=got.min_offset,
+                            max=got.max_offset,
                             found=[one.queue_offset for one in got.messages],
-                        )  # fmt: skip
+                        )
 
     async def _retries(self) -> None:
         a, b, group = self._names[0], self._names[1], self._names[4]
@@ -420,9 +471,17 @@ class OurTraffic:
         said = _said(message)
         said["properties"]["__transactionId__"] = result.transaction_id
         self._say(
-            "half", topic=message.topic, queueId=result.queue.queue_id, queueOffset=result.queue_offset,
-            status=result.status, state=_STATES[state.name], plan=plan, msgId=result.msg_id, before=before, **said,
-        )  # fmt: skip
+            "half",
+            topic=message.topic,
+            queueId=result.queue.queue_id,
+            queueOffset=result.queue_offset,
+            status=result.status,
+            state=_STATES[state.name],
+            plan=plan,
+            msgId=result.msg_id,
+            before=before,
+            **said,
+        )
         if plan == "commit":  # nobody answers a decision: the next one might be carried out before it
             await self._until(lambda: message.msg_id in self._came)
 
@@ -489,9 +548,11 @@ def _timer(number: int, now: int) -> tuple[str, str]:
 def _said(message: Message, *, properties: bool = True) -> dict[str, Any]:
     """What a record says of a message that was sent."""
     found: dict[str, Any] = {
-        "keys": message.key_text or None, "tags": message.tags or None, "bodyLen": len(message.body),
+        "keys": message.key_text or None,
+        "tags": message.tags or None,
+        "bodyLen": len(message.body),
         "bodySha256": hashlib.sha256(message.body).hexdigest(),
-    }  # fmt: skip
+    }
     if properties:
         found["properties"] = dict(sorted({**message.all_properties(), "UNIQ_KEY": message.msg_id}.items()))
     return found
@@ -500,10 +561,22 @@ def _said(message: Message, *, properties: bool = True) -> dict[str, Any]:
 def _fields(one: ReceivedMessage) -> dict[str, Any]:
     """What a record says of a message that was received."""
     return {
-        "topic": one.topic, "queueId": one.queue_id, "queueOffset": one.queue_offset, "msgId": one.msg_id,
-        "offsetMsgId": one.offset_msg_id, "commitLogOffset": one.physical_offset, "storeSize": one.store_size,
-        "sysFlag": one.sys_flag, "flag": one.flag, "bodyCRC": one.body_crc, "reconsumeTimes": one.reconsume_times,
-        "preparedTransactionOffset": one.prepared_transaction_offset, "bornTimestamp": one.born_timestamp,
-        "storeTimestamp": one.store_timestamp, "properties": dict(sorted(one.properties.items())),
-        "bodyLen": len(one.body), "bodySha256": hashlib.sha256(one.body).hexdigest(), "at": time.time_ns(),
-    }  # fmt: skip
+        "topic": one.topic,
+        "queueId": one.queue_id,
+        "queueOffset": one.queue_offset,
+        "msgId": one.msg_id,
+        "offsetMsgId": one.offset_msg_id,
+        "commitLogOffset": one.physical_offset,
+        "storeSize": one.store_size,
+        "sysFlag": one.sys_flag,
+        "flag": one.flag,
+        "bodyCRC": one.body_crc,
+        "reconsumeTimes": one.reconsume_times,
+        "preparedTransactionOffset": one.prepared_transaction_offset,
+        "bornTimestamp": one.born_timestamp,
+        "storeTimestamp": one.store_timestamp,
+        "properties": dict(sorted(one.properties.items())),
+        "bodyLen": len(one.body),
+        "bodySha256": hashlib.sha256(one.body).hexdigest(),
+        "at": time.time_ns(),
+    }

@@ -36,9 +36,14 @@ sys.exit(plan["code"])
 
 
 def player(
-    folder: Path, lines: Iterable[dict[str, Any]], *, code: int = 0, words: str = "", hangs: bool = False,
+    folder: Path,
+    lines: Iterable[dict[str, Any]],
+    *,
+    code: int = 0,
+    words: str = "",
+    hangs: bool = False,
     pause: float = 0.0,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """The command of a process that says ``lines``, then ``words`` on its standard error, and ends with ``code``.
 
     One that ``hangs`` ends when it is interrupted. What is behind the command is ignored.
@@ -58,22 +63,47 @@ def stage(number: int, done: int, tasks: int, running: int = 0, again: int = 0) 
 
 
 def progress(
-    job: str, step: str, stages: list[dict[str, Any]], units: int = 0, size: int = 0, total: int = 0,
+    job: str,
+    step: str,
+    stages: list[dict[str, Any]],
+    units: int = 0,
+    size: int = 0,
+    total: int = 0,
     seconds: float = 1.0,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """A ``progress`` record."""
     return {
-        "type": "progress", "job": job, "step": step, "stages": stages, "done": sum(one["done"] for one in stages),
-        "tasks": sum(one["tasks"] for one in stages), "units": units, "bytes": size, "totalBytes": total,
-        "unitsPerSecond": round(units / seconds), "seconds": seconds,
-    }  # fmt: skip
+        "type": "progress",
+        "job": job,
+        "step": step,
+        "stages": stages,
+        "done": sum(one["done"] for one in stages),
+        "tasks": sum(one["tasks"] for one in stages),
+        "units": units,
+        "bytes": size,
+        "totalBytes": total,
+        "unitsPerSecond": round(units / seconds),
+        "seconds": seconds,
+    }
 
 
 def summary(job: str, **figures: Any) -> dict[str, Any]:
     """The ``jobSummary`` record."""
-    told = {"type": "jobSummary", "job": job, "stores": 1, "splits": 8, "tasks": 8, "triedAgain": 0, "units": 0,
-            "bytes": 0, "seconds": 2.5, "unitsPerSecond": 0, "sessionSeconds": 3.2, "master": "local[*]",
-            "logFile": ""}  # fmt: skip
+    told = {
+        "type": "jobSummary",
+        "job": job,
+        "stores": 1,
+        "splits": 8,
+        "tasks": 8,
+        "triedAgain": 0,
+        "units": 0,
+        "bytes": 0,
+        "seconds": 2.5,
+        "unitsPerSecond": 0,
+        "sessionSeconds": 3.2,
+        "master": "local[*]",
+        "logFile": "",
+    }
     return told | figures
 
 
@@ -85,31 +115,71 @@ def stats(hours: int = 48) -> list[dict[str, Any]]:
         each = [rate * 3600 + (at * (number + 3)) % 24 * rate * 90 for at in range(hours)]
         count = sum(each)
         units, size = units + count, size + count * mean
-        rows.setdefault("statsTopic", []).append({
-            "topic": topic, "messages": count, "bytes": count * mean, "smallest": mean // 2, "mean": float(mean),
-            "p50": mean, "p99": mean * 2, "largest": mean * 3, "badCrc": 0, "keys": count // 3, "uniqueKeys": count,
-        })  # fmt: skip
+        rows.setdefault("statsTopic", []).append(
+            {
+                "topic": topic,
+                "messages": count,
+                "bytes": count * mean,
+                "smallest": mean // 2,
+                "mean": float(mean),
+                "p50": mean,
+                "p99": mean * 2,
+                "largest": mean * 3,
+                "badCrc": 0,
+                "keys": count // 3,
+                "uniqueKeys": count,
+            }
+        )
         for name, field, values in (
-            ("statsQueue", "queueId", (0, 1)), ("statsTag", "tag", ("card", None)),
+            ("statsQueue", "queueId", (0, 1)),
+            ("statsTag", "tag", ("card", None)),
             ("statsProducer", "host", ("10.24.0.8", "10.24.0.9")),
-        ):  # fmt: skip
+        ):
             for at, value in enumerate(values):
                 part = count - count // 3 if at == 0 else count // 3
                 rows.setdefault(name, []).append({"topic": topic, field: value, "messages": part, "bytes": part * mean})
         for at, messages in enumerate(each):
-            rows.setdefault("statsHour", []).append({
-                "hour": FIRST + at * HOUR, "topic": topic, "messages": messages, "bytes": messages * mean,
-                "perSecond": round(messages / 3600, 3), "bytesPerSecond": round(messages * mean / 3600),
-            })  # fmt: skip
+            rows.setdefault("statsHour", []).append(
+                {
+                    "hour": FIRST + at * HOUR,
+                    "topic": topic,
+                    "messages": messages,
+                    "bytes": messages * mean,
+                    "perSecond": round(messages / 3600, 3),
+                    "bytesPerSecond": round(messages * mean / 3600),
+                }
+            )
     for found in rows.values():
         found.sort(key=lambda row: -row["bytes"])
-    rows["statsFile"] = [{
-        "store": "/data/store", "broker": None, "path": "/data/store/commitlog/00000000000000000000", "startOffset": 0,
-        "size": size, "messages": units, "units": size, "stale": 0, "blank": 0, "damage": 0, "damaged": 0, "zeros": 0,
-        "missingBehind": 0,
-    }]  # fmt: skip
-    total = {"type": "stats", "stores": 1, "files": 1, "bytes": size, "messages": units, "unitBytes": size,
-             "stale": 0, "blank": 0, "damage": 0, "zeros": 0}  # fmt: skip
+    rows["statsFile"] = [
+        {
+            "store": "/data/store",
+            "broker": None,
+            "path": "/data/store/commitlog/00000000000000000000",
+            "startOffset": 0,
+            "size": size,
+            "messages": units,
+            "units": size,
+            "stale": 0,
+            "blank": 0,
+            "damage": 0,
+            "damaged": 0,
+            "zeros": 0,
+            "missingBehind": 0,
+        }
+    ]
+    total = {
+        "type": "stats",
+        "stores": 1,
+        "files": 1,
+        "bytes": size,
+        "messages": units,
+        "unitBytes": size,
+        "stale": 0,
+        "blank": 0,
+        "damage": 0,
+        "zeros": 0,
+    }
     return [
         progress("stats", "counting", [stage(0, 2, 8, 2)], units // 4, size // 4, size, 1.2),
         progress("stats", "counting", [stage(0, 8, 8, 0, 1)], units, size, size, 2.4),
@@ -138,9 +208,21 @@ def verify(findings: Iterable[dict[str, Any]], *, ended: bool = True) -> list[di
 def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
     """A job ``rebuild`` that wrote ``out`` and then compared."""
     found = list(differences)
-    built = {"type": "dispatched", "path": str(out), "store": "/data/store", "units": 3137, "queues": 6,
-             "entries": 3137, "indexFiles": 3, "indexEntries": 4113, "leftBehind": 0, "bytesLeftBehind": 0,
-             "staleUnits": 0, "deletedTopics": [], "keptPieces": 0}  # fmt: skip
+    built = {
+        "type": "dispatched",
+        "path": str(out),
+        "store": "/data/store",
+        "units": 3137,
+        "queues": 6,
+        "entries": 3137,
+        "indexFiles": 3,
+        "indexEntries": 4113,
+        "leftBehind": 0,
+        "bytesLeftBehind": 0,
+        "staleUnits": 0,
+        "deletedTopics": [],
+        "keptPieces": 0,
+    }
     return [
         progress("rebuild", "reading the logs", [stage(0, 2, 2)], 3137, 2 << 20, 2 << 20),
         progress("rebuild", "building queues and index", [stage(1, 22, 22)], 3137, 2 << 20),
@@ -154,10 +236,18 @@ def rebuild(out: Path, differences: Iterable[dict[str, Any]] = ()) -> list[dict[
 def traced(key: str, verdict: str, store: Path, offset: int | None = None, topic: str | None = None) -> dict[str, Any]:
     """A ``whereResult`` record of the job ``trace``."""
     return {
-        "type": "whereResult", "key": key, "store": str(store), "broker": None, "verdict": verdict,
-        "physicalOffset": offset, "topic": topic, "queueId": None if topic is None else 0,
-        "queueOffset": None if topic is None else 7, "evidence": [], "nextStep": "",
-    }  # fmt: skip
+        "type": "whereResult",
+        "key": key,
+        "store": str(store),
+        "broker": None,
+        "verdict": verdict,
+        "physicalOffset": offset,
+        "topic": topic,
+        "queueId": None if topic is None else 0,
+        "queueOffset": None if topic is None else 7,
+        "evidence": [],
+        "nextStep": "",
+    }
 
 
 def job(wish: Wish | None = None, number: int = 1) -> JobState:

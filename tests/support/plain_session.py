@@ -39,9 +39,13 @@ def main(store: str) -> None:
 
 def plain(folder: str) -> SparkSession:
     settings = {
-        "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse", "spark.local.dir": folder, "spark.log.level": "ERROR",
-    }  # fmt: skip
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.local.dir": folder,
+        "spark.log.level": "ERROR",
+    }
     building = SparkSession.builder.master("local[1]")
     for name, value in settings.items():
         building = building.config(name, value)

@@ -79,10 +79,16 @@ def _entries(queue) -> list[Entry]:
         file = queue.sequence.find(at)
         found.append(
             Entry(
-                Path(file.path), at - file.start_offset, queue.topic, queue.queue_id, entry.queue_offset,
-                entry.physical_offset, entry.size, entry.tags_code,
+                Path(file.path),
+                at - file.start_offset,
+                queue.topic,
+                queue.queue_id,
+                entry.queue_offset,
+                entry.physical_offset,
+                entry.size,
+                entry.tags_code,
             )
-        )  # fmt: skip
+        )
     return found[1:-1]
 
 

@@ -13,9 +13,16 @@ GROUP = "popping"
 async def pop(client: Asking, **more: object) -> Command:
     """One pop of :data:`GROUP` that takes everything of ``Orders`` and does not wait."""
     fields: dict[str, object] = {
-        "consumerGroup": GROUP, "topic": "Orders", "queueId": -1, "maxMsgNums": 32, "invisibleTime": 60_000,
-        "pollTime": 0, "bornTime": 0, "initMode": 0, "order": False,
-    }  # fmt: skip
+        "consumerGroup": GROUP,
+        "topic": "Orders",
+        "queueId": -1,
+        "maxMsgNums": 32,
+        "invisibleTime": 60_000,
+        "pollTime": 0,
+        "bornTime": 0,
+        "initMode": 0,
+        "order": False,
+    }
     return await client.ask(200050, **{**fields, **more})
 
 

@@ -69,8 +69,13 @@ def conditions(now: int) -> st.SearchStrategy[Node]:
         | st.builds(Compare, same, st.just(Field("crc")), st.sampled_from(["ok", "bad"]).map(_text))
         | st.builds(TextTest, st.sampled_from(("contains", "startswith", "endswith")), text | listed, text, flag)
         | st.builds(TextTest, st.just("like"), text | listed, texts, flag)
-        | st.builds(Matches, text | listed, st.sampled_from((r"a/b", r"^x+$", r"\\", r"[\]/]", "é\n", r"\d{2}")),
-                    st.sampled_from(("", "i", "imsx", "s")), flag)
+        | st.builds(
+            Matches,
+            text | listed,
+            st.sampled_from((r"a/b", r"^x+$", r"\\", r"[\]/]", "é\n", r"\d{2}")),
+            st.sampled_from(("", "i", "imsx", "s")),
+            flag,
+        )
         | st.builds(In, number, st.lists(_I64.map(_number), min_size=1, max_size=4).map(tuple), flag)
         | st.builds(In, moment, st.lists(fixed, min_size=1, max_size=3).map(tuple), flag)
         | st.builds(In, text | listed, st.lists(texts, min_size=1, max_size=3).map(tuple), flag)
@@ -79,7 +84,7 @@ def conditions(now: int) -> st.SearchStrategy[Node]:
         | st.builds(Between, prop, number, span, flag)
         | st.builds(Between, text, text, text, flag)
         | st.builds(IsNull, text | listed | number | moment | span, flag)
-    )  # fmt: skip
+    )
     return st.recursive(
         tests,
         lambda inner: (

@@ -55,9 +55,12 @@ class RandomStore:
         queue = self.queues.setdefault((topic, queue_id), [])
         fields = {
             "topic": topic.encode() if rng.random() > 0.02 else b"\xff" + topic.encode(),
-            "body": rng.randbytes(rng.choice(BODIES)), "queue_id": queue_id, "queue_offset": len(queue),
-            "sys_flag": flag | rng.choice((0, 0, 0, 16, 48)), "stored": self.time,
-        }  # fmt: skip
+            "body": rng.randbytes(rng.choice(BODIES)),
+            "queue_id": queue_id,
+            "queue_offset": len(queue),
+            "sys_flag": flag | rng.choice((0, 0, 0, 16, 48)),
+            "stored": self.time,
+        }
         at = self.first + len(self.log)
         unit = raw_unit(at, **fields)
         room = self.log_size - len(self.log) % self.log_size

@@ -49,9 +49,16 @@ def dispatched(store: Path, out: Path) -> Dispatched:
 def figures(done: Rebuilt | Dispatched) -> tuple[object, ...]:
     """What both tell of what they built."""
     return (
-        done.units, done.queues, done.entries, done.index_files, done.index_entries, done.damaged, done.damaged_bytes,
-        done.stale, done.deleted_topics,
-    )  # fmt: skip
+        done.units,
+        done.queues,
+        done.entries,
+        done.index_files,
+        done.index_entries,
+        done.damaged,
+        done.damaged_bytes,
+        done.stale,
+        done.deleted_topics,
+    )
 
 
 def tree(root: Path) -> list[str]:

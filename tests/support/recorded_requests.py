@@ -22,12 +22,15 @@ HEARTBEAT = {
     "producerDataSet": [{"groupName": "senders"}],
     "consumerDataSet": [
         {
-            "groupName": "readers", "consumeType": "CONSUME_ACTIVELY", "messageModel": "CLUSTERING",
-            "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET", "unitMode": False,
+            "groupName": "readers",
+            "consumeType": "CONSUME_ACTIVELY",
+            "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+            "unitMode": False,
             "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}],
         }
     ],
-}  # fmt: skip
+}
 
 
 @contextlib.asynccontextmanager

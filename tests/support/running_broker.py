@@ -31,13 +31,28 @@ class RunningBroker:
         path.write_text(json.dumps(plan), encoding="utf-8")
         self.acknowledged: list[tuple[int, float]] = []
         self.refused = 0
-        command = ["bash", str(peer.PEER), "-v", release, "write", "--store", str(self.store), "--plan", str(path),
-                   "--hold", str(hold_ms)]  # fmt: skip
+        command = [
+            "bash",
+            str(peer.PEER),
+            "-v",
+            release,
+            "write",
+            "--store",
+            str(self.store),
+            "--plan",
+            str(path),
+            "--hold",
+            str(hold_ms),
+        ]
         environment = {**os.environ, "PEER_BUILD": peer.BUILD, "PEER_JVM": "-Xmx1g -XX:TieredStopAtLevel=1"}
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
             env=environment,
-        )  # fmt: skip
+        )
         self._reader = threading.Thread(target=self._read, name="broker", daemon=True)
         self._reader.start()
 
@@ -149,9 +164,13 @@ def plan_of(count: int, body: int = 300, pause_every: int = 0, pause_ms: int = 0
     return {
         "config": {"mappedFileSizeCommitLog": 8 << 20, "mappedFileSizeConsumeQueue": 20 * 30_000},
         "topics": [{"name": "Orders", "queues": 4}, {"name": "Payments", "queues": 4}],
-        "body": {"min": body, "max": body}, "keys": {"max": 1, "space": 500}, "seed": 7, "count": count,
-        "pauseEvery": pause_every, "pauseMs": pause_ms,
-    }  # fmt: skip
+        "body": {"min": body, "max": body},
+        "keys": {"max": 1, "space": 500},
+        "seed": 7,
+        "count": count,
+        "pauseEvery": pause_every,
+        "pauseMs": pause_ms,
+    }
 
 
 def quantile(values: list[float], share: float) -> float:

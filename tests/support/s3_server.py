@@ -35,8 +35,11 @@ def upload(folder: Path, bucket: str, prefix: str, url: str) -> None:
     from pyarrow import fs
 
     there = fs.S3FileSystem(
-        access_key=KEYS["AWS_ACCESS_KEY_ID"], secret_key=KEYS["AWS_SECRET_ACCESS_KEY"], endpoint_override=url,
-        region="us-east-1", allow_bucket_creation=True,
-    )  # fmt: skip
+        access_key=KEYS["AWS_ACCESS_KEY_ID"],
+        secret_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+        endpoint_override=url,
+        region="us-east-1",
+        allow_bucket_creation=True,
+    )
     there.create_dir(bucket)
     fs.copy_files(str(folder), f"{bucket}/{prefix}", destination_filesystem=there, use_threads=False)

@@ -75,7 +75,17 @@ def asked(address: str, *requests: Command) -> list[Command]:
 
 def a_send(body: bytes, topic: str = "Orders", flag: int = 0) -> Command:
     fields = {
-        "a": "senders", "b": topic, "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1700000000000", "h": "0",
-        "i": "KEYS\x01K1\x02", "j": "0", "k": "false", "m": "false",
-    }  # fmt: skip
+        "a": "senders",
+        "b": topic,
+        "c": "TBW102",
+        "d": "4",
+        "e": "0",
+        "f": "0",
+        "g": "1700000000000",
+        "h": "0",
+        "i": "KEYS\x01K1\x02",
+        "j": "0",
+        "k": "false",
+        "m": "false",
+    }
     return Command(310, fields, body=body, flag=flag)

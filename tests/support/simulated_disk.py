@@ -322,8 +322,11 @@ class SimulatedDisk:
         with self.guard:
             self._check_alive()
             inside = str(path)
-            return sorted(PurePath(folder).name for folder in self._folders if str(PurePath(folder).parent) == inside
-                          and folder != inside)  # fmt: skip
+            return sorted(
+                PurePath(folder).name
+                for folder in self._folders
+                if str(PurePath(folder).parent) == inside and folder != inside
+            )
 
     def read_file(self, path: Path) -> bytes | None:
         with self.guard:

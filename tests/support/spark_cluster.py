@@ -74,8 +74,10 @@ def python_without_the_project(folder: Path) -> Path:
     python = folder / "bin" / "python"
     place = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     # A folder that a .pth file names is searched, and its own .pth files are not read.
     Path(place.stdout.strip(), "libraries.pth").write_text(f"{Path(pyspark.__file__).parent.parent}\n")
     script = "import pyspark, pandas, pyarrow, importlib.util as u; print(u.find_spec('engine'), u.find_spec('viewer'))"
@@ -126,9 +128,13 @@ class Cluster:
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 [Path(pyspark.__file__).parent / "bin" / "spark-class", f"org.apache.spark.deploy.{what}", *words],
-                cwd=place, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=place,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
     def _state(self) -> dict[str, Any] | None:
         try:
@@ -192,9 +198,13 @@ class Driver:
         words = [str(PROJECT), master, str(folder / "spark.log")]
         self._process = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("pipeline_driver.py"), *words],
-            cwd=folder, env={**environment, "PYSPARK_PYTHON": str(python)}, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            cwd=folder,
+            env={**environment, "PYSPARK_PYTHON": str(python)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def _ask(self, **question: Any) -> None:
         assert self._process.stdin is not None

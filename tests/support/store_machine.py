@@ -38,9 +38,14 @@ from engine.store.put.message import PutMessageStatus
 from engine.store.recovery.empty_log import LogIsEmpty
 
 SMALL: dict[str, Any] = {
-    "mapped_file_size_commit_log": 1 << 13, "mapped_file_size_consume_queue": 20 * 12, "max_hash_slot_num": 20,
-    "mapped_file_size_consume_queue_ext": 500, "max_index_num": 60, "max_message_size": 4096, "file_reserved_time": 0,
-}  # fmt: skip
+    "mapped_file_size_commit_log": 1 << 13,
+    "mapped_file_size_consume_queue": 20 * 12,
+    "max_hash_slot_num": 20,
+    "mapped_file_size_consume_queue_ext": 500,
+    "max_index_num": 60,
+    "max_message_size": 4096,
+    "file_reserved_time": 0,
+}
 TOPICS = ("Orders", "Stock", "%RETRY%billing")
 RAW = "Stored again"
 SERVICES = ("reput", "flush", "queues", "checkpoint", "index", "persist", "allocate", "commit")
@@ -135,9 +140,14 @@ class AnyStore(RuleBasedStateMachine):
     )
     def configure(self, flush: str, pool: bool, ext: bool, crc: bool) -> None:
         self.settings = replace(
-            self.settings, **SMALL, flush_disk_type=flush, transient_store_pool_enable=pool,
-            transient_store_pool_size=3, enabled_append_prop_crc=crc, enable_consume_queue_ext=ext,
-        )  # fmt: skip
+            self.settings,
+            **SMALL,
+            flush_disk_type=flush,
+            transient_store_pool_enable=pool,
+            transient_store_pool_size=3,
+            enabled_append_prop_crc=crc,
+            enable_consume_queue_ext=ext,
+        )
         self.open()
 
     # -- life
@@ -233,10 +243,18 @@ class AnyStore(RuleBasedStateMachine):
         assert {result.status for result in puts} == {PutMessageStatus.SERVICE_NOT_AVAILABLE}
         assert store.get_message("g", TOPICS[0], 0, 0) is None
         for work in (
-            store.append_blank, store.flush, store.commit, store.wait_dispatched, store.delete_expired_files,
-            lambda: store.delete_topics(TOPICS), lambda: store.append_raw(raw_unit()), lambda: store.begin_at(0),
-            lambda: store.step("reput"), lambda: store.pause("reput"), lambda: store.max_offset_in_queue(TOPICS[0], 0),
-        ):  # fmt: skip
+            store.append_blank,
+            store.flush,
+            store.commit,
+            store.wait_dispatched,
+            store.delete_expired_files,
+            lambda: store.delete_topics(TOPICS),
+            lambda: store.append_raw(raw_unit()),
+            lambda: store.begin_at(0),
+            lambda: store.step("reput"),
+            lambda: store.pause("reput"),
+            lambda: store.max_offset_in_queue(TOPICS[0], 0),
+        ):
             with pytest.raises(StoreClosed):
                 work()
 
@@ -292,9 +310,11 @@ class AnyStore(RuleBasedStateMachine):
         messages = [self.message(topic, queue, size) for size in sizes]
         bodies = [message.body or b"" for message in messages]
         columns = MessageColumns(
-            [topic], b"".join(bodies), np.array([len(body) for body in bodies], np.int32),
+            [topic],
+            b"".join(bodies),
+            np.array([len(body) for body in bodies], np.int32),
             queue_id=np.full(len(bodies), queue, np.int32),
-        )  # fmt: skip
+        )
         for message, result in zip(messages, self.live.append_columns(columns), strict=True):
             self.note(message, result)
 

@@ -16,8 +16,10 @@ from engine.remoting.frame import Command
 from engine.replication.transfer import Receiver, report
 
 SETTINGS = {
-    "brokerRole": "SYNC_MASTER", "haSlaveFallbehindMax": "20000", "haMaxGapNotInSync": "20000",
-}  # fmt: skip
+    "brokerRole": "SYNC_MASTER",
+    "haSlaveFallbehindMax": "20000",
+    "haMaxGapNotInSync": "20000",
+}
 """Lines of a broker.conf; a slave is far behind soon."""
 TIMEOUT = 600
 """ms that a send waits for slaves, where the machine has little else to do."""
@@ -27,10 +29,19 @@ PATIENT = {"waitTimeMillsInSendQueue": "20000"}
 """For a real broker: it answers 2 where sends wait for a thread of its own, which ours has not."""
 _PLACE = re.compile(r"\b(\d+|[0-9A-F]{32,56})\b")
 _SEND = {
-    "producerGroup": "senders", "topic": "Orders", "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
-    "queueId": "0", "sysFlag": "0", "bornTimestamp": "1700000000000", "flag": "0", "properties": "",
-    "reconsumeTimes": "0", "unitMode": "false", "batch": "false",
-}  # fmt: skip
+    "producerGroup": "senders",
+    "topic": "Orders",
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": "4",
+    "queueId": "0",
+    "sysFlag": "0",
+    "bornTimestamp": "1700000000000",
+    "flag": "0",
+    "properties": "",
+    "reconsumeTimes": "0",
+    "unitMode": "false",
+    "batch": "false",
+}
 
 
 class ToldSlave:

@@ -9,9 +9,12 @@ from engine.codec.message import decode
 from engine.message_store import Message, MessageStore
 
 SMALL: dict[str, Any] = {
-    "mappedFileSizeCommitLog": 1 << 16, "mappedFileSizeConsumeQueue": 200, "maxHashSlotNum": 50, "maxIndexNum": 400,
+    "mappedFileSizeCommitLog": 1 << 16,
+    "mappedFileSizeConsumeQueue": 200,
+    "maxHashSlotNum": 50,
+    "maxIndexNum": 400,
     "mappedFileSizeConsumeQueueExt": 1 << 12,
-}  # fmt: skip
+}
 ROOT = Path("/store")
 
 

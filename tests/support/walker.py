@@ -27,15 +27,19 @@ from viewer.widgets.record_view import RecordView
 
 W = TypeVar("W", bound=QWidget)
 NO, CTRL, SHIFT, ALT = (
-    Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
     Qt.KeyboardModifier.AltModifier,
-)  # fmt: skip
+)
 RowCommand = Callable[[], object]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 _IN_ORDERS = {
-    "log": ("log:0",), "queue": ("queue:OrderPaid/2/100",), "where": ("where:SO-000749",),
+    "log": ("log:0",),
+    "queue": ("queue:OrderPaid/2/100",),
+    "where": ("where:SO-000749",),
     "index": ("index", "trace:ShipmentEvents/SO-000421"),
-}  # fmt: skip
+}
 PLACES = tuple(place for view in BY_KIND for place in _IN_ORDERS.get(view, (view,)))
 """A place and more for every view there is, in the store ``orders``: with rows where the view has any."""
 

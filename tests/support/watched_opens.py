@@ -10,10 +10,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CHANGES = {
-    "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.removexattr", "os.rename", "os.rmdir",
-    "os.setxattr", "os.symlink", "os.truncate", "os.utime", "shutil.move", "shutil.rmtree", "tempfile.mkstemp",
-    "tempfile.mkdtemp", "mmap.__new__", "fcntl.flock", "fcntl.lockf",
-}  # fmt: skip
+    "os.chmod",
+    "os.chown",
+    "os.link",
+    "os.mkdir",
+    "os.remove",
+    "os.removexattr",
+    "os.rename",
+    "os.rmdir",
+    "os.setxattr",
+    "os.symlink",
+    "os.truncate",
+    "os.utime",
+    "shutil.move",
+    "shutil.rmtree",
+    "tempfile.mkstemp",
+    "tempfile.mkdtemp",
+    "mmap.__new__",
+    "fcntl.flock",
+    "fcntl.lockf",
+}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 LOCKING = {fcntl.F_SETLK, fcntl.F_SETLKW, getattr(fcntl, "F_OFD_SETLK", -1), getattr(fcntl, "F_OFD_SETLKW", -1)}
 

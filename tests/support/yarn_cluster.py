@@ -26,11 +26,20 @@ def build() -> str:
     folder = _BUILD / release
     told = subprocess.run(
         [
-            "mvn", "-q", "-B", "-f", SOURCE / "pom.xml", f"-Dhadoop.version={release}", f"-Dspark.jars={JARS}",
-            f"-Dyarn.build={folder}", "process-classes",
+            "mvn",
+            "-q",
+            "-B",
+            "-f",
+            SOURCE / "pom.xml",
+            f"-Dhadoop.version={release}",
+            f"-Dspark.jars={JARS}",
+            f"-Dyarn.build={folder}",
+            "process-classes",
         ],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
     return os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*"), str(JARS / "*")))
 
@@ -58,9 +67,13 @@ class Yarn:
         with (folder / "yarn.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [Path(mine["JAVA_HOME"], "bin", "java"), "-cp", build(), "yarn.Yarn", settings, str(nodes)],
-                cwd=folder, env=mine, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                cwd=folder,
+                env=mine,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         assert self._process.stdout is not None
         # Spark's log settings write to standard error; a line here is the cluster's own.
         if b"ready\n" not in iter(self._process.stdout.readline, b""):

@@ -26,9 +26,19 @@ def view(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
 def test_picture_shows_the_store_in_the_size_and_colours_asked_for(tmp_path: Path, golden: Golden) -> None:
     target = tmp_path / "out.png"
     done = view(
-        tmp_path, str(golden("broker-orders")), "--screenshot", str(target), "--size", "1280x720", "--theme", "dark",
-        "--lang", "zh_CN", "--at", "queue:OrderEvents/0/42",
-    )  # fmt: skip
+        tmp_path,
+        str(golden("broker-orders")),
+        "--screenshot",
+        str(target),
+        "--size",
+        "1280x720",
+        "--theme",
+        "dark",
+        "--lang",
+        "zh_CN",
+        "--at",
+        "queue:OrderEvents/0/42",
+    )
     assert (done.returncode, done.stdout) == (0, "")
     picture = QImage(str(target))
     assert (picture.width(), picture.height()) == (1280, 720)
@@ -130,12 +140,17 @@ def test_a_window_with_all_its_views_has_no_broker_in_it(tmp_path: Path, golden:
 
 def test_what_only_other_views_need_is_not_imported_for_the_first_rows() -> None:
     """Each of these takes tens of milliseconds away from the rows of the log."""
-    others = ("viewer.findings.pane", "engine.store.recovery.plan", "engine.inspection.records", "engine.query", "csv",
-              "engine.inspection.groups", "viewer.compare.work", "viewer.runtime.put_form")  # fmt: skip
-    code = (
-        "import sys, viewer.shell.app, viewer.log.pane\n"
-        f"print([name for name in {others!r} if name in sys.modules])"
-    )  # fmt: skip
+    others = (
+        "viewer.findings.pane",
+        "engine.store.recovery.plan",
+        "engine.inspection.records",
+        "engine.query",
+        "csv",
+        "engine.inspection.groups",
+        "viewer.compare.work",
+        "viewer.runtime.put_form",
+    )
+    code = f"import sys, viewer.shell.app, viewer.log.pane\nprint([name for name in {others!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(theme.__file__).parents[2]
     )

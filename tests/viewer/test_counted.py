@@ -19,10 +19,28 @@ from viewer.look.engine_words import engine_words
 GAP = re.compile(r"\{(\w+)(?::([^}]*))?\}")
 COUNT = re.compile(r"\{\w+:,\}")
 PLURAL_LOOK = re.compile(r"(?<![\w,.])1 (?:[a-z]+ ){0,2}?(?P<word>[a-z]{3,}s)\b")
-NO_NOUNS = frozenset((
-    "this", "has", "less", "its", "was", "does", "goes", "stands", "lies", "ends", "points", "differs", "agrees",
-    "matches", "always", "leads", "belongs", "waits",
-))  # fmt: skip
+NO_NOUNS = frozenset(
+    (
+        "this",
+        "has",
+        "less",
+        "its",
+        "was",
+        "does",
+        "goes",
+        "stands",
+        "lies",
+        "ends",
+        "points",
+        "differs",
+        "agrees",
+        "matches",
+        "always",
+        "leads",
+        "belongs",
+        "waits",
+    )
+)
 """Words on s that are no plural."""
 SAYINGS = [text for text in said(Path(viewer.__file__).parent) if COUNT.search(text)]
 

@@ -151,12 +151,16 @@ class CellsCanvas(ThingCanvas):
     def columns(self) -> Sequence[Sequence[Box]]:
         plan, middle, right = self.plan, self.plan.middle, self.plan.groups_at
         return (
-            [(QRectF(0, n * ROW, self.plan.senders_wide, ROW), Chosen("producer", one.members[0].client.client_id))
-             for n, one in enumerate(plan.senders)],
-            [(QRectF(self.plan.middle_at, n * ROW, middle, ROW), Chosen("topic", one.name))
-             for n, one in enumerate(plan.topics)],
+            [
+                (QRectF(0, n * ROW, self.plan.senders_wide, ROW), Chosen("producer", one.members[0].client.client_id))
+                for n, one in enumerate(plan.senders)
+            ],
+            [
+                (QRectF(self.plan.middle_at, n * ROW, middle, ROW), Chosen("topic", one.name))
+                for n, one in enumerate(plan.topics)
+            ],
             [(QRectF(right, n * ROW, plan.groups_wide, ROW), self._thing(one)) for n, one in enumerate(plan.groups)],
-        )  # fmt: skip
+        )
 
     @staticmethod
     def _thing(one: GroupRow | ClientRow) -> Chosen:
@@ -412,8 +416,12 @@ class QueueMap(ThingCanvas):
         return Chosen("topic", self._names[number]) if 0 <= number < len(self._names) else Chosen()
 
     def columns(self) -> Sequence[Sequence[Box]]:
-        return ([(QRectF(16 + n * self._step, 24, self._step, 66), Chosen("topic", name))
-                 for n, name in enumerate(self._names)],)  # fmt: skip
+        return (
+            [
+                (QRectF(16 + n * self._step, 24, self._step, 66), Chosen("topic", name))
+                for n, name in enumerate(self._names)
+            ],
+        )
 
     def right_of(self, chosen: Chosen) -> Chosen | None:
         """The next topic."""
@@ -442,8 +450,9 @@ class QueueMap(ThingCanvas):
         queues = int((self._codes >= 0).sum())
         p.setFont(words_font())
         p.setPen(C("text2"))
-        p.drawText(QRectF(16, 3, wide * 0.5, 18), LEFT,
-                   tr("All {n:,} queues · a column is a topic, a cell a queue", n=queues))  # fmt: skip
+        p.drawText(
+            QRectF(16, 3, wide * 0.5, 18), LEFT, tr("All {n:,} queues · a column is a topic, a cell a queue", n=queues)
+        )
         self._legend(p, wide)
         if not queues:
             return
@@ -476,8 +485,12 @@ class QueueMap(ThingCanvas):
     @staticmethod
     def _legend(p: QPainter, wide: float) -> None:
         x = wide - 16
-        said = ((NOBODY, tr("no owner")), (MUCH, tr("1,000 and more behind")), (SOME_BEHIND, tr("10 and more")),
-                (FEW, tr("less than 10")))  # fmt: skip
+        said = (
+            (NOBODY, tr("no owner")),
+            (MUCH, tr("1,000 and more behind")),
+            (SOME_BEHIND, tr("10 and more")),
+            (FEW, tr("less than 10")),
+        )
         for code, words in said:
             w = p.fontMetrics().horizontalAdvance(words)
             p.setPen(C("text2"))
@@ -513,8 +526,9 @@ class TopicQueues(ThingCanvas):
 
     def columns(self) -> Sequence[Sequence[Box]]:
         whole = QRectF(self.rect())
-        boxes = [(self._place(n), Chosen("queue", group=row.group, queue=row.queue))
-                 for n, row in enumerate(self._rows)]  # fmt: skip
+        boxes = [
+            (self._place(n), Chosen("queue", group=row.group, queue=row.queue)) for n, row in enumerate(self._rows)
+        ]
         shown = [one for one in boxes if one[0].right() * scale() <= whole.right() + 1]
         return [shown[n : n + 4] for n in range(0, len(shown), 4)]
 
@@ -560,8 +574,11 @@ class TopicQueues(ThingCanvas):
             p.fillRect(box, C("select"))
         p.setFont(figures_font())
         p.setPen(C("text"))
-        p.drawText(QRectF(box.left() + 4, box.top(), 76, box.height()), LEFT,
-                   elided(p, f"{row.queue.broker.removeprefix('broker-')} q{row.queue.queue_id}", 66))  # fmt: skip
+        p.drawText(
+            QRectF(box.left() + 4, box.top(), 76, box.height()),
+            LEFT,
+            elided(p, f"{row.queue.broker.removeprefix('broker-')} q{row.queue.queue_id}", 66),
+        )
         line = QRectF(box.left() + 74, y - 4, max(box.width() - 74 - 186 - self._held_wide, 20), 8)
         badge = model.badge(row.owners[0]) if row.owners else None
         p.fillRect(line, C("posLog", 0.42 if theme.dark else 0.30))
@@ -570,15 +587,16 @@ class TopicQueues(ThingCanvas):
             x = line.right() - line.width() * min(behind, LAST) / LAST
             if late:
                 p.fillRect(QRectF(x, line.top(), line.right() - x, line.height()), C("warn", 0.85))
-            p.fillRect(QRectF(x - 3, line.top() - 4, 3, line.height() + 8),
-                       client_colour(badge.place) if badge is not None else C("text3"))  # fmt: skip
+            p.fillRect(
+                QRectF(x - 3, line.top() - 4, 3, line.height() + 8),
+                client_colour(badge.place) if badge is not None else C("text3"),
+            )
         p.setPen(C("accent"))
         offset = row.next_offset if row.group else row.ends.max_offset
         p.drawText(QRectF(line.right() + 6, box.top(), 86, box.height()), RIGHT, count(offset))
         p.setFont(figures_font(12, 600 if late else 400))
         p.setPen(C("error" if row.orphan else "warn" if late else "text2"))
-        p.drawText(QRectF(line.right() + 94, box.top(), 54, box.height()), RIGHT,
-                   count(behind) if row.group else "")  # fmt: skip
+        p.drawText(QRectF(line.right() + 94, box.top(), 54, box.height()), RIGHT, count(behind) if row.group else "")
         if row.held:
             x = line.right() + 180
             if row.held > 1:

@@ -76,9 +76,26 @@ class ClientsBar(Paper):
         self.lab.did.connect(self.did)
         self.lab.changed.connect(self.refresh)
         lab = self.lab
-        line = row(self.lock, self.mine, self.producer, self.consumer, lab.queues, lab.broker, 8, self.name, self.slow,
-                   self.pause, lab.cut, self.stop, self.kill, lab.end, self.words, None,
-                   margins=(12, 5, 12, 5), gap=6)  # fmt: skip
+        line = row(
+            self.lock,
+            self.mine,
+            self.producer,
+            self.consumer,
+            lab.queues,
+            lab.broker,
+            8,
+            self.name,
+            self.slow,
+            self.pause,
+            lab.cut,
+            self.stop,
+            self.kill,
+            lab.end,
+            self.words,
+            None,
+            margins=(12, 5, 12, 5),
+            gap=6,
+        )
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 1)
         box.setSpacing(0)
@@ -97,9 +114,10 @@ class ClientsBar(Paper):
 
     def _form(self) -> Boxed:
         self.group, self.topic, self.amount = (
-            Field(tr("Group"), code=True, width=170), Field(tr("Topic"), code=True, width=170),
+            Field(tr("Group"), code=True, width=170),
+            Field(tr("Topic"), code=True, width=170),
             Field(tr("Number"), code=True, width=80),
-        )  # fmt: skip
+        )
         for field, name in ((self.group, "group"), (self.topic, "topic"), (self.amount, "amount")):
             field.setObjectName(f"cluster.new.{name}")
             field.returnPressed.connect(self.add)
@@ -109,9 +127,20 @@ class ClientsBar(Paper):
         add.setObjectName("cluster.new.add")
         close.setObjectName("cluster.new.close")
         add.clicked.connect(self.add)
-        form = row(self.what, Label(tr("Group"), 12, "text3"), self.group, Label(tr("Topic"), 12, "text3"), self.topic,
-                   self.amount, self.unit, add, close, self.fault, None,
-                        margins=(12, 4, 12, 8))  # fmt: skip
+        form = row(
+            self.what,
+            Label(tr("Group"), 12, "text3"),
+            self.group,
+            Label(tr("Topic"), 12, "text3"),
+            self.topic,
+            self.amount,
+            self.unit,
+            add,
+            close,
+            self.fault,
+            None,
+            margins=(12, 4, 12, 8),
+        )
         close.clicked.connect(lambda _on: self.leave())
         form.hide()
         return form
@@ -172,15 +201,22 @@ class ClientsBar(Paper):
         if self.model.state is None or self.model.recording:
             return found
         if self.model.is_own:
-            found |= {"cluster.add.producer": lambda: self.ask("producer"),
-                      "cluster.add.consumer": lambda: self.ask("consumer")}  # fmt: skip
+            found |= {
+                "cluster.add.producer": lambda: self.ask("producer"),
+                "cluster.add.consumer": lambda: self.ask("consumer"),
+            }
         if self.chosen is not None:
-            found |= {"cluster.slow": self.slow_now, "cluster.client.pause": self.pause_now,
-                      "cluster.stop": lambda: self.end(kill=False),
-                      "cluster.kill": lambda: self.end(kill=True)}  # fmt: skip
+            found |= {
+                "cluster.slow": self.slow_now,
+                "cluster.client.pause": self.pause_now,
+                "cluster.stop": lambda: self.end(kill=False),
+                "cluster.kill": lambda: self.end(kill=True),
+            }
         if self.lab.serves:
-            found |= {"cluster.add.queues": lambda: self.lab.ask("queues"),
-                      "cluster.add.broker": lambda: self.lab.ask("broker")}  # fmt: skip
+            found |= {
+                "cluster.add.queues": lambda: self.lab.ask("queues"),
+                "cluster.add.broker": lambda: self.lab.ask("broker"),
+            }
         if self.lab.connections():
             found["cluster.cut"] = self.lab.cut_now
         if self.lab.added() is not None:

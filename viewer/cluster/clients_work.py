@@ -152,21 +152,28 @@ class OwnClient:
         instance = ClientInstance(names, client_id=options.name or None, events=self.events)
         if spec.kind == "producer":
             producer = Producer(
-                spec.group, config=ProducerConfig(avoid_slow=options.avoids), instance=instance,
+                spec.group,
+                config=ProducerConfig(avoid_slow=options.avoids),
+                instance=instance,
                 listener=Undecided(options.commits) if options.commits else None,
-            )  # fmt: skip
+            )
             self._part = producer
             await producer.start()
             self._sending = asyncio.create_task(self._send(producer))
             return
         config = ConsumerConfig(
-            model=options.model, start=FROM_FIRST, max_reconsume=options.most_again,
+            model=options.model,
+            start=FROM_FIRST,
+            max_reconsume=options.most_again,
             offsets_folder=self._folder / "offsets",
-        )  # fmt: skip
+        )
         consumer = Consumer(
-            spec.group, Taking(options.refuses, options.stalls), config=config, strategy=STRATEGIES[options.strategy](),
+            spec.group,
+            Taking(options.refuses, options.stalls),
+            config=config,
+            strategy=STRATEGIES[options.strategy](),
             instance=instance,
-        )  # fmt: skip
+        )
         consumer.subscribe(spec.topic)
         self._part = consumer
         if spec.delay:
@@ -396,10 +403,19 @@ def seen_of(events: Sequence[Event], dropped: int = 0, whole: Collection[str] = 
         if isinstance(one, Delivered):
             handed.append(Handed(one.at, one.client_id, one.group, Queue(*one.queue), one.queue_offset))
         elif isinstance(one, Rebalanced):
-            shared.append(Shared(
-                one.at, one.client_id, one.group, one.topic, one.client_ids, tuple(Queue(*q) for q in one.owned),
-                tuple(Queue(*q) for q in one.taken), tuple(Queue(*q) for q in one.given_up), one.reason,
-            ))  # fmt: skip
+            shared.append(
+                Shared(
+                    one.at,
+                    one.client_id,
+                    one.group,
+                    one.topic,
+                    one.client_ids,
+                    tuple(Queue(*q) for q in one.owned),
+                    tuple(Queue(*q) for q in one.taken),
+                    tuple(Queue(*q) for q in one.given_up),
+                    one.reason,
+                )
+            )
         elif isinstance(one, Sent):
             sent[one.client_id] = sent.get(one.client_id, 0) + one.count
     kept = tuple(one for one in events if one.group in whole)

@@ -226,8 +226,11 @@ class ClusterModel:
     @property
     def is_own(self) -> bool:
         """Whether clients may be started against it: it is on this machine, or somebody said that it is his own."""
-        return bool(self.address) and not self.recording and (
-            self.address in self.allowed or all(_is_here(address) for address in self.addresses))  # fmt: skip
+        return (
+            bool(self.address)
+            and not self.recording
+            and (self.address in self.allowed or all(_is_here(address) for address in self.addresses))
+        )
 
     @property
     def span(self) -> tuple[int, int]:
@@ -372,8 +375,10 @@ class ClusterModel:
             before = self._named.get(client_id)
             places = {badge.place for badge in peers.values()}
             spare = {badge.place for badge in self._named.values()} if peers is self._badges else places
-            place = next((one for one in range(COLOURS) if one not in places | spare),
-                         next((one for one in range(COLOURS) if one not in places), -1))  # fmt: skip
+            place = next(
+                (one for one in range(COLOURS) if one not in places | spare),
+                next((one for one in range(COLOURS) if one not in places), -1),
+            )
             if before is not None and before.place not in places:
                 place = before.place
             taken = self._named if peers is self._badges else peers
@@ -469,9 +474,10 @@ class ClusterModel:
         keep = {group for row in shown if row.name in topics for group in row.groups} | groups
         senders = tuple(row for row in whole.producers if not self.only and self._is_sender(row, text))
         brokers = tuple(
-            replace(row, topics=held) for row in whole.brokers
+            replace(row, topics=held)
+            for row in whole.brokers
             if (held := tuple(one for one in row.topics if one[0] in names)) or _has(text, row.name)
-        )  # fmt: skip
+        )
         return Picture(whole.state, brokers, shown, tuple(row for row in whole.groups if row.name in keep), senders)
 
     def _is_topic(self, row: TopicRow) -> bool:

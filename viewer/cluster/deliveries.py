@@ -184,11 +184,15 @@ class Deliveries:
 
         ids = tuple(self._clients[self._number(name)] for name in one.client_ids)
         return replace(
-            one, client_id=client_id, client_ids=before.client_ids if before.client_ids == ids else ids,
+            one,
+            client_id=client_id,
+            client_ids=before.client_ids if before.client_ids == ids else ids,
             group=before.group if before.group == one.group else one.group,
             topic=before.topic if before.topic == one.topic else one.topic,
-            owned=slim(one.owned), taken=slim(one.taken), given_up=slim(one.given_up),
-        )  # fmt: skip
+            owned=slim(one.owned),
+            taken=slim(one.taken),
+            given_up=slim(one.given_up),
+        )
 
     def knows(self, group: str) -> bool:
         """Whether anything was handed out to a client of ours in that group."""
@@ -208,8 +212,9 @@ class Deliveries:
 
     def handed(self, group: str, begin: int, end: int) -> int:
         """Messages handed out in that time."""
-        return sum(bisect.bisect_left(log.times, end) - bisect.bisect_left(log.times, begin)
-                   for _, log in self._of(group))  # fmt: skip
+        return sum(
+            bisect.bisect_left(log.times, end) - bisect.bisect_left(log.times, begin) for _, log in self._of(group)
+        )
 
     def pauses(self, group: str, begin: int, end: int, until: int) -> dict[Queue, int]:
         """Of each queue the longest time (ms) without a delivery that touches the stretch from ``begin`` to ``end``,

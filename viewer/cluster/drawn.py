@@ -204,7 +204,9 @@ def same(one: Chosen, other: Chosen) -> bool:
     if one.kind == "queue":
         return one.queue == other.queue
     return (one.name, one.group if one.kind == "client" else "") == (
-        other.name, other.group if other.kind == "client" else "")  # fmt: skip
+        other.name,
+        other.group if other.kind == "client" else "",
+    )
 
 
 def thing_words(model: ClusterModel, thing: Chosen) -> str:
@@ -227,9 +229,13 @@ def thing_mark(model: ClusterModel, thing: Chosen, link: object | None) -> Mark:
     topic = queue.topic if queue is not None else thing.name if thing.kind == "topic" else ""
     row = model.find_queue(queue)
     facts = Facts(
-        "clusterMark", field, link, topic=topic, queue_id=queue.queue_id if queue is not None else None,
+        "clusterMark",
+        field,
+        link,
+        topic=topic,
+        queue_id=queue.queue_id if queue is not None else None,
         queue_offset=row.next_offset if row is not None else None,
         group=thing.name if thing.kind == "group" else thing.group if thing.kind == "client" else "",
         command=shlex.join(["storescope", "cluster", model.address]),
-    )  # fmt: skip
+    )
     return Mark(facts, queue_name(queue) if queue is not None else thing.name, thing_words(model, thing))

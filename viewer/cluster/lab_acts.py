@@ -82,8 +82,19 @@ class LabActs(QObject):
         self.go.setObjectName("cluster.lab.do")
         close.setObjectName("cluster.lab.close")
         self.go.clicked.connect(self.do)
-        form = row(self.what, self.topic, self.at, self.name, self.amount, self.go, close, self.note, self.fault, None,
-                   margins=(12, 4, 12, 8))  # fmt: skip
+        form = row(
+            self.what,
+            self.topic,
+            self.at,
+            self.name,
+            self.amount,
+            self.go,
+            close,
+            self.note,
+            self.fault,
+            None,
+            margins=(12, 4, 12, 8),
+        )
         close.clicked.connect(form.hide)
         form.hide()
         return form
@@ -134,7 +145,7 @@ class LabActs(QObject):
             self.broker: (not why, why or tr("One more broker in the lab, at the same name server (Ctrl+Ins)")),
             self.cut: (there, why or (cut if there else lost)),
             self.end: (not why, why or tr("It leaves the name server; its store stays (Del)")),
-        }  # fmt: skip
+        }
         for tool, (able, tip) in tips.items():
             tool.setEnabled(able)
             tool.setToolTip(tip)

@@ -65,8 +65,9 @@ class LanesCanvas(ThingCanvas):
         """This timeline, as much of it as the window (ms from and to) holds; a step of it is chosen."""
         self.line, self.window_ms, self.step = line, (window[0], max(window[1], window[0] + 1)), step
         self.setMinimumHeight(math.ceil(self._high * scale()))
-        said = tr("{n:,} consumers, {m:,} queues, {s:,} steps", n=len(line.clients), m=len(line.queues),
-                  s=len(line.steps))  # fmt: skip
+        said = tr(
+            "{n:,} consumers, {m:,} queues, {s:,} steps", n=len(line.clients), m=len(line.queues), s=len(line.steps)
+        )
         self.setAccessibleDescription(said)
         self.updateGeometry()
         self.update()
@@ -97,10 +98,12 @@ class LanesCanvas(ThingCanvas):
             for number, one in enumerate(line.clients)
         ]
         queues = [
-            (QRectF(0, self._queues_at + HEAD + number * QUEUE_LANE, wide, QUEUE_LANE),
-             Chosen("queue", group=line.group, queue=queue))
+            (
+                QRectF(0, self._queues_at + HEAD + number * QUEUE_LANE, wide, QUEUE_LANE),
+                Chosen("queue", group=line.group, queue=queue),
+            )
             for number, queue in enumerate(line.queues)
-        ]  # fmt: skip
+        ]
         return ([*clients, *queues],)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -212,8 +215,10 @@ class LanesCanvas(ThingCanvas):
         high = min(int(np.searchsorted(times, end)) + 1, len(times))
         if high - low < 2:
             return
-        points = [QPointF(self._x(float(at)), y + 36 - 24 * float(rate) / highest)
-                  for at, rate in zip(times[low:high], rates[low:high], strict=True)]  # fmt: skip
+        points = [
+            QPointF(self._x(float(at)), y + 36 - 24 * float(rate) / highest)
+            for at, rate in zip(times[low:high], rates[low:high], strict=True)
+        ]
         base = y + 36
         ground = QColor(colour)
         ground.setAlphaF(0.3)
@@ -242,8 +247,11 @@ class LanesCanvas(ThingCanvas):
             self._words(p, tr("idle"), left, right, y + 16, "text2")
             return
         p.fillRect(box, colour)
-        said = ", ".join(f"q{queue.queue_id}" for queue in stay.queues) if len(stay.queues) <= 4 else (
-            tr("{n:,} queues", n=len(stay.queues)))  # fmt: skip
+        said = (
+            ", ".join(f"q{queue.queue_id}" for queue in stay.queues)
+            if len(stay.queues) <= 4
+            else (tr("{n:,} queues", n=len(stay.queues)))
+        )
         self._words(p, said, left, right, y + 16, "text")
 
     def _words(self, p: QPainter, words: str, left: float, right: float, y: float, role: str) -> None:

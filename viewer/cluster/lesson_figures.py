@@ -159,17 +159,31 @@ def disagreement(record: Record, name_of: Names) -> list[Harm]:
     by_place, by_key = _twice(record)
     lying = _lying(record, none)
     return [
-        figure(tr("With two owners"), f"{len(two):,}", some([f"{short(queue)}: "
-               f"{' '.join(map(name_of, owners[queue]))}" for queue in two]) or tr("no queue"), bad=bool(two)),
-        figure(tr("With no owner"), f"{len(none):,}", some([short(queue) for queue in none]) or tr("no queue"),
-               bad=bool(none)),
-        figure(tr("Handed out twice"), f"{by_place:,}", tr("by queue and offset; {n:,} by key", n=by_key),
-               bad=by_place > 0),
-        figure(tr("Read by nobody"), f"{lying:,}", tr("sent to queues without owner, and never handed out"),
-               bad=lying > 0),
-        figure(tr("Lists of clients"), tr("the same") if len(lists) == 1 else tr("{n:,} different", n=len(lists)), seen,
-               bad=len(lists) > 1),
-    ]  # fmt: skip
+        figure(
+            tr("With two owners"),
+            f"{len(two):,}",
+            some([f"{short(queue)}: {' '.join(map(name_of, owners[queue]))}" for queue in two]) or tr("no queue"),
+            bad=bool(two),
+        ),
+        figure(
+            tr("With no owner"),
+            f"{len(none):,}",
+            some([short(queue) for queue in none]) or tr("no queue"),
+            bad=bool(none),
+        ),
+        figure(
+            tr("Handed out twice"), f"{by_place:,}", tr("by queue and offset; {n:,} by key", n=by_key), bad=by_place > 0
+        ),
+        figure(
+            tr("Read by nobody"), f"{lying:,}", tr("sent to queues without owner, and never handed out"), bad=lying > 0
+        ),
+        figure(
+            tr("Lists of clients"),
+            tr("the same") if len(lists) == 1 else tr("{n:,} different", n=len(lists)),
+            seen,
+            bad=len(lists) > 1,
+        ),
+    ]
 
 
 def _twice(record: Record) -> tuple[int, int]:
@@ -206,8 +220,11 @@ def latencies(record: Record) -> list[Harm]:
             by_queue[one.queue][avoids].append(one.ms)
     for queue in sorted(by_queue):
         both = by_queue[queue]
-        note = tr("ms a send, half of them at most: {before} without, {after} with avoidance",
-                  before=_half(both[False]), after=_half(both[True]))  # fmt: skip
+        note = tr(
+            "ms a send, half of them at most: {before} without, {after} with avoidance",
+            before=_half(both[False]),
+            after=_half(both[True]),
+        )
         counts = f"{len(both[False]):,} → {len(both[True]):,}"
         found.append(figure(short(queue), counts, note, bad=queue.broker == slow))
     return found
@@ -235,10 +252,19 @@ def broadcast(record: Record, name_of: Names) -> list[Harm]:
     for client_id in sorted({one.client_id for one in record.deliveries}):
         handed = [one.keys for one in record.deliveries if one.client_id == client_id]
         got = len(set(handed) & sent)
-        note = tr("each once") if len(handed) == len(set(handed)) else (
-            tr("{n:,} more than once", n=len(handed) - len(set(handed))))  # fmt: skip
-        found.append(figure(name_of(client_id), tr("{n:,} of {m:,}", n=got, m=len(sent)), note,
-                            bad=got != len(sent) or len(handed) != got))  # fmt: skip
+        note = (
+            tr("each once")
+            if len(handed) == len(set(handed))
+            else (tr("{n:,} more than once", n=len(handed) - len(set(handed))))
+        )
+        found.append(
+            figure(
+                name_of(client_id),
+                tr("{n:,} of {m:,}", n=got, m=len(sent)),
+                note,
+                bad=got != len(sent) or len(handed) != got,
+            )
+        )
     returned = next((one for one, options in record.clients.items() if options.name), "")
     begun = [one.at for one in record.of(Started) if one.client_id == returned]
     if len(begun) > 1:
@@ -247,8 +273,13 @@ def broadcast(record: Record, name_of: Names) -> list[Harm]:
         before = {one.keys for one in record.deliveries if one.client_id == returned and one.at < at}
         again = sum(one.keys in before for one in later)
         kept = _last_commits(record, returned, at)
-        note = tr("{name} began again at the offsets in its file ({kept:,} in {n:,} queues); {again:,} came again",
-                  name=name_of(returned), kept=sum(kept.values()), n=len(kept), again=again)  # fmt: skip
+        note = tr(
+            "{name} began again at the offsets in its file ({kept:,} in {n:,} queues); {again:,} came again",
+            name=name_of(returned),
+            kept=sum(kept.values()),
+            n=len(kept),
+            again=again,
+        )
         found.append(figure(tr("After its return"), f"{len(later):,}", note, bad=again > 0))
     note = tr("offsets of the group that brokers hold: each client keeps its own")
     found.append(figure(tr("Kept by brokers"), f"{record.kept_by_brokers:,}", note, bad=record.kept_by_brokers > 0))
@@ -276,22 +307,39 @@ def dead_letters(record: Record) -> list[Harm]:
     at_once = sum(len(all_) == 1 and keys not in back for keys, all_ in handed.items())
     times = [len(handed[keys]) for keys in refused]
     found = [
-        figure(tr("Taken at once"), tr("{n:,} of {m:,}", n=at_once, m=len({one.keys for one in record.of(Sent)})),
-               tr("handed out once each")),
-        figure(tr("Refused"), f"{len(refused):,}",
-               tr("each handed out {times} times", times=stretch(times, lambda n: f"{n:,.0f}")), bad=bool(refused)),
-    ]  # fmt: skip
+        figure(
+            tr("Taken at once"),
+            tr("{n:,} of {m:,}", n=at_once, m=len({one.keys for one in record.of(Sent)})),
+            tr("handed out once each"),
+        ),
+        figure(
+            tr("Refused"),
+            f"{len(refused):,}",
+            tr("each handed out {times} times", times=stretch(times, lambda n: f"{n:,.0f}")),
+            bad=bool(refused),
+        ),
+    ]
     for number in range(1, max(times, default=0)):
-        waits = [handed[keys][number].at - back[keys][number - 1].at for keys in refused
-                 if number < len(handed[keys]) and number <= len(back[keys])]  # fmt: skip
+        waits = [
+            handed[keys][number].at - back[keys][number - 1].at
+            for keys in refused
+            if number < len(handed[keys]) and number <= len(back[keys])
+        ]
         again = [handed[keys][number].reconsume_times for keys in refused if number < len(handed[keys])]
-        note = tr("level {level}, from {topic}; reconsumeTimes {n}", level=2 + number, topic=RETRY + record.group,
-                  n=stretch(again, lambda n: f"{n:,.0f}"))  # fmt: skip
+        note = tr(
+            "level {level}, from {topic}; reconsumeTimes {n}",
+            level=2 + number,
+            topic=RETRY + record.group,
+            n=stretch(again, lambda n: f"{n:,.0f}"),
+        )
         found.append(figure(tr("Wait {n:,}", n=number), stretch(waits, seconds), note, bad=True))
     dead = record.of_queue(DEAD_LETTERS + record.group)
     again = [one.reconsume_times for one in dead]
-    note = tr("read from {topic}, reconsumeTimes {n}. As RocketMQ is set: 16 times, over 4 h 46 min",
-              topic=DEAD_LETTERS + record.group, n=stretch(again, lambda n: f"{n:,.0f}"))  # fmt: skip
+    note = tr(
+        "read from {topic}, reconsumeTimes {n}. As RocketMQ is set: 16 times, over 4 h 46 min",
+        topic=DEAD_LETTERS + record.group,
+        n=stretch(again, lambda n: f"{n:,.0f}"),
+    )
     found.append(figure(tr("Dead letters"), f"{len({one.keys for one in dead}):,}", note, bad=bool(dead)))
     return found
 
@@ -317,14 +365,35 @@ def transactions(record: Record) -> list[Harm]:
     waits = [one.at - keys[one.keys].at for one in lost if one.keys in keys]
     times = [checks[msg_id] for msg_id in open_]
     return [
-        figure(tr("Half messages"), f"{len(sent):,}",
-               tr("{n:,} committed at once, {m:,} ended by nobody", n=len(sent) - len(open_), m=len(open_))),
-        figure(tr("Handed out"), f"{len(handed):,}",
-               tr("of those that nobody ended: {n:,}", n=len(handed & keys.keys())), bad=bool(handed & keys.keys())),
-        figure(tr("Checks"), f"{sum(checks.values()):,}",
-               tr("{times} for each, {wait} apart: the producer says UNKNOWN", wait=stretch(between, seconds),
-                  times=stretch(times, lambda n: f"{n:,.0f}")), bad=bool(checks)),
-        figure(tr("Given up"), f"{len({one.keys for one in lost}):,}",
-               tr("after {wait}, in {topic}. As RocketMQ 5 is set: 15 checks, 30 s apart", wait=stretch(waits, seconds),
-                  topic=GIVEN_UP), bad=bool(lost)),
-    ]  # fmt: skip
+        figure(
+            tr("Half messages"),
+            f"{len(sent):,}",
+            tr("{n:,} committed at once, {m:,} ended by nobody", n=len(sent) - len(open_), m=len(open_)),
+        ),
+        figure(
+            tr("Handed out"),
+            f"{len(handed):,}",
+            tr("of those that nobody ended: {n:,}", n=len(handed & keys.keys())),
+            bad=bool(handed & keys.keys()),
+        ),
+        figure(
+            tr("Checks"),
+            f"{sum(checks.values()):,}",
+            tr(
+                "{times} for each, {wait} apart: the producer says UNKNOWN",
+                wait=stretch(between, seconds),
+                times=stretch(times, lambda n: f"{n:,.0f}"),
+            ),
+            bad=bool(checks),
+        ),
+        figure(
+            tr("Given up"),
+            f"{len({one.keys for one in lost}):,}",
+            tr(
+                "after {wait}, in {topic}. As RocketMQ 5 is set: 15 checks, 30 s apart",
+                wait=stretch(waits, seconds),
+                topic=GIVEN_UP,
+            ),
+            bad=bool(lost),
+        ),
+    ]

@@ -31,8 +31,9 @@ from viewer.cluster.rebalance import timeline
 from viewer.cluster.rebalance_words import Harm, harms, until
 from viewer.look.assets import tr, words
 
-Verb = Literal["broker", "producer", "consumer", "again", "running", "shared", "handed", "stop", "kill", "wait",
-               "until"]  # fmt: skip
+Verb = Literal[
+    "broker", "producer", "consumer", "again", "running", "shared", "handed", "stop", "kill", "wait", "until"
+]
 PATIENCE = 90_000
 """Ms that an act waits before the run gives up."""
 TOPIC = "Lesson"
@@ -122,71 +123,151 @@ class Lesson:
 
 LESSONS = (
     Lesson(
-        "more", words("One more consumer"),
-        words("Two consumers share four queues, and a third one comes. Queues move: how long each stands still, and "
-              "what is handed out twice, is counted."),
-        (Act("producer", 200), Act("consumer"), Act("consumer"), Act("shared", 2), Act("handed", 400), Act("wait", 6),
-         Act("consumer"), Act("shared", 3), Act("wait", 8)), about_moves=True,
+        "more",
+        words("One more consumer"),
+        words(
+            "Two consumers share four queues, and a third one comes. Queues move: how long each stands still, and "
+            "what is handed out twice, is counted."
+        ),
+        (
+            Act("producer", 200),
+            Act("consumer"),
+            Act("consumer"),
+            Act("shared", 2),
+            Act("handed", 400),
+            Act("wait", 6),
+            Act("consumer"),
+            Act("shared", 3),
+            Act("wait", 8),
+        ),
+        about_moves=True,
     ),
     Lesson(
-        "many", words("One too many"),
-        words("Four queues feed four consumers, and a fifth one comes. A queue has one owner at a time: one of the "
-              "five stands idle."),
-        (Act("producer", 200), *(Act("consumer"),) * 4, Act("shared", 4), Act("handed", 400), Act("wait", 6),
-         Act("consumer"), Act("wait", 12)), about_moves=True,
+        "many",
+        words("One too many"),
+        words(
+            "Four queues feed four consumers, and a fifth one comes. A queue has one owner at a time: one of the "
+            "five stands idle."
+        ),
+        (
+            Act("producer", 200),
+            *(Act("consumer"),) * 4,
+            Act("shared", 4),
+            Act("handed", 400),
+            Act("wait", 6),
+            Act("consumer"),
+            Act("wait", 12),
+        ),
+        about_moves=True,
     ),
     Lesson(
-        "kill", words("Async commit and a kill"),
-        words("Three consumers take 20 ms for a message, and a second more for each fiftieth. What is committed ends "
-              "before the oldest that is not done. The second consumer is killed: what it had taken behind that is "
-              "handed out again."),
-        (Act("producer", 300), *(Act("consumer", 20, Options(stalls=50)),) * 3, Act("shared", 3), Act("handed", 900),
-         Act("wait", 6), _not_committed(1, 10), Act("kill", 1), Act("shared", 2), Act("wait", 12)), about_moves=True,
+        "kill",
+        words("Async commit and a kill"),
+        words(
+            "Three consumers take 20 ms for a message, and a second more for each fiftieth. What is committed ends "
+            "before the oldest that is not done. The second consumer is killed: what it had taken behind that is "
+            "handed out again."
+        ),
+        (
+            Act("producer", 300),
+            *(Act("consumer", 20, Options(stalls=50)),) * 3,
+            Act("shared", 3),
+            Act("handed", 900),
+            Act("wait", 6),
+            _not_committed(1, 10),
+            Act("kill", 1),
+            Act("shared", 2),
+            Act("wait", 12),
+        ),
+        about_moves=True,
     ),
     Lesson(
-        "disagree", words("Two clients disagree"),
-        words("Two consumers of a group share the queues out by different strategies, AVG and AVG_BY_CIRCLE. Both see "
-              "the same list; each computes its own share. Some queues have two owners, some have none."),
-        (Act("producer", 200), Act("consumer"), Act("handed", 100),
-         Act("consumer", options=Options(strategy="AVG_BY_CIRCLE")), _allocated(2), Act("wait", 4)),
+        "disagree",
+        words("Two clients disagree"),
+        words(
+            "Two consumers of a group share the queues out by different strategies, AVG and AVG_BY_CIRCLE. Both see "
+            "the same list; each computes its own share. Some queues have two owners, some have none."
+        ),
+        (
+            Act("producer", 200),
+            Act("consumer"),
+            Act("handed", 100),
+            Act("consumer", options=Options(strategy="AVG_BY_CIRCLE")),
+            _allocated(2),
+            Act("wait", 4),
+        ),
     ),
     Lesson(
-        "slow", words("The slow queue and least latency"),
-        words("A topic lies on two brokers, and the disk of one needs 0.6 s for each flush. A producer sends to all in "
-              "turn; then one with sendLatencyFaultEnable, which stays away from a broker that was slow."),
-        (Act("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
-         Act("broker", name="slow", options=Options(settings="flushDiskType=SYNC_FLUSH", slow=SLOW)), Act("running"),
-         Act("producer", 100, Options(most=SENDS)), _sent(SENDS),
-         Act("producer", 100, Options(most=SENDS, avoids=True)), _sent(2 * SENDS)),
+        "slow",
+        words("The slow queue and least latency"),
+        words(
+            "A topic lies on two brokers, and the disk of one needs 0.6 s for each flush. A producer sends to all in "
+            "turn; then one with sendLatencyFaultEnable, which stays away from a broker that was slow."
+        ),
+        (
+            Act("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
+            Act("broker", name="slow", options=Options(settings="flushDiskType=SYNC_FLUSH", slow=SLOW)),
+            Act("running"),
+            Act("producer", 100, Options(most=SENDS)),
+            _sent(SENDS),
+            Act("producer", 100, Options(most=SENDS, avoids=True)),
+            _sent(2 * SENDS),
+        ),
     ),
     Lesson(
-        "broadcast", words("Broadcast"),
-        words("Two consumers are handed everything, each for itself; offsets lie in a file of the client. The second "
-              "goes away, messages come, it returns under its name: it goes on where its file says."),
-        (Act("producer", 200, Options(most=BROADCASTS)), _sent(BROADCASTS),
-         Act("consumer", options=Options(model=BROADCASTING)),
-         Act("consumer", options=Options(model=BROADCASTING, name="{group}-2")), _each_got(BROADCASTS, 2),
-         Act("wait", 2), Act("stop", 1), Act("producer", 200, Options(most=LATER)), _one_got(BROADCASTS + LATER),
-         Act("again", options=Options(model=BROADCASTING, name="{group}-2")), _each_got(BROADCASTS + LATER, 2)),
+        "broadcast",
+        words("Broadcast"),
+        words(
+            "Two consumers are handed everything, each for itself; offsets lie in a file of the client. The second "
+            "goes away, messages come, it returns under its name: it goes on where its file says."
+        ),
+        (
+            Act("producer", 200, Options(most=BROADCASTS)),
+            _sent(BROADCASTS),
+            Act("consumer", options=Options(model=BROADCASTING)),
+            Act("consumer", options=Options(model=BROADCASTING, name="{group}-2")),
+            _each_got(BROADCASTS, 2),
+            Act("wait", 2),
+            Act("stop", 1),
+            Act("producer", 200, Options(most=LATER)),
+            _one_got(BROADCASTS + LATER),
+            Act("again", options=Options(model=BROADCASTING, name="{group}-2")),
+            _each_got(BROADCASTS + LATER, 2),
+        ),
     ),
     Lesson(
-        "retry", words("Retry to the dead letters"),
-        words("A consumer refuses each fifth message. The broker hands it out again after a delay, each time a longer "
-              "one; after two times it is a dead letter. Delays are short here: 1 s and 2 s."),
-        (Act("broker", name="retry", options=Options(settings=RETRIES)), Act("running"),
-         Act("consumer", options=Options(refuses=5, most_again=2)), Act("producer", 200, Options(most=REFUSED_OF)),
-         Act("consumer", name="-dead", topic=DEAD_LETTERS + "{group}"),
-         _read(DEAD_LETTERS + "{group}", REFUSED_OF // 5)),
+        "retry",
+        words("Retry to the dead letters"),
+        words(
+            "A consumer refuses each fifth message. The broker hands it out again after a delay, each time a longer "
+            "one; after two times it is a dead letter. Delays are short here: 1 s and 2 s."
+        ),
+        (
+            Act("broker", name="retry", options=Options(settings=RETRIES)),
+            Act("running"),
+            Act("consumer", options=Options(refuses=5, most_again=2)),
+            Act("producer", 200, Options(most=REFUSED_OF)),
+            Act("consumer", name="-dead", topic=DEAD_LETTERS + "{group}"),
+            _read(DEAD_LETTERS + "{group}", REFUSED_OF // 5),
+        ),
     ),
     Lesson(
-        "transaction", words("A transaction that nobody finishes"),
-        words("A producer commits every second half message, and of the others it never knows. The broker asks again "
-              "and again, then gives up: nobody is handed these. It asks each half second here, three times."),
-        (Act("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP), Act("running"),
-         Act("consumer"), Act("consumer", name="-given-up", topic=GIVEN_UP),
-         Act("producer", 100, Options(most=HALVES, commits=2)), _read(GIVEN_UP, HALVES // 2)),
+        "transaction",
+        words("A transaction that nobody finishes"),
+        words(
+            "A producer commits every second half message, and of the others it never knows. The broker asks again "
+            "and again, then gives up: nobody is handed these. It asks each half second here, three times."
+        ),
+        (
+            Act("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP),
+            Act("running"),
+            Act("consumer"),
+            Act("consumer", name="-given-up", topic=GIVEN_UP),
+            Act("producer", 100, Options(most=HALVES, commits=2)),
+            _read(GIVEN_UP, HALVES // 2),
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def lessons_markdown(runs: Iterable[LessonRun]) -> str:

@@ -63,8 +63,9 @@ class LessonEntry(QWidget):
         self._figures = column(gap=3)
         self._shown: tuple[Harm, ...] = ()
         about = Label(tr(lesson.about), 12, "text2", wrap=True)
-        self.more: Boxed = column(about, row(self.button, self.result, None), self._figures, gap=7,
-                                  margins=(6, 2, 0, 4))  # fmt: skip
+        self.more: Boxed = column(
+            about, row(self.button, self.result, None), self._figures, gap=7, margins=(6, 2, 0, 4)
+        )
         self.brief: Boxed = column(self.line, margins=(28, 0, 0, 2))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(6), px(5), px(12), px(5))
@@ -102,8 +103,9 @@ class LessonEntry(QWidget):
             name.setAccessibleName(f"{one.name}: {one.figure}, {one.note}")
             told = Label(one.figure, 12, "text", 600, code=True)
             self._figures.box.addWidget(row(Mark(one.kind), name, None, told, gap=6))
-            self._figures.box.addWidget(column(Label(one.note, 12, "text2", wrap=True, select=True),
-                                               margins=(22, 0, 0, 3)))  # fmt: skip
+            self._figures.box.addWidget(
+                column(Label(one.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
+            )
 
 
 class LessonsPanel(Paper):
@@ -129,8 +131,10 @@ class LessonsPanel(Paper):
             entry.chosen.connect(lambda key=lesson.key: self.choose(key))
             entry.asked.connect(lambda lesson=lesson: self.run(lesson))
             parts += [entry, Hairline()]
-        said = tr("Every figure is counted from what clients told. Each run has a topic and a group of its own, which "
-                  "go with it.")  # fmt: skip
+        said = tr(
+            "Every figure is counted from what clients told. Each run has a topic and a group of its own, which "
+            "go with it."
+        )
         parts.append(column(Label(said, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
         ground = Paper("pane")
         box = QVBoxLayout(ground)
@@ -187,8 +191,9 @@ class LessonsPanel(Paper):
         if self.own is None or not self.model.is_own:
             return
         self._number += 1
-        made = self.runs[lesson.key] = LessonRun(lesson, self.model.kept[-1].at % 1_000_000 if self.model.kept else
-                                                 self._number)  # fmt: skip
+        made = self.runs[lesson.key] = LessonRun(
+            lesson, self.model.kept[-1].at % 1_000_000 if self.model.kept else self._number
+        )
         self._last = lesson.key
         self.did.emit(tr(lesson.title))
         made.go_on(self.model, self.own)

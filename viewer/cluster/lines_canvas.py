@@ -94,19 +94,24 @@ class LinesCanvas(ThingCanvas):
         ]
         middle: list[Box] = [
             (QRectF(plan.side, 12, plan.middle, 24), Chosen("names")),
-            *((QRectF(plan.side, y, plan.middle, BROKER_HIGH), Chosen("broker", row.name))
-              for row, y, _ in plan.brokers),
+            *(
+                (QRectF(plan.side, y, plan.middle, BROKER_HIGH), Chosen("broker", row.name))
+                for row, y, _ in plan.brokers
+            ),
             *((QRectF(plan.side, y, plan.middle, TOPIC_HIGH), Chosen("topic", name)) for name, _, y in plan.topics),
-            *((self._queue_box(number), Chosen("queue", group=row.group, queue=row.queue))
-              for number, row in enumerate(plan.queues)),
-            *((QRectF(plan.side, y, plan.middle, SLAVE_HIGH), Chosen("broker", part.name))
-              for part, y in plan.slaves),
-        ]  # fmt: skip
+            *(
+                (self._queue_box(number), Chosen("queue", group=row.group, queue=row.queue))
+                for number, row in enumerate(plan.queues)
+            ),
+            *((QRectF(plan.side, y, plan.middle, SLAVE_HIGH), Chosen("broker", part.name)) for part, y in plan.slaves),
+        ]
         right: list[Box] = [
             *((QRectF(plan.right_edge, y, CARD, GROUP_HIGH - 6), Chosen("group", row.name)) for row, y in plan.groups),
-            *((QRectF(plan.right_edge, y, CARD, CARD_HIGH), Chosen("client", row.client.client_id, row.group))
-              for row, y in plan.clients),
-        ]  # fmt: skip
+            *(
+                (QRectF(plan.right_edge, y, CARD, CARD_HIGH), Chosen("client", row.client.client_id, row.group))
+                for row, y in plan.clients
+            ),
+        ]
         return [sorted(column, key=lambda one: one[0].top()) for column in (left, middle, right)]
 
     def _queue_box(self, number: int) -> QRectF:
@@ -199,8 +204,13 @@ class LinesCanvas(ThingCanvas):
         if came:
             senders += f" · {rate(sum(came))}"
         p.drawText(QRectF(EDGE, 12, 300, 20), LEFT, senders)
-        words = " · ".join((tr("{n:,} brokers", n=len(picture.brokers)), tr("{n:,} topics", n=len(picture.topics)),
-                            tr("{n:,} queues", n=picture.queues)))  # fmt: skip
+        words = " · ".join(
+            (
+                tr("{n:,} brokers", n=len(picture.brokers)),
+                tr("{n:,} topics", n=len(picture.topics)),
+                tr("{n:,} queues", n=picture.queues),
+            )
+        )
         p.drawText(QRectF(plan.side, 12, plan.middle, 20), LEFT, words)
         words = f"{tr('{n:,} consumers', n=picture.clients)} · {tr('{n:,} groups', n=len(picture.groups))}"
         p.drawText(QRectF(plan.right_edge, 12, CARD, 20), LEFT, words)
@@ -258,8 +268,10 @@ class LinesCanvas(ThingCanvas):
             p.drawText(QRectF(right - FIGURES - 8 - room, y, room, TOPIC_HIGH), RIGHT, note)
         group = next((row.group for row in queues if row.group), "")
         for (at, wide), words in (
-            (IN, tr("In /s")), (NEXT, tr("Next offset") if group else tr("Max offset")), (BEHIND, tr("Behind")),
-        ):  # fmt: skip
+            (IN, tr("In /s")),
+            (NEXT, tr("Next offset") if group else tr("Max offset")),
+            (BEHIND, tr("Behind")),
+        ):
             p.drawText(QRectF(right - at - wide, y, wide, TOPIC_HIGH), RIGHT, words)
         if any(row.held is not None for row in queues):
             at, wide = HELD
@@ -395,8 +407,9 @@ class LinesCanvas(ThingCanvas):
 
     def _card(self, p: QPainter, x: float, y: float, thing: Chosen, left: bool) -> None:
         on = same(self.model.chosen, thing)
-        p.setPen(QPen(C("accent"), 2) if on else QPen(C("line"), 1, Qt.PenStyle.DashLine if left else
-                                                      Qt.PenStyle.SolidLine))  # fmt: skip
+        p.setPen(
+            QPen(C("accent"), 2) if on else QPen(C("line"), 1, Qt.PenStyle.DashLine if left else Qt.PenStyle.SolidLine)
+        )
         p.setBrush(C("select" if on else "pane"))
         inset = 1 if on else 0.5
         p.drawRoundedRect(QRectF(x, y, CARD, CARD_HIGH).adjusted(inset, inset, -inset, -inset), 6, 6)

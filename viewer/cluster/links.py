@@ -92,5 +92,6 @@ def _in_store(session: StoreSession | None, model: ClusterModel, chosen: Chosen)
     if chosen.queue is not None:
         term += f" and queueId = {chosen.queue.queue_id}"
     return [
-        (tr("In Queues of this store"), place), (tr("In the log of this store"), places.filtered("only", term)),
-    ]  # fmt: skip
+        (tr("In Queues of this store"), place),
+        (tr("In the log of this store"), places.filtered("only", term)),
+    ]

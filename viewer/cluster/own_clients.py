@@ -86,10 +86,15 @@ class OwnClients(QObject):
         """A producer of ``amount`` messages a second, a consumer that takes ``amount`` ms for each, or a broker."""
         self._number += 1
         spec = ClientSpec(
-            self._number, kind, addresses, group, topic,
-            rate=amount if kind == "producer" else 0.0, delay=amount / 1000 if kind == "consumer" else 0.0,
+            self._number,
+            kind,
+            addresses,
+            group,
+            topic,
+            rate=amount if kind == "producer" else 0.0,
+            delay=amount / 1000 if kind == "consumer" else 0.0,
             options=options,
-        )  # fmt: skip
+        )
         row = self.rows[spec.number] = OwnRow(spec, delay=spec.delay)
         self._ask("add", spec)
         self.changed.emit()

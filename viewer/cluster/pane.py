@@ -71,8 +71,12 @@ if TYPE_CHECKING:
     from viewer.runtime.settings import Settings
     from viewer.runtime.store_session import StoreSession
 
-PILLS = (("behind", words("Behind")), ("orphan", words("No owner")), ("idle", words("Idle clients")),
-         ("two", words("Two owners")))  # fmt: skip
+PILLS = (
+    ("behind", words("Behind")),
+    ("orphan", words("No owner")),
+    ("idle", words("Idle clients")),
+    ("two", words("Two owners")),
+)
 USUAL_NAME_SERVER = "127.0.0.1:9876"
 """What stands in the field where no cluster was looked at yet: where a name server of this machine listens."""
 SLIM = 1520
@@ -121,8 +125,15 @@ class ClusterPane(Pane):
         self.table.rowChosen.connect(self._row_chosen)
         self.table.copier = command_copier(self.table, "")
         self.requests_head = PaneHead(tr("Requests"), tr("asked of name servers and brokers"))
-        tables = stacked(PaneHead(tr("Lines"), tr("a row each queue and group")), self.table, self.table.strip,
-                         self.requests_head, self.requests, self.requests.strip, room=1)  # fmt: skip
+        tables = stacked(
+            PaneHead(tr("Lines"), tr("a row each queue and group")),
+            self.table,
+            self.table.strip,
+            self.requests_head,
+            self.requests,
+            self.requests.strip,
+            room=1,
+        )
         tables.layout().setStretch(4, 1)  # type: ignore[union-attr]
         self.pages = QStackedWidget()
         self.beside = LessonsBeside()
@@ -181,8 +192,9 @@ class ClusterPane(Pane):
         self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
         made = Paper("pane", ("bottom",))
-        line = row(self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8,
-                   margins=(12, 6, 10, 6))  # fmt: skip
+        line = row(
+            self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8, margins=(12, 6, 10, 6)
+        )
         box = QVBoxLayout(made)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
@@ -221,8 +233,9 @@ class ClusterPane(Pane):
         self.empty_words = Label("", 13, "text2", wrap=True, select=True)
         self.empty_words.setObjectName("cluster.empty")
         self.recent = column(gap=6)
-        inner = column(row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words,
-                       self.recent, gap=12)  # fmt: skip
+        inner = column(
+            row(Glyph("cluster", "accent", 28), self.empty_title, None, gap=12), self.empty_words, self.recent, gap=12
+        )
         inner.setFixedWidth(px(480))
         ground = Paper("window")
         box = QVBoxLayout(ground)
@@ -332,8 +345,11 @@ class ClusterPane(Pane):
         if self.model.state is not None and self.beside.offered:
             found["cluster.lessons"] = self.bring_lessons
         if self.tabs.key == "rebalance":
-            found |= {"list.next": lambda: self.rebalance.walk(1), "list.previous": lambda: self.rebalance.walk(-1),
-                      "live.fit": self.rebalance.fit}  # fmt: skip
+            found |= {
+                "list.next": lambda: self.rebalance.walk(1),
+                "list.previous": lambda: self.rebalance.walk(-1),
+                "live.fit": self.rebalance.fit,
+            }
         if self.session is not None and self.tabs.key == "tables":
             found |= table_commands(self, self._table, "cluster.jsonl")
         return found
@@ -362,8 +378,12 @@ class ClusterPane(Pane):
         try:
             self.watch.begin(text)
         except NoAddress as error:
-            self._fault_at_field(tr("“{text}” is no address. Expected HOST:PORT, as 127.0.0.1:9876; several apart by ;",
-                                    text=engine_words(str(error))))  # fmt: skip
+            self._fault_at_field(
+                tr(
+                    "“{text}” is no address. Expected HOST:PORT, as 127.0.0.1:9876; several apart by ;",
+                    text=engine_words(str(error)),
+                )
+            )
             return
         self._fault_at_field("")
         self.address.setText(self.model.address)
@@ -535,8 +555,11 @@ class ClusterPane(Pane):
             with whole_text(target) as out:
                 out.write(said)
 
-        self.watch.run(write, lambda _none: self.statusMessage.emit(tr("Written: {path}", path=str(target))),
-                       lambda error: self.statusMessage.emit(f"{target}: {error}"))  # fmt: skip
+        self.watch.run(
+            write,
+            lambda _none: self.statusMessage.emit(tr("Written: {path}", path=str(target))),
+            lambda error: self.statusMessage.emit(f"{target}: {error}"),
+        )
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
@@ -593,14 +616,17 @@ class ClusterPane(Pane):
         if model.state is None:
             page = 0
             asking = model.standing == "connecting"
-            self.empty_title.setText(tr("Asking {address} …", address=model.address) if asking else
-                                     tr("No cluster is looked at"))  # fmt: skip
-            self.empty_words.setText(tr(
-                "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
-                "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
-                "consumes and owns what, and what is behind. Serve in the lab starts a broker with a name server on "
-                "this machine, and so does `storescope serve STORE`."
-            ))  # fmt: skip
+            self.empty_title.setText(
+                tr("Asking {address} …", address=model.address) if asking else tr("No cluster is looked at")
+            )
+            self.empty_words.setText(
+                tr(
+                    "Give the address of a name server, of this program's or of a real cluster. It is asked as an "
+                    "administrator asks, every second, and nothing in it is changed: brokers, queues, who sends, who "
+                    "consumes and owns what, and what is behind. Serve in the lab starts a broker with a name server "
+                    "on this machine, and so does `storescope serve STORE`."
+                )
+            )
             self.recent.setVisible(not asking)
         elif self.tabs.key == "tables":
             page = 3

@@ -65,10 +65,15 @@ class Bands:
 def _bands(rows: Sequence[Line]) -> Bands:
     ends = np.array([row[:4] for row in rows], np.float64).reshape(-1, 4)
     return Bands(
-        ends[:, 0], ends[:, 1], ends[:, 2], ends[:, 3], widths([row[4] for row in rows]),
-        np.array([row[5] for row in rows], np.int64), np.array([row[6] for row in rows], np.bool_),
+        ends[:, 0],
+        ends[:, 1],
+        ends[:, 2],
+        ends[:, 3],
+        widths([row[4] for row in rows]),
+        np.array([row[5] for row in rows], np.int64),
+        np.array([row[6] for row in rows], np.bool_),
         tuple(row[7] for row in rows),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +155,18 @@ def lines_plan(picture: Picture, width: float) -> LinesPlan:
     made = (tuple(brokers), tuple(topics), tuple(rows), np.array(ys, np.float64))
     left = _left(senders, brokers, side)
     right = _right(groups, clients, rows, ys, topics, (width - side, width - EDGE - CARD))
-    return LinesPlan(width, max(end, y) + FOOT, side, *made, tuple(slaves), tuple(senders), tuple(groups),
-                     tuple(clients), left, right)  # fmt: skip
+    return LinesPlan(
+        width,
+        max(end, y) + FOOT,
+        side,
+        *made,
+        tuple(slaves),
+        tuple(senders),
+        tuple(groups),
+        tuple(clients),
+        left,
+        right,
+    )
 
 
 def _left(
@@ -169,8 +184,18 @@ def _left(
         for number, (sender, y) in enumerate(some):
             at = tops[name] + BROKER_HIGH / 2 + (number - (len(some) - 1) / 2) * 4
             shift = (sender.brokers.index(name) - (len(sender.brokers) - 1) / 2) * SPREAD
-            rows.append((EDGE + CARD, y + CARD_HIGH / 2 + shift, side - 4.0, at, None, sender.badge.place, False,
-                         sender.client.client_id))  # fmt: skip
+            rows.append(
+                (
+                    EDGE + CARD,
+                    y + CARD_HIGH / 2 + shift,
+                    side - 4.0,
+                    at,
+                    None,
+                    sender.badge.place,
+                    False,
+                    sender.client.client_id,
+                )
+            )
     return _bands(rows)
 
 
@@ -193,16 +218,27 @@ def _right(
         name = client.client.client_id
         if client.group in broadcast:
             names = {queue.topic for queue in client.owned or ()}
-            found += [(edge, top + TOPIC_HIGH / 2, goal, middle, None, -1, True, name)
-                      for topic, _, top in topics if topic in names]  # fmt: skip
+            found += [
+                (edge, top + TOPIC_HIGH / 2, goal, middle, None, -1, True, name)
+                for topic, _, top in topics
+                if topic in names
+            ]
             continue
         owned = [queue for queue in client.owned or () if queue in at]
         step = min(SPREAD, (CARD_HIGH - 16) / max(len(owned), 1))
         found += [
-            (edge, at[queue], goal, middle + (number - (len(owned) - 1) / 2) * step, went.get((client.group, queue)),
-             client.badge.place, False, name)
+            (
+                edge,
+                at[queue],
+                goal,
+                middle + (number - (len(owned) - 1) / 2) * step,
+                went.get((client.group, queue)),
+                client.badge.place,
+                False,
+                name,
+            )
             for number, queue in enumerate(owned)
-        ]  # fmt: skip
+        ]
     return _bands(found)
 
 
@@ -319,8 +355,18 @@ def cells_plan(picture: Picture, width: float, chosen: Chosen, order: Sequence[s
     high = max(len(topics), len(opened), len(senders)) * ROW + ROW
     end = sum(bool(one.trouble) for one in topics)
     ends = (width - tables[2], width - tables[3])
-    return CellsPlan(width, high, tables, topics, cell_codes(topics), shown, end, senders, tuple(opened),
-                     _chosen_bands(topics, opened, row, leading, ends))  # fmt: skip
+    return CellsPlan(
+        width,
+        high,
+        tables,
+        topics,
+        cell_codes(topics),
+        shown,
+        end,
+        senders,
+        tuple(opened),
+        _chosen_bands(topics, opened, row, leading, ends),
+    )
 
 
 def _first_group(row: ProducerRow) -> str:
@@ -354,13 +400,26 @@ def _chosen_bands(
         if name not in places:
             continue
         y = places[name] * ROW + ROW / 2
-        members = [(at, one) for at, one in enumerate(groups) if isinstance(one, ClientRow)
-                   and any(queue.topic == name for queue in one.owned or ())]  # fmt: skip
+        members = [
+            (at, one)
+            for at, one in enumerate(groups)
+            if isinstance(one, ClientRow) and any(queue.topic == name for queue in one.owned or ())
+        ]
         for number, (at, one) in enumerate(members):
             own = [queue for queue in one.owned or () if queue.topic == name]
             shift = (number - (len(members) - 1) / 2) * min(2.2, 20 / max(len(members), 1))
-            found.append((edge, y + shift, goal, at * ROW + ROW / 2, _rate(lead, own), one.badge.place,
-                          lead is not None and lead.broadcast, one.client.client_id))  # fmt: skip
+            found.append(
+                (
+                    edge,
+                    y + shift,
+                    goal,
+                    at * ROW + ROW / 2,
+                    _rate(lead, own),
+                    one.badge.place,
+                    lead is not None and lead.broadcast,
+                    one.client.client_id,
+                )
+            )
         found += [
             (edge, y, goal, at * ROW + ROW / 2, None, -1, True, "")
             for at, one in enumerate(groups)

@@ -56,18 +56,22 @@ def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], before: M
             owned.setdefault(queue, []).append(client_id)
     committed, ends = state.offsets(name), state.queues
     made = Moment(
-        state.at, tuple(one.client_id for one in group.clients), tuple(queues),
+        state.at,
+        tuple(one.client_id for one in group.clients),
+        tuple(queues),
         tuple(tuple(sorted(owned.get(queue, ()))) for queue in queues),
         np.array([committed.get(queue, -1) for queue in queues], np.int64),
-        np.array([ends[queue].max_offset if queue in ends else -1 for queue in queues], np.int64), group.asked_all,
-    )  # fmt: skip
+        np.array([ends[queue].max_offset if queue in ends else -1 for queue in queues], np.int64),
+        group.asked_all,
+    )
     if before is None:
         return made
     return replace(
-        made, clients=before.clients if before.clients == made.clients else made.clients,
+        made,
+        clients=before.clients if before.clients == made.clients else made.clients,
         queues=before.queues if before.queues == made.queues else made.queues,
         owners=before.owners if before.owners == made.owners else made.owners,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +214,16 @@ def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
     segments = _segments(moments, breaks)
     at = np.array([one.at for one in moments], np.int64)
     return Timeline(
-        group, tuple(moments), queues, clients, {one: tuple(_stays(segments, one)) for one in clients},
-        {queue: tuple(_pieces(segments, queue)) for queue in queues}, tuple(_steps(moments, queues, offsets, at)),
-        breaks, _rates(at, segments, queues, clients, offsets),
-    )  # fmt: skip
+        group,
+        tuple(moments),
+        queues,
+        clients,
+        {one: tuple(_stays(segments, one)) for one in clients},
+        {queue: tuple(_pieces(segments, queue)) for queue in queues},
+        tuple(_steps(moments, queues, offsets, at)),
+        breaks,
+        _rates(at, segments, queues, clients, offsets),
+    )
 
 
 def _each(values: Sequence[tuple[object, ...]]) -> Iterator[tuple]:  # type: ignore[type-arg]
@@ -341,15 +351,19 @@ def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, 
         before = moments[first - 1] if first else None
         now = moments[last]
         yield Step(
-            number + 1, before.at if before is not None else now.at, now.at,
+            number + 1,
+            before.at if before is not None else now.at,
+            now.at,
             dict(zip(before.queues, before.owners, strict=True)) if before is not None else {},
             dict(zip(now.queues, now.owners, strict=True)),
-            before.clients if before is not None else (), now.clients,
+            before.clients if before is not None else (),
+            now.clients,
             dict(_spans(moments, first, last, queues, lambda owners, told: told and not owners)) if first else {},
             dict(_spans(moments, first, last, queues, lambda owners, _told: len(owners) > 1)) if first else {},
             dict(_bursts(at, queues, offsets, first - 1, last, until)) if first else {},
-            _went_back(offsets, max(first - 1, 0), until), now.told,
-        )  # fmt: skip
+            _went_back(offsets, max(first - 1, 0), until),
+            now.told,
+        )
 
 
 def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:

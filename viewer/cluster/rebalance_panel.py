@@ -33,9 +33,16 @@ STEPS = RecordKind(
         number_column("moved", words("Moved"), 56, filterable=False),
         text_column("pause", words("Pause"), 80, mono=True, filterable=False),
     ),
-    record=lambda one: {"step": one.number, "at": one.begin, "what": one.what, "moved": one.moved, "pause": one.pause,
-                        "burst": one.burst, "idle": one.idle},
-)  # fmt: skip
+    record=lambda one: {
+        "step": one.number,
+        "at": one.begin,
+        "what": one.what,
+        "moved": one.moved,
+        "pause": one.pause,
+        "burst": one.burst,
+        "idle": one.idle,
+    },
+)
 MOVES = RecordKind(
     "clusterMove",
     (
@@ -114,9 +121,15 @@ class RebalancePanel(QWidget):
         self.moves.setAccessibleName(tr("Allocation before and after"))
         self.steps.setAccessibleName(tr("Steps"))
         self.steps.rowChosen.connect(self._row_chosen)
-        side = stacked(self.harm_head, ground, PaneHead(tr("Allocation"), tr("before and after this step")),
-                       self.moves, PaneHead(tr("Steps"), tr("each one can be gone back to")), self.steps,
-                       room=5)  # fmt: skip
+        side = stacked(
+            self.harm_head,
+            ground,
+            PaneHead(tr("Allocation"), tr("before and after this step")),
+            self.moves,
+            PaneHead(tr("Steps"), tr("each one can be gone back to")),
+            self.steps,
+            room=5,
+        )
         side.layout().setStretch(3, 1)  # type: ignore[union-attr]
         side.setMinimumWidth(px(SIDE - 60))
         self.side = side
@@ -176,10 +189,14 @@ class RebalancePanel(QWidget):
         self.lanes.show_line(self.line, self.window_ms, number)
         begin, end = self.window_ms
         self.head.set_note(
-            tr("{n:,} seconds from {time} · height = messages a second", n=round((end - begin) / 1000),
-               time=clock(begin)[:8])
-            if self.line.moments else tr("nothing was read yet")
-        )  # fmt: skip
+            tr(
+                "{n:,} seconds from {time} · height = messages a second",
+                n=round((end - begin) / 1000),
+                time=clock(begin)[:8],
+            )
+            if self.line.moments
+            else tr("nothing was read yet")
+        )
         self.at.setText(tr("Step {n} of {m}", n=step.number, m=len(self.line.steps)) if step is not None else "")
         self.before.setEnabled(step is not None and step.number > 1)
         self.after.setEnabled(step is not None and self.step is not None)
@@ -204,8 +221,9 @@ class RebalancePanel(QWidget):
         if step is not None and step.number > 1:
             found = harms(step, model.every, model.deliveries, line.group, until(line, step))
         counted = model.deliveries.knows(line.group)
-        self.harm_head.set_note(tr("of this step, counted from deliveries") if counted else
-                                tr("of this step, as readings tell it"))  # fmt: skip
+        self.harm_head.set_note(
+            tr("of this step, counted from deliveries") if counted else tr("of this step, as readings tell it")
+        )
         said = tuple((one.name, one.figure, one.note, one.kind) for one in found)
         if said == getattr(self, "_said", None):
             return
@@ -217,8 +235,14 @@ class RebalancePanel(QWidget):
         for number, one in enumerate(found):
             if number:
                 self._harms.box.addWidget(Hairline())
-            self._harms.box.addWidget(row(Mark(one.kind), Label(one.name, 13, "text", 600), None,
-                                          Label(one.figure, 15, "text", 600, code=True)))  # fmt: skip
+            self._harms.box.addWidget(
+                row(
+                    Mark(one.kind),
+                    Label(one.name, 13, "text", 600),
+                    None,
+                    Label(one.figure, 15, "text", 600, code=True),
+                )
+            )
             self._harms.box.addWidget(Label(one.note, 12, "text2", wrap=True))
 
     # ---- steps and time ----------------------------------------------------------------------------------------------

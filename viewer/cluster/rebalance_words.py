@@ -100,9 +100,12 @@ def step_words(model: ClusterModel, step: Step) -> str:
 
 
 MARKS = {
-    "joins": words("{name} joins"), "left": words("{name} left"), "killed": words("{name} killed"),
-    "registers": words("{name} registers"), "gone": words("{name} is gone"),
-}  # fmt: skip
+    "joins": words("{name} joins"),
+    "left": words("{name} left"),
+    "killed": words("{name} killed"),
+    "registers": words("{name} registers"),
+    "gone": words("{name} is gone"),
+}
 
 
 def mark_words(model: ClusterModel, one: Mark) -> str:
@@ -125,8 +128,9 @@ def harms(step: Step, every: float, told: Deliveries | None = None, group: str =
     found = []
     worst = step.worst_pause
     if worst is None:
-        found.append(Harm(tr("Pause"), "0", tr("no queue was seen without owner; looked every {n} s", n=f"{every:g}"),
-                          "ok"))  # fmt: skip
+        found.append(
+            Harm(tr("Pause"), "0", tr("no queue was seen without owner; looked every {n} s", n=f"{every:g}"), "ok")
+        )
     else:
         queue, span = worst
         more = len(step.pauses) - 1
@@ -140,8 +144,12 @@ def harms(step: Step, every: float, told: Deliveries | None = None, group: str =
         found.append(Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok"))
     else:
         queue, rates = burst
-        note = tr("{queue}: {after} after {before}", queue=short(queue), after=f"{rates.after:,.0f} /s",
-                  before=f"{rates.before:,.0f} /s")  # fmt: skip
+        note = tr(
+            "{queue}: {after} after {before}",
+            queue=short(queue),
+            after=f"{rates.after:,.0f} /s",
+            before=f"{rates.before:,.0f} /s",
+        )
         found.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
     found.append(_idle(step))
     return found
@@ -184,8 +192,9 @@ def _counted(step: Step, told: Deliveries, group: str, end: int) -> Iterator[Har
         yield Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok")
     else:
         before, after = bursts[fast]
-        note = tr("{queue}: {after} after {before}", queue=short(fast), after=f"{after:,.0f} /s",
-                  before=f"{before:,.0f} /s")  # fmt: skip
+        note = tr(
+            "{queue}: {after} after {before}", queue=short(fast), after=f"{after:,.0f} /s", before=f"{before:,.0f} /s"
+        )
         yield Harm(tr("Burst"), f"× {after / before:.1f}", note, "warn" if after >= 1.5 * before else "ok")
 
 
@@ -206,12 +215,16 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
     found = model.deliveries.lists(line.group, step.begin - AROUND, max(step.end + AROUND, step.begin + SINCE))
     return [
         ListRow(
-            model.name_of(one.client_id), one.at, names(model, one.client_ids), _short(one.owned),
+            model.name_of(one.client_id),
+            one.at,
+            names(model, one.client_ids),
+            _short(one.owned),
             " ".join([*(f"+{short(queue)}" for queue in one.taken), *(f"−{short(queue)}" for queue in one.given_up)]),
             tr(WHY.get(one.reason, one.reason)),
         )
-        for one in found if one.at < until(line, step)
-    ]  # fmt: skip
+        for one in found
+        if one.at < until(line, step)
+    ]
 
 
 def _short(queues: Sequence[Queue]) -> str:
@@ -234,12 +247,16 @@ def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
     """The steps, the first first."""
     return [
         StepRow(
-            step.number, step.begin, step_words(model, step), step.moved,
+            step.number,
+            step.begin,
+            step_words(model, step),
+            step.moved,
             length(step.worst_pause[1]) if step.worst_pause is not None else "",
-            f"× {step.worst_burst[1].factor:.1f}" if step.worst_burst is not None else "", step.idle,
+            f"× {step.worst_burst[1].factor:.1f}" if step.worst_burst is not None else "",
+            step.idle,
         )
         for step in line.steps
-    ]  # fmt: skip
+    ]
 
 
 def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
@@ -248,8 +265,15 @@ def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
     several = len({queue.topic for queue in step.after}) > 1
     for queue, after in step.after.items():
         before = step.before.get(queue, ())
-        change = tr("stays") if before == after else tr("moved") if before and after else tr("taken") if after else (
-            tr("nobody has it"))  # fmt: skip
+        change = (
+            tr("stays")
+            if before == after
+            else tr("moved")
+            if before and after
+            else tr("taken")
+            if after
+            else (tr("nobody has it"))
+        )
         rows.append(
             MoveRow(
                 queue_name(queue) if several else short(queue),
@@ -269,9 +293,11 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     lines = [f"# {tr('Rebalance')} {line.group}", "", f"{model.address} · {span}", ""]
     lines += markdown_table(
         (tr("Step"), tr("Time"), tr("What"), tr("Queues moved"), tr("Pause"), tr("Burst"), tr("Idle")),
-        ((str(row.number), clock(row.begin), row.what, str(row.moved), row.pause, row.burst, str(row.idle))
-         for row in step_rows(model, line)),
-    )  # fmt: skip
+        (
+            (str(row.number), clock(row.begin), row.what, str(row.moved), row.pause, row.burst, str(row.idle))
+            for row in step_rows(model, line)
+        ),
+    )
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
         told = harms(step, model.every, model.deliveries, line.group, until(line, step))

@@ -38,21 +38,32 @@ def state_record(state: ClusterState) -> dict[str, Any]:
     return {
         "at": state.at,
         "names": dict(state.name_servers),
-        "brokers": [[one.name, one.cluster, one.broker_id, one.address, one.release, one.words]
-                    for one in state.brokers],
+        "brokers": [
+            [one.name, one.cluster, one.broker_id, one.address, one.release, one.words] for one in state.brokers
+        ],
         "read": [one.at for one in state.brokers],
-        "queues": [[*queue, ends.min_offset, ends.max_offset, ends.last_stored]
-                   for part in masters for queue, ends in part.queues.items()],
-        "offsets": {part.name: {name: [[*queue, at] for queue, at in offsets.items()]
-                                for name, offsets in part.offsets.items()} for part in masters},
+        "queues": [
+            [*queue, ends.min_offset, ends.max_offset, ends.last_stored]
+            for part in masters
+            for queue, ends in part.queues.items()
+        ],
+        "offsets": {
+            part.name: {name: [[*queue, at] for queue, at in offsets.items()] for name, offsets in part.offsets.items()}
+            for part in masters
+        },
         "groups": {part.name: [_group(one) for one in part.groups.values()] for part in masters},
-        "producers": {part.name: {name: [_client(one) for one in clients] for name, clients in part.producers.items()}
-                      for part in masters},
-        "held": [None if part.held is None else
-                 [[*queue, name, n] for queue, groups in part.held.items() for name, n in groups.items()]
-                 for part in state.brokers],
+        "producers": {
+            part.name: {name: [_client(one) for one in clients] for name, clients in part.producers.items()}
+            for part in masters
+        },
+        "held": [
+            None
+            if part.held is None
+            else [[*queue, name, n] for queue, groups in part.held.items() for name, n in groups.items()]
+            for part in state.brokers
+        ],
         "refusals": [[one.address, one.request, one.about, one.code, one.words] for one in state.refusals],
-    }  # fmt: skip
+    }
 
 
 def _group(one: Group) -> list[Any]:
@@ -75,8 +86,16 @@ def state_of(record: Mapping[str, Any]) -> ClusterState:
     held = record.get("held") or [None] * len(record["brokers"])
     for row, at, waiting in zip(record["brokers"], record["read"], held, strict=True):
         name, cluster, broker_id, address, release, words = row
-        made = BrokerPart(str(name), str(cluster), int(broker_id), str(address), int(at), str(release), str(words),
-                          held=_held(waiting))  # fmt: skip
+        made = BrokerPart(
+            str(name),
+            str(cluster),
+            int(broker_id),
+            str(address),
+            int(at),
+            str(release),
+            str(words),
+            held=_held(waiting),
+        )
         parts.append(made if made.broker_id else _master(made, ends.get(made.name, {}), record))
     refusals = tuple(Refusal(str(a), str(r), str(about), int(c), str(w)) for a, r, about, c, w in record["refusals"])
     return ClusterState(int(record["at"]), {str(a): str(w) for a, w in record["names"].items()}, tuple(parts), refusals)
@@ -90,11 +109,30 @@ def _master(part: BrokerPart, ends: Mapping[Queue, QueueEnds], record: Mapping[s
     groups = {}
     for name, kind, model, start, clients, subscriptions, owned in record["groups"].get(part.name, []):
         held = {str(who): frozenset(Queue(str(t), str(b), int(q)) for t, b, q in mine) for who, mine in owned.items()}
-        groups[str(name)] = Group(str(name), str(kind), str(model), str(start), _clients(clients),
-                                  {str(t): str(s) for t, s in subscriptions.items()}, held)  # fmt: skip
+        groups[str(name)] = Group(
+            str(name),
+            str(kind),
+            str(model),
+            str(start),
+            _clients(clients),
+            {str(t): str(s) for t, s in subscriptions.items()},
+            held,
+        )
     producers = {str(name): _clients(rows) for name, rows in record["producers"].get(part.name, {}).items()}
-    return BrokerPart(part.name, part.cluster, part.broker_id, part.address, part.at, part.release, part.words, ends,
-                      offsets, groups, producers, part.held)  # fmt: skip
+    return BrokerPart(
+        part.name,
+        part.cluster,
+        part.broker_id,
+        part.address,
+        part.at,
+        part.release,
+        part.words,
+        ends,
+        offsets,
+        groups,
+        producers,
+        part.held,
+    )
 
 
 def _held(rows: Iterable[Any] | None) -> dict[Queue, dict[str, int]] | None:

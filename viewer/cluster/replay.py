@@ -103,8 +103,11 @@ class Replay(QObject):
         if watch is None:
             return
         model, recorder = watch.model, watch.recorder
-        checked = ((bar.pause, model.standing == "paused"), (bar.play, self.player.isActive()),
-                   (bar.record, recorder is not None))  # fmt: skip
+        checked = (
+            (bar.pause, model.standing == "paused"),
+            (bar.play, self.player.isActive()),
+            (bar.record, recorder is not None),
+        )
         for button, on in checked:
             if button.isChecked() != on:
                 button.setChecked(on)
@@ -123,8 +126,11 @@ class Replay(QObject):
             bar.note.setText(tr("recording {name}", name=model.recording))
         else:
             bar.note.setText(tr("live") if model.at is None else tr("{span} before live", span=span(high - at)))
-        ticks = [Tick(one.at, "error" if one.what in {"left", "gone"} else "note", mark_words(model, one))
-                 for one in model.marks if one.at >= low]  # fmt: skip
+        ticks = [
+            Tick(one.at, "error" if one.what in {"left", "gone"} else "note", mark_words(model, one))
+            for one in model.marks
+            if one.at >= low
+        ]
         bar.track.show_time((low, max(high, low + 1)), at, ticks)
         minutes, seconds = divmod((high - low) // 1000, 60)
         held = f"{minutes}:{seconds:02d}"

@@ -248,11 +248,19 @@ class Index:
         shared = group.model != "BROADCASTING"
         owners = self.owners[name].get(queue, ()) if shared else ()
         return QueueRow(
-            queue, ends, name, at, None if at is None else max(end - at, 0), owners,
-            shared and not owners and bool(group.clients) and group.asked_all, came,
-            self.figures.went.get(name, {}).get(queue), others, None if lowest is None else max(end - lowest, 0),
+            queue,
+            ends,
+            name,
+            at,
+            None if at is None else max(end - at, 0),
+            owners,
+            shared and not owners and bool(group.clients) and group.asked_all,
+            came,
+            self.figures.went.get(name, {}).get(queue),
+            others,
+            None if lowest is None else max(end - lowest, 0),
             self.state.held_at(queue, name),
-        )  # fmt: skip
+        )
 
 
 def _owners(group: Group) -> dict[Queue, tuple[str, ...]]:
@@ -272,12 +280,28 @@ def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
             groups = (shown, *(one for one in groups if one != shown))
         made = tuple(index.row(queue, groups) for queue in members)
         late = [row.worst for row in made if row.worst is not None]
-        rows.append(TopicRow(
-            name, made, groups, summed(row.came for row in made), summed(row.went for row in made),
-            max(late) if late else None, worst_of(row.trouble for row in made),
-        ))  # fmt: skip
-    return tuple(sorted(rows, key=lambda row: (TROUBLES.index(row.trouble), -(row.worst or 0) if row.trouble else 0,
-                                               -(row.came or 0), row.name)))  # fmt: skip
+        rows.append(
+            TopicRow(
+                name,
+                made,
+                groups,
+                summed(row.came for row in made),
+                summed(row.went for row in made),
+                max(late) if late else None,
+                worst_of(row.trouble for row in made),
+            )
+        )
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (
+                TROUBLES.index(row.trouble),
+                -(row.worst or 0) if row.trouble else 0,
+                -(row.came or 0),
+                row.name,
+            ),
+        )
+    )
 
 
 def group_rows(
@@ -295,17 +319,39 @@ def group_rows(
         for one in group.clients:
             told = group.owned.get(one.client_id)
             owned = None if told is None else tuple(sorted(queue for queue in told if queue in late))
-            clients.append(ClientRow(
-                one, name, badges.get(one.client_id, Badge("?", -1)), owned,
-                None if owned is None else known(late.get(queue) for queue in owned),
-                None if owned is None else summed(went.get(queue) for queue in owned),
-            ))  # fmt: skip
+            clients.append(
+                ClientRow(
+                    one,
+                    name,
+                    badges.get(one.client_id, Badge("?", -1)),
+                    owned,
+                    None if owned is None else known(late.get(queue) for queue in owned),
+                    None if owned is None else summed(went.get(queue) for queue in owned),
+                )
+            )
         members = (*clients, *gone.get(name, ()))
         behind = known(row.behind for row in queues)
-        rows.append(GroupRow(group, members, queues, behind, summed(row.went for row in queues),
-                             worst_of(row.trouble for row in queues)))  # fmt: skip
-    return tuple(sorted(rows, key=lambda row: (TROUBLES.index(row.trouble), -(row.behind or 0) if row.trouble else 0,
-                                               row.broadcast, row.name)))  # fmt: skip
+        rows.append(
+            GroupRow(
+                group,
+                members,
+                queues,
+                behind,
+                summed(row.went for row in queues),
+                worst_of(row.trouble for row in queues),
+            )
+        )
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (
+                TROUBLES.index(row.trouble),
+                -(row.behind or 0) if row.trouble else 0,
+                row.broadcast,
+                row.name,
+            ),
+        )
+    )
 
 
 def broker_rows(state: ClusterState, topics: tuple[TopicRow, ...]) -> tuple[BrokerRow, ...]:
@@ -319,11 +365,15 @@ def broker_rows(state: ClusterState, topics: tuple[TopicRow, ...]) -> tuple[Brok
             for topic in sorted(topics, key=lambda topic: topic.name)
             if (mine := tuple(row for row in topic.queues if row.queue.broker == name))
         )
-        rows.append(BrokerRow(
-            name, next((part for part in parts if part.is_master), None),
-            tuple(part for part in parts if not part.is_master), held,
-            summed(row.came for _, mine in held for row in mine),
-        ))  # fmt: skip
+        rows.append(
+            BrokerRow(
+                name,
+                next((part for part in parts if part.is_master), None),
+                tuple(part for part in parts if not part.is_master),
+                held,
+                summed(row.came for _, mine in held for row in mine),
+            )
+        )
     return tuple(rows)
 
 

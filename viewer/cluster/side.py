@@ -97,8 +97,15 @@ class SidePanel(Paper):
         self.curve = MinuteCurve()
         self._links = column(gap=6, margins=(12, 10, 12, 10))
         self._shown_links: tuple[tuple[str, object], ...] = ()
-        body = column(column(self.facts, self.more, gap=6, margins=(12, 10, 12, 10)), self.curve_head, self.curve,
-                      Hairline(), self._links, None, gap=0)  # fmt: skip
+        body = column(
+            column(self.facts, self.more, gap=6, margins=(12, 10, 12, 10)),
+            self.curve_head,
+            self.curve,
+            Hairline(),
+            self._links,
+            None,
+            gap=0,
+        )
         ground = Paper("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)

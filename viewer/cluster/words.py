@@ -95,11 +95,15 @@ def standing_words(model: ClusterModel) -> str:
     senders = picture.senders
     words = [
         model.address,
-        tr("{topics:,} topics, {queues:,} queues on {brokers:,} brokers", topics=len(picture.topics),
-           queues=picture.queues, brokers=len(picture.brokers)),
+        tr(
+            "{topics:,} topics, {queues:,} queues on {brokers:,} brokers",
+            topics=len(picture.topics),
+            queues=picture.queues,
+            brokers=len(picture.brokers),
+        ),
         tr("{clients:,} consumers in {groups:,} groups", clients=picture.clients, groups=len(picture.groups)),
         tr("{n:,} producers", n=senders),
-    ]  # fmt: skip
+    ]
     late = [group for group in picture.groups if group.behind]
     if late:
         worst = max(late, key=lambda group: group.behind or 0)
@@ -123,8 +127,13 @@ def refusal_words(one: Refusal) -> str:
         return tr(
             "{what}: no answer from {address}, {words}", what=what, address=one.address, words=engine_words(one.words)
         )
-    return tr("{what}: {address} answered code {code}, {words}", what=what, address=one.address, code=one.code,
-              words=engine_words(one.words))  # fmt: skip
+    return tr(
+        "{what}: {address} answered code {code}, {words}",
+        what=what,
+        address=one.address,
+        code=one.code,
+        words=engine_words(one.words),
+    )
 
 
 def owner_words(model: ClusterModel, row: QueueRow) -> str:
@@ -145,16 +154,22 @@ def queue_words(model: ClusterModel, row: QueueRow) -> str:
     if row.group:
         parts += [
             tr("{group} reads next {offset}", group=row.group, offset=count(row.next_offset)),
-            tr("{n} behind", n=count(row.behind)), owner_words(model, row),
-        ]  # fmt: skip
+            tr("{n} behind", n=count(row.behind)),
+            owner_words(model, row),
+        ]
     return " · ".join([*parts, tr("in {rate}", rate=rate(row.came)), held_words(row)])
 
 
 def client_words(row: ClientRow) -> str:
     """A consumer in a sentence."""
     owned = UNTOLD if row.owned is None else tr("{n:,} queues", n=len(row.owned))
-    parts = [f"{row.badge.name} {row.client.client_id}", row.group,
-             software(row.client.language, row.client.version), owned, rate(row.went)]  # fmt: skip
+    parts = [
+        f"{row.badge.name} {row.client.client_id}",
+        row.group,
+        software(row.client.language, row.client.version),
+        owned,
+        rate(row.went),
+    ]
     return " · ".join([*parts, *([tr("left")] if row.left else [])])
 
 
@@ -225,8 +240,9 @@ def _whole(model: ClusterModel) -> Iterator[Told]:
     yield Told(tr("Topics"), number(len(picture.topics)), tr("{n:,} queues", n=picture.queues))
     yield Told(tr("Groups"), number(len(picture.groups)), tr("{n:,} consumers", n=picture.clients))
     yield Told(tr("Producers"), number(picture.senders))
-    yield Told(tr("Read"), clock(model.state.at), tr("took {n:,} ms, {m:,} requests", n=round(model.took),
-                                                     m=model.in_last))  # fmt: skip
+    yield Told(
+        tr("Read"), clock(model.state.at), tr("took {n:,} ms, {m:,} requests", n=round(model.took), m=model.in_last)
+    )
     for one in model.state.refusals:
         yield Told(
             tr("Not told"), f"{one.request} {one.about}".strip(), f"{one.code} {engine_words(one.words)}", "warn"
@@ -265,8 +281,9 @@ def _topic(model: ClusterModel, name: str) -> Iterator[Told]:
     row = model.find_topic(name)
     if row is None:
         return
-    yield Told(tr("Queues"), number(len(row.queues)),
-               ", ".join(dict.fromkeys(queue.queue.broker for queue in row.queues)))  # fmt: skip
+    yield Told(
+        tr("Queues"), number(len(row.queues)), ", ".join(dict.fromkeys(queue.queue.broker for queue in row.queues))
+    )
     yield Told(tr("In"), rate(row.came))
     yield Told(tr("Out"), rate(row.went), row.groups[0] if row.groups else "")
     yield Told(tr("Worst behind"), count(row.worst))
@@ -302,14 +319,23 @@ def _queue(model: ClusterModel, queue: Queue | None) -> Iterator[Told]:
         if mine is None:
             continue
         yield Told(tr("Group"), group.name, how_it_consumes(group), goes=Chosen("group", group.name))
-        yield Told(tr("Next offset"), count(mine.next_offset), tr("{n} behind", n=count(mine.behind)),
-                   "warn" if (mine.behind or 0) >= 1000 else "text")  # fmt: skip
+        yield Told(
+            tr("Next offset"),
+            count(mine.next_offset),
+            tr("{n} behind", n=count(mine.behind)),
+            "warn" if (mine.behind or 0) >= 1000 else "text",
+        )
         if mine.held is not None:
             yield Told(tr("Held pulls"), number(mine.held), tr("wait at the broker for a message"))
         else:
             yield Told(tr("Held pulls"), UNTOLD, tr("nobody can ask a broker of RocketMQ's own"), "text3")
-        yield Told(tr("Owner"), owner_words(model, mine), "", "error" if mine.orphan else "text",
-                   Chosen("client", mine.owners[0], group.name) if mine.owners else None)  # fmt: skip
+        yield Told(
+            tr("Owner"),
+            owner_words(model, mine),
+            "",
+            "error" if mine.orphan else "text",
+            Chosen("client", mine.owners[0], group.name) if mine.owners else None,
+        )
 
 
 def _group(model: ClusterModel, name: str) -> Iterator[Told]:
@@ -329,8 +355,12 @@ def _group(model: ClusterModel, name: str) -> Iterator[Told]:
         yield Told(tr("No owner"), tr("{n:,} queues", n=row.orphans), "", "error")
     for client in row.clients:
         owned = UNTOLD if client.owned is None else tr("{n:,} queues", n=len(client.owned))
-        yield Told(client.badge.name, client.client.client_id, tr("left") if client.left else owned,
-                   goes=Chosen("client", client.client.client_id, name))  # fmt: skip
+        yield Told(
+            client.badge.name,
+            client.client.client_id,
+            tr("left") if client.left else owned,
+            goes=Chosen("client", client.client.client_id, name),
+        )
 
 
 def _client(model: ClusterModel, chosen: Chosen) -> Iterator[Told]:
@@ -383,28 +413,74 @@ def markdown(model: ClusterModel) -> str:
     lines = [f"# {tr('Cluster')} {model.address}", "", f"{full_moment(state.at)} · {standing_words(model)}", ""]
     lines += markdown_table(
         (tr("Broker"), tr("Role"), tr("Address"), tr("Release"), tr("In /s"), ""),
-        ((row.name, tr("master") if part.is_master else tr("slave {n}", n=part.broker_id), part.address, release(part),
-          rate(row.came) if part.is_master else "", engine_words(part.words))
-         for row in picture.brokers for part in (row.master, *row.slaves) if part is not None),
-    )  # fmt: skip
+        (
+            (
+                row.name,
+                tr("master") if part.is_master else tr("slave {n}", n=part.broker_id),
+                part.address,
+                release(part),
+                rate(row.came) if part.is_master else "",
+                engine_words(part.words),
+            )
+            for row in picture.brokers
+            for part in (row.master, *row.slaves)
+            if part is not None
+        ),
+    )
     lines += markdown_table(
         (tr("Producer"), tr("Client"), tr("Group"), tr("Language"), tr("Brokers")),
-        ((row.badge.name, row.client.client_id, ", ".join(row.groups),
-          software(row.client.language, row.client.version), ", ".join(row.brokers)) for row in picture.producers),
-    )  # fmt: skip
+        (
+            (
+                row.badge.name,
+                row.client.client_id,
+                ", ".join(row.groups),
+                software(row.client.language, row.client.version),
+                ", ".join(row.brokers),
+            )
+            for row in picture.producers
+        ),
+    )
     lines += markdown_table(
-        (tr("Group"), tr("Model"), tr("Consumer"), tr("Client"), tr("Language"), tr("Owns"), tr("Consumes"),
-         tr("Behind")),
-        ((group.name, how_it_consumes(group), row.badge.name, row.client.client_id,
-          software(row.client.language, row.client.version),
-          UNTOLD if row.owned is None else number(len(row.owned)), rate(row.went), count(row.behind))
-         for group in picture.groups for row in group.clients),
-    )  # fmt: skip
+        (
+            tr("Group"),
+            tr("Model"),
+            tr("Consumer"),
+            tr("Client"),
+            tr("Language"),
+            tr("Owns"),
+            tr("Consumes"),
+            tr("Behind"),
+        ),
+        (
+            (
+                group.name,
+                how_it_consumes(group),
+                row.badge.name,
+                row.client.client_id,
+                software(row.client.language, row.client.version),
+                UNTOLD if row.owned is None else number(len(row.owned)),
+                rate(row.went),
+                count(row.behind),
+            )
+            for group in picture.groups
+            for row in group.clients
+        ),
+    )
     lines += markdown_table(
-        (tr("Topic"), tr("Broker"), tr("Queue"), tr("Max offset"), tr("Group"), tr("Next offset"), tr("Behind"),
-         tr("Owner"), tr("In /s"), tr("Out /s")),
+        (
+            tr("Topic"),
+            tr("Broker"),
+            tr("Queue"),
+            tr("Max offset"),
+            tr("Group"),
+            tr("Next offset"),
+            tr("Behind"),
+            tr("Owner"),
+            tr("In /s"),
+            tr("Out /s"),
+        ),
         (_queue_cells(model, row) for row in queue_lines(picture)),
-    )  # fmt: skip
+    )
     if state.refusals:
         lines += [f"- {refusal_words(one)}" for one in state.refusals]
     return "\n".join(lines).rstrip() + "\n"
@@ -422,10 +498,17 @@ def queue_lines(picture: Picture) -> list[QueueRow]:
 def _queue_cells(model: ClusterModel, row: QueueRow) -> tuple[str, ...]:
     queue = row.queue
     return (
-        queue.topic, queue.broker, str(queue.queue_id), number(row.ends.max_offset), row.group,
-        count(row.next_offset) if row.group else "", count(row.behind) if row.group else "", owner_words(model, row),
-        rate(row.came), rate(row.went) if row.group else "",
-    )  # fmt: skip
+        queue.topic,
+        queue.broker,
+        str(queue.queue_id),
+        number(row.ends.max_offset),
+        row.group,
+        count(row.next_offset) if row.group else "",
+        count(row.behind) if row.group else "",
+        owner_words(model, row),
+        rate(row.came),
+        rate(row.went) if row.group else "",
+    )
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:

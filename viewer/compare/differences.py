@@ -31,9 +31,13 @@ if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow
 
 KIND_WORDS = {
-    "unit": words("unit"), "queue": words("queue entry"), "index": words("index entry"), "config": words("table"),
-    "checkpoint": words("checkpoint"), "state": words("state"),
-}  # fmt: skip
+    "unit": words("unit"),
+    "queue": words("queue entry"),
+    "index": words("index entry"),
+    "config": words("table"),
+    "checkpoint": words("checkpoint"),
+    "state": words("state"),
+}
 SIDES = {
     "here": Chip("warn", words("only here")),
     "there": Chip("note", words("only there")),
@@ -74,24 +78,49 @@ KIND = RecordKind(
     "difference",
     (
         chip_column("side", words("Difference"), 120, _side, filterable=False),
-        Column("kind", words("Kind"), 100, lambda one: tr(KIND_WORDS[one.kind]), lambda one: one.kind,
-               filterable=False),
+        Column(
+            "kind", words("Kind"), 100, lambda one: tr(KIND_WORDS[one.kind]), lambda one: one.kind, filterable=False
+        ),
         text_column("subject", words("What"), 250, mono=True, elide="middle", filterable=False),
         number_column("count", words("Count"), 72, filterable=False),
         text_column("fields", words("Fields"), 200, filterable=False),
-        Column("here", words("Here"), 240, lambda one: one.here, lambda one: one.here, mono=True, filterable=False,
-               jump=lambda one: one.place_here),
-        Column("there", words("There"), 240, lambda one: one.there, lambda one: one.there, mono=True,
-               filterable=False, jump=_there),
+        Column(
+            "here",
+            words("Here"),
+            240,
+            lambda one: one.here,
+            lambda one: one.here,
+            mono=True,
+            filterable=False,
+            jump=lambda one: one.place_here,
+        ),
+        Column(
+            "there",
+            words("There"),
+            240,
+            lambda one: one.there,
+            lambda one: one.there,
+            mono=True,
+            filterable=False,
+            jump=_there,
+        ),
     ),
     verdict=lambda one: tr(SIDES[one.side].word),
     record=lambda one: {
-        "type": "difference", "kind": one.kind, "side": one.side, "subject": one.subject, "count": one.count,
-        "bytes": one.size, "fields": one.fields, "here": one.here, "there": one.there,
-        "physicalOffset": place.offset if (place := one.place_here or one.place_there) is not None
-        and place.kind == "log" else None,
+        "type": "difference",
+        "kind": one.kind,
+        "side": one.side,
+        "subject": one.subject,
+        "count": one.count,
+        "bytes": one.size,
+        "fields": one.fields,
+        "here": one.here,
+        "there": one.there,
+        "physicalOffset": place.offset
+        if (place := one.place_here or one.place_there) is not None and place.kind == "log"
+        else None,
     },
-)  # fmt: skip
+)
 
 
 def verdict_words(found: Differences, *, whole: bool = True) -> str:
@@ -123,8 +152,9 @@ class DifferencesBox(QDialog):
         self.resize(px(1120), px(560))
         self.finished.connect(lambda _n: self._leave())
         paths = [one.session.path if one.session is not None else "" for one in (window, other)]
-        told = Label(tr("Here: {here} · There: {there}", here=str(paths[0]), there=str(paths[1])), 12, "text2",
-                     wrap=True)  # fmt: skip
+        told = Label(
+            tr("Here: {here} · There: {there}", here=str(paths[0]), there=str(paths[1])), 12, "text2", wrap=True
+        )
         self.kinds = ChoiceField()
         self.kinds.setObjectName("compare.kind")
         self.kinds.setAccessibleName(tr("Which differences are shown"))
@@ -151,9 +181,13 @@ class DifferencesBox(QDialog):
 
     def _buttons(self) -> None:
         self.here, self.there, self.export, self.stop, self.again, self.close_button = (
-            Button(tr("Show it here")), Button(tr("Show it there")), Button(tr("Export the table…")),
-            Button(tr("Stop")), Button(tr("Compare again")), Button(tr("Close")),
-        )  # fmt: skip
+            Button(tr("Show it here")),
+            Button(tr("Show it there")),
+            Button(tr("Export the table…")),
+            Button(tr("Stop")),
+            Button(tr("Compare again")),
+            Button(tr("Close")),
+        )
         for name in ("here", "there", "export", "stop", "again"):
             getattr(self, name).setObjectName(f"compare.{name}")
         self.close_button.setObjectName("compare.close")

@@ -101,8 +101,10 @@ def sentence(found: Difference | None) -> str:
         return tr("At {offset:,} one of the two logs ends.", offset=found.offset)
     said = tr(
         "First difference at {offset:,}: {here:02X} here, {there:02X} there",
-        offset=found.offset, here=found.here, there=found.there,
-    )  # fmt: skip
+        offset=found.offset,
+        here=found.here,
+        there=found.there,
+    )
     return f"{said} · {found.entry} · {found.field}" if found.unit is not None else said
 
 

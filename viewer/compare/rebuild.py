@@ -66,21 +66,32 @@ KIND = RecordKind(
         chip_column("equal", words("Compared"), 120, _verdict, filterable=False),
     ),
     record=lambda one: {
-        "topic": one.topic, "queueId": one.queue_id, "indexFile": one.name, "entries": one.here,
-        "rebuilt": one.rebuilt, "firstDifference": one.difference, "physicalOffset": one.offset, "equal": one.equal,
+        "topic": one.topic,
+        "queueId": one.queue_id,
+        "indexFile": one.name,
+        "entries": one.here,
+        "rebuilt": one.rebuilt,
+        "firstDifference": one.difference,
+        "physicalOffset": one.offset,
+        "equal": one.equal,
     },
-)  # fmt: skip
+)
 
 
 def amount_words(found: Amounts) -> str:
     """What a rebuild reads and writes, in numbers."""
     said = [
         tr("Reads {log} of log.", log=size(found.log)),
-        tr("Writes about as much as the store has: {queues:,} queues in {queue_bytes}, {files:,} index files in "
-           "{index_bytes}.", queues=found.queues, queue_bytes=size(found.queue_bytes), files=found.index_files,
-           index_bytes=size(found.index_bytes)),
+        tr(
+            "Writes about as much as the store has: {queues:,} queues in {queue_bytes}, {files:,} index files in "
+            "{index_bytes}.",
+            queues=found.queues,
+            queue_bytes=size(found.queue_bytes),
+            files=found.index_files,
+            index_bytes=size(found.index_bytes),
+        ),
         tr("The store is only read."),
-    ]  # fmt: skip
+    ]
     if found.held:
         said.append(tr("A broker has it open: what it writes meanwhile may differ at the end."))
     return " ".join(said)
@@ -89,10 +100,15 @@ def amount_words(found: Amounts) -> str:
 def built_words(built: Rebuilt) -> str:
     """What was built, in numbers."""
     said = [
-        tr("{units:,} units: {entries:,} entries in {queues:,} queues, {keys:,} keys in {files:,} index files",
-           units=built.units, entries=built.entries, queues=built.queues, keys=built.index_entries,
-           files=built.index_files),
-    ]  # fmt: skip
+        tr(
+            "{units:,} units: {entries:,} entries in {queues:,} queues, {keys:,} keys in {files:,} index files",
+            units=built.units,
+            entries=built.entries,
+            queues=built.queues,
+            keys=built.index_entries,
+            files=built.index_files,
+        ),
+    ]
     if built.damaged:
         said.append(
             tr("{n:,} damaged places of the log stepped over ({size})", n=built.damaged, size=size(built.damaged_bytes))
@@ -146,9 +162,13 @@ class RebuildBox(QDialog):
 
     def _buttons(self) -> None:
         self.choose, self.start, self.stop, self.copy, self.export, self.close_button = (
-            Button(tr("Choose…")), Button(tr("Build and compare"), "primary"), Button(tr("Stop")),
-            Button(tr("Copy the table")), Button(tr("Export the table…")), Button(tr("Close")),
-        )  # fmt: skip
+            Button(tr("Choose…")),
+            Button(tr("Build and compare"), "primary"),
+            Button(tr("Stop")),
+            Button(tr("Copy the table")),
+            Button(tr("Export the table…")),
+            Button(tr("Close")),
+        )
         for name in ("choose", "start", "stop", "copy", "export"):
             getattr(self, name).setObjectName(f"rebuild.{name}")
         self.close_button.setObjectName("rebuild.close")
@@ -215,18 +235,21 @@ class RebuildBox(QDialog):
         self.table.first_row()
         differ = sum(not one.equal for one in answer.rows)
         verdict = (
-            tr("{n:,} of {all:,} queues and index files differ.", n=differ, all=len(answer.rows)) if differ
+            tr("{n:,} of {all:,} queues and index files differ.", n=differ, all=len(answer.rows))
+            if differ
             else tr("All {all:,} queues and index files are equal.", all=len(answer.rows))
-        )  # fmt: skip
+        )
         where = tr("Built in {path} in {seconds:.1f} s.", path=str(target), seconds=seconds)
         self.note.setText(f"{verdict} {where} {built_words(answer.built)}")
         self._window.say(verdict)
         self._able()
         store = str(self._session.path)
         self._window.note(
-            "dispatch.rebuild", tr("Rebuild queues and index elsewhere"), {"to": str(target), "differ": differ},
+            "dispatch.rebuild",
+            tr("Rebuild queues and index elsewhere"),
+            {"to": str(target), "differ": differ},
             shlex.join(["storescope", "dispatch", store, "--to", str(target)]),
-        )  # fmt: skip
+        )
 
     def _show_rows(self) -> None:
         """The table of what was found last, or why there is none."""
@@ -261,8 +284,16 @@ class RebuildBox(QDialog):
         self.export.setEnabled(not running and self.answer is not None)
 
     def _ask(self) -> None:
-        ask_target_folder(self, "rebuild.dialog", tr("Folder for what is built"), tr("Choose"), "rebuilt",
-                   self._session.path, self._session.jobs.read, lambda path: self.field.setText(str(path)))  # fmt: skip
+        ask_target_folder(
+            self,
+            "rebuild.dialog",
+            tr("Folder for what is built"),
+            tr("Choose"),
+            "rebuilt",
+            self._session.path,
+            self._session.jobs.read,
+            lambda path: self.field.setText(str(path)),
+        )
 
     def _copy(self) -> None:
         if self.answer is not None:

@@ -84,10 +84,13 @@ def amounts(store: StoreSnapshot) -> Amounts:
     queues = [queue for queues in store.topics().values() for queue in queues.values()]
     files = store.index_files()
     return Amounts(
-        store.log.end_offset - max(store.log.min_offset, 0), len(queues),
-        sum(file.size for queue in queues for file in queue.files), len(files), sum(file.size for file in files),
+        store.log.end_offset - max(store.log.min_offset, 0),
+        len(queues),
+        sum(file.size for queue in queues for file in queue.files),
+        len(files),
+        sum(file.size for file in files),
         store.lock_state == "held",
-    )  # fmt: skip
+    )
 
 
 def refusal(store: Path, target: Path) -> str:

@@ -209,10 +209,20 @@ class _Run:
         if self._count > 1:
             words = f"{first.offset:,} … {self._end:,}"
         here = self._side == "here"
-        self._add(Row(
-            "unit", self._side, _subject(first), self._count, self._end - first.offset, "", words if here else "",
-            "" if here else words, place, place,
-        ))  # fmt: skip
+        self._add(
+            Row(
+                "unit",
+                self._side,
+                _subject(first),
+                self._count,
+                self._end - first.offset,
+                "",
+                words if here else "",
+                "" if here else words,
+                place,
+                place,
+            )
+        )
 
     def both(self, mine: Unit | Blank | Damage, their: Unit | Blank | Damage) -> None:
         """Both have something here, not the same."""
@@ -232,8 +242,10 @@ class _Run:
 
 def _fields(mine: bytes, theirs: bytes) -> Iterator[str]:
     """Names of the fields of two units that are not the same."""
-    a, b = ({part.name: data[part.position : part.position + part.length] for part in parts(data)}
-            for data in (mine, theirs))  # fmt: skip
+    a, b = (
+        {part.name: data[part.position : part.position + part.length] for part in parts(data)}
+        for data in (mine, theirs)
+    )
     yield from (name for name, value in a.items() if b.get(name) != value)
     yield from (name for name in b if name not in a)
 
@@ -268,8 +280,20 @@ def _alone(control: Control, store: StoreSnapshot, start: int, stop: int, side: 
     words = f"{start:,} … {stop:,}"
     subject = _subject(first) if isinstance(first, Unit) else ""
     here = side == "here"
-    add(Row("unit", "here" if here else "there", subject, max(count, 1), stop - start, "", words if here else "",
-            "" if here else words, where if here else None, None if here else where))  # fmt: skip
+    add(
+        Row(
+            "unit",
+            "here" if here else "there",
+            subject,
+            max(count, 1),
+            stop - start,
+            "",
+            words if here else "",
+            "" if here else words,
+            where if here else None,
+            None if here else where,
+        )
+    )
 
 
 # ---- queues and index ------------------------------------------------------------------------------------------------
@@ -296,8 +320,20 @@ def _queue(
         if first < end:
             words, place = f"{first:,} … {end - 1:,}", places.queue(*name, first)
             on_here = side == "here"
-            add(Row("queue", side, f"{name[0]}/{name[1]}", end - first, None, "", words if on_here else "",
-                    "" if on_here else words, place if on_here else None, None if on_here else place))  # fmt: skip
+            add(
+                Row(
+                    "queue",
+                    side,
+                    f"{name[0]}/{name[1]}",
+                    end - first,
+                    None,
+                    "",
+                    words if on_here else "",
+                    "" if on_here else words,
+                    place if on_here else None,
+                    None if on_here else place,
+                )
+            )
 
     low, high = max(ours[0], their[0]), min(ours[1], their[1])
     if low >= high:
@@ -335,8 +371,20 @@ def _entries(
             names = [str(key) for key in first.dtype.names or () if (first[key][run] != second[key][run]).any()]
             here, there = (f"{int(array['physical_offset'][begin]):,}" for array in (first, second))
             place = places.queue(*name, at + begin)
-            add(Row("queue", "differs", f"{name[0]}/{name[1]}/{at + begin:,}", end - begin, None, ", ".join(names),
-                    here, there, place, place))  # fmt: skip
+            add(
+                Row(
+                    "queue",
+                    "differs",
+                    f"{name[0]}/{name[1]}/{at + begin:,}",
+                    end - begin,
+                    None,
+                    ", ".join(names),
+                    here,
+                    there,
+                    place,
+                    place,
+                )
+            )
 
 
 def _index(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
@@ -348,8 +396,20 @@ def _index(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add)
         here = places.index(mine.file, "entry", mine.number) if mine is not None else None
         there = places.index(theirs.file, "entry", theirs.number) if theirs is not None else None
         side: Side = "there" if mine is None else "here"
-        add(Row("index", side, f"{entry.file}/{entry.number:,}", 1, None, "",
-                f"{mine.offset:,}" if mine else "", f"{theirs.offset:,}" if theirs else "", here, there))  # fmt: skip
+        add(
+            Row(
+                "index",
+                side,
+                f"{entry.file}/{entry.number:,}",
+                1,
+                None,
+                "",
+                f"{mine.offset:,}" if mine else "",
+                f"{theirs.offset:,}" if theirs else "",
+                here,
+                there,
+            )
+        )
 
 
 # ---- tables, checkpoint, state ---------------------------------------------------------------------------------------
@@ -370,8 +430,11 @@ def _tables(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add
         if mine.file != theirs.file:
             add(Row("config", "differs", name, 1, None, "", mine.file or mine.used, theirs.file or theirs.used, *at))
         for change in changes(mine.value, theirs.value):
-            add(Row("config", "differs", f"{name} {change.path}", 1, None, "", change.one or "", change.other or "",
-                    *at))  # fmt: skip
+            add(
+                Row(
+                    "config", "differs", f"{name} {change.path}", 1, None, "", change.one or "", change.other or "", *at
+                )
+            )
 
 
 def _checkpoint(one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
@@ -403,8 +466,20 @@ def _state(one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
     here, there = one.abort, other.abort
     if here != there:
         place = Place("abort")
-        add(Row("state", "here" if here else "there", "abort", 1, None, "", "abort" if here else "",
-                "abort" if there else "", place if here else None, place if there else None))  # fmt: skip
+        add(
+            Row(
+                "state",
+                "here" if here else "there",
+                "abort",
+                1,
+                None,
+                "",
+                "abort" if here else "",
+                "abort" if there else "",
+                place if here else None,
+                place if there else None,
+            )
+        )
     mine, theirs = one.geometry, other.geometry
     for name in type(mine).__dataclass_fields__:
         a, b = getattr(mine, name), getattr(theirs, name)

@@ -78,15 +78,26 @@ TABLES = RecordKind(
         gutter(12),
         text_column("name", words("Table"), 220, mono=True),
         chip_column("used", words("A broker"), 190, _used),
-        Column("bak", words("Against its .bak"), 130, lambda told: told.differing,
-               lambda told: None if told.changes is None else len(told.changes)),
+        Column(
+            "bak",
+            words("Against its .bak"),
+            130,
+            lambda told: told.differing,
+            lambda told: None if told.changes is None else len(told.changes),
+        ),
         Column("why", words("Why"), 300, lambda told: engine_words(told.table.why), lambda told: told.table.why),
     ),
     verdict=lambda told: _used(told).word,
-    record=lambda told: {"type": "config", "table": told.name.removesuffix(".json"), "file": told.table.file,
-                         "used": told.table.used, "why": told.table.why, "value": told.table.value},
+    record=lambda told: {
+        "type": "config",
+        "table": told.name.removesuffix(".json"),
+        "file": told.table.file,
+        "used": told.table.used,
+        "why": told.table.why,
+        "value": told.table.value,
+    },
     command=lambda _row: ["storescope", "config", "STORE"],
-)  # fmt: skip
+)
 VALUES = RecordKind(
     "configValue",
     (
@@ -207,8 +218,11 @@ class ConfigPane(Pane):
             state = State("empty", tr("There is no {name}.", name=f"{told.name}.bak"))
         elif told.changes is None:
             bad = main if main.state != "ok" else bak
-            said = tr("{file} cannot be read ({why}): there is nothing to compare.", file=bad.name,
-                      why=engine_words(bad.complaint or ""))  # fmt: skip
+            said = tr(
+                "{file} cannot be read ({why}): there is nothing to compare.",
+                file=bad.name,
+                why=engine_words(bad.complaint or ""),
+            )
             state = State("error", said)
         elif not told.changes:
             state = State("empty", tr("{name} says the same as its .bak.", name=told.name))

@@ -262,8 +262,14 @@ class FindingsPane(Pane):
             chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
         self._chip_row.setVisible(bool(found))
         self._show_state()
-        same = next((n for n, one in enumerate(self._rows) if chosen is not None and one.finding == chosen.finding
-                     and bool(one.folded) == bool(chosen.folded)), 0)  # fmt: skip
+        same = next(
+            (
+                n
+                for n, one in enumerate(self._rows)
+                if chosen is not None and one.finding == chosen.finding and bool(one.folded) == bool(chosen.folded)
+            ),
+            0,
+        )
         if self._rows:
             self.table.go_to(same)
         else:
@@ -290,8 +296,11 @@ class FindingsPane(Pane):
         if self._error:
             return State("error", self._error, steps=((tr("Check again"), self.check),))
         if session.unread:
-            said = (tr("Incomplete: unread files were not checked.") if session.unread.unreadable
-                    else tr("What is not decoded was not checked."))  # fmt: skip
+            said = (
+                tr("Incomplete: unread files were not checked.")
+                if session.unread.unreadable
+                else tr("What is not decoded was not checked.")
+            )
             return State("cut", said, steps=((tr("Check again"), self.check),))
         if not session.findings_complete and not session.findings:
             said = tr(
@@ -299,8 +308,11 @@ class FindingsPane(Pane):
             )
             return State("empty", said, steps=((tr("Check now"), self.check),))
         if not session.findings_complete:
-            return State("cut", tr("The check was stopped: this is what the part it saw shows."),
-                         steps=((tr("Check again"), self.check),))  # fmt: skip
+            return State(
+                "cut",
+                tr("The check was stopped: this is what the part it saw shows."),
+                steps=((tr("Check again"), self.check),),
+            )
         if self._stale_since:
             return State(
                 "stale", tr("The store has grown since it was checked."), steps=((tr("Check again"), self.check),)

@@ -276,8 +276,13 @@ class RecoveryPanel(Paper):
         parts = [start - low, plan.end_offset - start, high - plan.end_offset, reach - high, max(1, (high - low) // 50)]
         widths = shares(parts)
         again = tr("read and dispatched again") if plan.units else tr("read again, kept")
-        kinds = [("keep", tr("stays as it is, not read")), ("again", again), ("drop", tr("goes")),
-                 ("gone", tr("missing")), ("zero", "")]  # fmt: skip
+        kinds = [
+            ("keep", tr("stays as it is, not read")),
+            ("again", again),
+            ("drop", tr("goes")),
+            ("gone", tr("missing")),
+            ("zero", ""),
+        ]
         flags = [LineFlag(widths[0], tr("start file {name}", name=plan.start_file or ""), "posTime", start)]
         end_role = "error" if plan.units_dropped or plan.bytes_dropped else "posLog"
         end_words = tr("end of log {offset}", offset=number(plan.end_offset))
@@ -288,10 +293,14 @@ class RecoveryPanel(Paper):
         )
         ticks = [(0.0, number(low)), *scale, (1.0, number(reach))]
         bounds = [(low, start), (start, plan.end_offset), (plan.end_offset, high), (high, reach), (None, None)]
-        made = [Part(width, kind, words, *bound)
-                for width, (kind, words), bound in zip(widths, kinds, bounds, strict=True)]  # fmt: skip
-        inside = [(share_at(one.start - low, parts, widths), share_at(one.end - low, parts, widths), one.kind)
-                  for one in broken if one.start < high]  # fmt: skip
+        made = [
+            Part(width, kind, words, *bound) for width, (kind, words), bound in zip(widths, kinds, bounds, strict=True)
+        ]
+        inside = [
+            (share_at(one.start - low, parts, widths), share_at(one.end - low, parts, widths), one.kind)
+            for one in broken
+            if one.start < high
+        ]
         self.line.show_parts(made, flags, ticks, inside)
         self.line.setVisible(reach > low)
         many = tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file")
@@ -395,8 +404,16 @@ class RecoveryCommands(QObject):
             return
         session = self._session
         if session is not None:
-            ask_target_folder(self._panel, "recovery.target", tr("Folder for the copy"), tr("Try on a copy"), "copy",
-                       session.path, session.jobs.read, self.try_in)  # fmt: skip
+            ask_target_folder(
+                self._panel,
+                "recovery.target",
+                tr("Folder for the copy"),
+                tr("Try on a copy"),
+                "copy",
+                session.path,
+                session.jobs.read,
+                self.try_in,
+            )
 
     def _later(self, work: Callable[[], None]) -> bool:
         """Whether ``work`` has to wait for a plan; it is asked for then."""
@@ -546,8 +563,9 @@ def tried_kind() -> RecordKind:
 
 
 def _figure(key: str, title: str) -> Column:
-    return Column(key, title, 120, lambda row: number(getattr(row, key)), lambda row: getattr(row, key), right=True,
-                  mono=True)  # fmt: skip
+    return Column(
+        key, title, 120, lambda row: number(getattr(row, key)), lambda row: getattr(row, key), right=True, mono=True
+    )
 
 
 class Outcome(Paper):

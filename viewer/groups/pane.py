@@ -98,8 +98,9 @@ class GroupsPane(Pane):
             if session is self.session:
                 self._fill(found)
 
-        session.jobs.read(lambda: read_groups(session.snapshot), done,
-                          lambda error: self.table.set_state(State("error", str(error))))  # fmt: skip
+        session.jobs.read(
+            lambda: read_groups(session.snapshot), done, lambda error: self.table.set_state(State("error", str(error)))
+        )
 
     def _fill(self, found: GroupsRead) -> None:
         chosen = self.table.current_row()
@@ -108,12 +109,15 @@ class GroupsPane(Pane):
         told = [row.progress for row in rows]
         self._said = tr(
             "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
-            groups=len({one.group for one in told}), queues=len(rows), behind=sum(one.behind for one in told),
-        )  # fmt: skip
+            groups=len({one.group for one in told}),
+            queues=len(rows),
+            behind=sum(one.behind for one in told),
+        )
         if found.unknown is not None and not rows:
             self._said = tr("The progress of groups: {why}", why=engine_words(found.unknown))
-        rule = tr("retention: files older than {hours:,} h, at {when} h", hours=found.reserved_hours,
-                  when=found.delete_when)  # fmt: skip
+        rule = tr(
+            "retention: files older than {hours:,} h, at {when} h", hours=found.reserved_hours, when=found.delete_when
+        )
         whose = tr("as the broker is configured") if found.configured else tr("by RocketMQ's defaults")
         runs = "" if found.running else tr("; no broker runs, nothing is deleted before one does")
         self.head.set_note(f"{tr('config/consumerOffset.json against the queues')} · {rule}, {whose}{runs}")
@@ -142,8 +146,14 @@ class GroupsPane(Pane):
     def _choose(self, before: GroupRow | None) -> None:
         wanted = self._wanted or (before.progress.group if before is not None else "")
         same = (before.progress.group, before.progress.topic, before.progress.queue_id) if before is not None else None
-        at = next((n for n, row in enumerate(self._rows)
-                   if same == (row.progress.group, row.progress.topic, row.progress.queue_id)), None)  # fmt: skip
+        at = next(
+            (
+                n
+                for n, row in enumerate(self._rows)
+                if same == (row.progress.group, row.progress.topic, row.progress.queue_id)
+            ),
+            None,
+        )
         if at is None or (self._wanted and self._rows[at].progress.group != self._wanted):
             at = next((n for n, row in enumerate(self._rows) if row.progress.group == wanted), 0)
         if self._rows:

@@ -58,9 +58,17 @@ def file_kind(to_unit: ToUnit) -> RecordKind:
         number_column("indexCount", words("Next entry"), 92),
         number_column("slots", words("Slots"), 84, filterable=False, tip=_known_by),
         number_column("entries", words("Room"), 96, filterable=False, tip=_known_by),
-        Column("size", words("Size"), 84, lambda row: size(row.size), lambda row: row.size, right=True, mono=True,
-               slim=True),
-    )  # fmt: skip
+        Column(
+            "size",
+            words("Size"),
+            84,
+            lambda row: size(row.size),
+            lambda row: row.size,
+            right=True,
+            mono=True,
+            slim=True,
+        ),
+    )
 
     def look(row: Any) -> RowLook | None:
         if row.begin_timestamp is None:
@@ -99,12 +107,19 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
         chip_column("verdict", words("Verdict"), 104, _chip),
         number_column("phyOffset", words("Physical offset"), 120, jump=lambda row: _place(to_unit, row.phy_offset)),
         _second("storeTimestamp", words("Stored")),
-        Column("keyHash", words("Key hash"), 118, lambda r: number(r.key_hash), lambda r: r.key_hash, right=True,
-               mono=True,
-               tip=lambda row: "" if row.key_hash is None else hexadecimal(row.key_hash)),
+        Column(
+            "keyHash",
+            words("Key hash"),
+            118,
+            lambda r: number(r.key_hash),
+            lambda r: r.key_hash,
+            right=True,
+            mono=True,
+            tip=lambda row: "" if row.key_hash is None else hexadecimal(row.key_hash),
+        ),
         number_column("prev", words("Previous"), 84, slim=True),
         text_column("key", words("Key of the unit"), 140, mono=True, elide="middle", filterable=False),
-    )  # fmt: skip
+    )
 
     def look(row: Any) -> RowLook | None:
         if row.verdict == "cut":
@@ -120,16 +135,33 @@ def step_kind(to_unit: ToUnit, asked: str = "") -> RecordKind:
     columns = (
         number_column("step", words("Step"), 46, tone=lambda _: "text3"),
         text_column("file", words("File"), 112, mono=True, elide="middle", tone=lambda _: "text2"),
-        Column("kind", words("Kind"), 52, lambda row: tr(row.kind), lambda row: row.kind, tone=lambda _: "text2",
-               slim=True),
-        Column("entry", words("Number"), 92, _number, lambda row: row.slot if row.kind == "slot" else row.entry,
-               right=True, mono=True),
+        Column(
+            "kind", words("Kind"), 52, lambda row: tr(row.kind), lambda row: row.kind, tone=lambda _: "text2", slim=True
+        ),
+        Column(
+            "entry",
+            words("Number"),
+            92,
+            _number,
+            lambda row: row.slot if row.kind == "slot" else row.entry,
+            right=True,
+            mono=True,
+        ),
         number_column("phyOffset", words("Physical offset"), 118, jump=lambda row: _place(to_unit, row.phy_offset)),
         _second("storeTimestamp", words("Time")),
         chip_column("verdict", words("Verdict"), 112, _step_chip, tip=lambda row: tr(MEANINGS.get(row.verdict, ""))),
-        Column("key", words("Key of the unit"), 110, lambda row: _step_key(row, asked), lambda row: row.key, mono=True,
-               elide="middle", tone=lambda _: "text2", filterable=False),
-    )  # fmt: skip
+        Column(
+            "key",
+            words("Key of the unit"),
+            110,
+            lambda row: _step_key(row, asked),
+            lambda row: row.key,
+            mono=True,
+            elide="middle",
+            tone=lambda _: "text2",
+            filterable=False,
+        ),
+    )
     return RecordKind("traceStep", columns, verdict=_spoken, record=_step_record)
 
 
@@ -137,18 +169,30 @@ def _moment(key: str, title: str) -> Column:
     """A moment to the second, without its year."""
     read = field_of(key)
     return Column(
-        key, title, 122, lambda row: f"{day(read(row))[5:]} {clock(read(row))[:8]}".strip(), read, mono=True,
-        tip=lambda row: full_moment(read(row)), elide="never",
-    )  # fmt: skip
+        key,
+        title,
+        122,
+        lambda row: f"{day(read(row))[5:]} {clock(read(row))[:8]}".strip(),
+        read,
+        mono=True,
+        tip=lambda row: full_moment(read(row)),
+        elide="never",
+    )
 
 
 def _second(key: str, title: str) -> Column:
     """A time of day to the second: an index knows no more."""
     read = field_of(key)
     return Column(
-        key, title, 80, lambda row: clock(read(row))[:8], read, mono=True, tip=lambda row: full_moment(read(row)),
+        key,
+        title,
+        80,
+        lambda row: clock(read(row))[:8],
+        read,
+        mono=True,
+        tip=lambda row: full_moment(read(row)),
         elide="never",
-    )  # fmt: skip
+    )
 
 
 def _place(to_unit: ToUnit, offset: int | None) -> object | None:

@@ -95,10 +95,19 @@ def _file_row(reader: IndexReader) -> FileRow:
             reader.name, reader.size, slots=slots, entries=entries, geometry=reader.geometry_how, trouble=str(error)
         )
     return FileRow(
-        reader.name, reader.size, head.begin_timestamp, head.end_timestamp, head.begin_phy_offset, head.end_phy_offset,
-        head.hash_slot_count, head.index_count, slots, entries, reader.geometry_how,
+        reader.name,
+        reader.size,
+        head.begin_timestamp,
+        head.end_timestamp,
+        head.begin_phy_offset,
+        head.end_phy_offset,
+        head.hash_slot_count,
+        head.index_count,
+        slots,
+        entries,
+        reader.geometry_how,
         "" if known else reader.geometry_how,
-    )  # fmt: skip
+    )
 
 
 def reader_of(store: StoreSnapshot, name: str) -> IndexReader | None:

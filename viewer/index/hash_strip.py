@@ -52,8 +52,11 @@ class HashStrip(MarkCanvas):
 
     def marks(self) -> Boxes:
         """The parts that fit."""
-        return [(QRectF(x - 4, 3, wide + 8, self.height() - 6), part.mark)
-                for part, x, wide in self._places() if part.mark is not None]  # fmt: skip
+        return [
+            (QRectF(x - 4, 3, wide + 8, self.height() - 6), part.mark)
+            for part, x, wide in self._places()
+            if part.mark is not None
+        ]
 
     def _places(self) -> Iterator[tuple[StripPart, float, float]]:
         """Every part that fits, where it begins, and how wide it is."""

@@ -42,8 +42,11 @@ class TraceForm(Paper):
         self.index_type.setObjectName("trace.type")
         self.index_type.setAccessibleName(tr("What is looked for"))
         for words, index_type in (
-            (tr("Any key"), None), (tr("Key"), KEY), (tr("Unique key"), UNIQUE_KEY), (tr("Tag"), TAG)
-        ):  # fmt: skip
+            (tr("Any key"), None),
+            (tr("Key"), KEY),
+            (tr("Unique key"), UNIQUE_KEY),
+            (tr("Tag"), TAG),
+        ):
             self.index_type.addItem(words, index_type)
         self.key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.key.setMinimumWidth(px(96))
@@ -63,9 +66,20 @@ class TraceForm(Paper):
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
         most = _name(tr("At most"))
         line = row(
-            tabs, self.index_type, self.key, _name(tr("Topic")), self.topic, _name(tr("From")), self.begin,
-            _name(tr("to")), self.end, most, self.most, button, self._command,
-        )  # fmt: skip
+            tabs,
+            self.index_type,
+            self.key,
+            _name(tr("Topic")),
+            self.topic,
+            _name(tr("From")),
+            self.begin,
+            _name(tr("to")),
+            self.end,
+            most,
+            self.most,
+            button,
+            self._command,
+        )
         self._where_wide = (most, self.most, self._command)
         self._fault = Elided("", 12, "error")
         self._fault.setObjectName("trace.fault")
@@ -126,9 +140,13 @@ class TraceForm(Paper):
         most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
         assert most is not None
         return Question(
-            self.topic.text().strip(), self.key.text().strip(), _time_of(self.begin), _time_of(self.end), most,
+            self.topic.text().strip(),
+            self.key.text().strip(),
+            _time_of(self.begin),
+            _time_of(self.end),
+            most,
             index_type=self.index_type.currentData(),
-        )  # fmt: skip
+        )
 
     def _faults(self) -> Iterator[tuple[QLineEdit, str]]:
         """Each field that cannot be understood, and what was expected there."""

@@ -26,9 +26,13 @@ def strip_parts(question: Question | None, answer: Answer | None = None) -> list
         return [StripPart(tr("key text"), tr("topic#key, as RocketMQ hashes it"), "text3", code=False)]
     parts = [
         StripPart(tr("key text"), question.text, mark=_mark(question, "keyText", question.text)),
-        StripPart(tr("Java hash, made positive"), f"{question.key_hash:,}", follows=True,
-                  mark=_mark(question, "javaHash", str(question.key_hash))),
-    ]  # fmt: skip
+        StripPart(
+            tr("Java hash, made positive"),
+            f"{question.key_hash:,}",
+            follows=True,
+            mark=_mark(question, "javaHash", str(question.key_hash)),
+        ),
+    ]
     if answer is not None and answer.slots:
         slot = tr("slot {slot:,}", slot=question.key_hash % answer.slots)
         marks = [

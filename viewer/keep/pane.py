@@ -31,15 +31,23 @@ BOOKMARKS = RecordKind(
     (
         chip_column("kind", "", 36, lambda row: Chip(row.kind)),
         text_column("name", words("Name"), 280),
-        Column("place", words("Place"), 260, lambda row: row.place, lambda row: row.place, mono=True, elide="middle",
-               jump=lambda row: row.goal),
+        Column(
+            "place",
+            words("Place"),
+            260,
+            lambda row: row.place,
+            lambda row: row.place,
+            mono=True,
+            elide="middle",
+            jump=lambda row: row.goal,
+        ),
         text_column("note", words("Note"), 360),
         moment_column("made", words("Made"), 186),
     ),
     verdict=lambda row: row.kind,
     record=lambda row: {"place": row.place, "name": row.name, "mark": row.kind, "note": row.note, "made": row.made},
     command=lambda row: ["storescope", "view", "STORE", "--at", row.place],
-)  # fmt: skip
+)
 
 
 class BookmarksPane(Pane):
@@ -69,8 +77,9 @@ class BookmarksPane(Pane):
         self.notes.setPlaceholderText(tr("Notes on this store: what was seen, what was tried"))
         self.notes.setTabChangesFocus(True)
         self.notes.textChanged.connect(self._noted)
-        below = column(self._note, Label(tr("Notes on this store"), 12, "text3"), self.notes, gap=6,
-                       margins=(14, 8, 14, 10))  # fmt: skip
+        below = column(
+            self._note, Label(tr("Notes on this store"), 12, "text3"), self.notes, gap=6, margins=(14, 8, 14, 10)
+        )
         self.retheme()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -112,9 +112,10 @@ def _incident(wanted: Wanted, mask: Masking) -> Section | None:
     if found is None:
         return None
     answers = (
-        (tr("What happened"), found.happened), (tr("Lost already"), found.lost),
+        (tr("What happened"), found.happened),
+        (tr("Lost already"), found.lost),
         (found.start_title, found.start),
-    )  # fmt: skip
+    )
     rows = tuple(
         (name, (answer.mark or "out", mask.words(answer.said)), mask.words(answer.why)) for name, answer in answers
     )
@@ -139,10 +140,12 @@ def _lost_table(queues: Sequence[Mapping[str, Any]], mask: Masking) -> Table:
     rows = lost_rows(queues)
     columns = lost_kind(rows).columns
     cells = tuple(
-        tuple(mask.topic(column.text(row)) if column.key == "topic" and row.topic else column.text(row)
-              for column in columns)
+        tuple(
+            mask.topic(column.text(row)) if column.key == "topic" and row.topic else column.text(row)
+            for column in columns
+        )
         for row in rows
-    )  # fmt: skip
+    )
     return Table(tuple(tr(column.title) for column in columns), cells)
 
 
@@ -153,15 +156,23 @@ def _store(store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
         rows += [
             (tr("State"), (seen.state[0], tr(seen.state[1]))),
             (tr("Format"), seen.kinds),
-            (tr("Commit log"), tr("{n:,} files, {size}, {low:,} to {high:,}", n=seen.log_files,
-                                  size=size(seen.log_bytes), low=seen.min_offset, high=seen.max_offset)),
+            (
+                tr("Commit log"),
+                tr(
+                    "{n:,} files, {size}, {low:,} to {high:,}",
+                    n=seen.log_files,
+                    size=size(seen.log_bytes),
+                    low=seen.min_offset,
+                    high=seen.max_offset,
+                ),
+            ),
             (tr("First message"), full_moment(seen.first_time)),
             (tr("Last message"), full_moment(seen.last_time)),
             (tr("Topics"), len(seen.topics)),
             (tr("Messages"), seen.messages),
             (tr("Index files"), len(seen.index)),
             (tr("Consumer groups"), seen.groups),
-        ]  # fmt: skip
+        ]
     notes = tuple(mask.words(engine_words(note)) for note in (seen.notes if seen is not None else ()))
     own = () if mask.any else tuple(wanted.kept.notes.splitlines())
     topics = _topics(seen, mask) if seen is not None else ()
@@ -185,8 +196,11 @@ def _topics(seen: Survey, mask: Masking) -> tuple[Part, ...]:
 def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Masking) -> Section:
     if not wanted.findings:
         said = tr("Nothing to complain about: every rule looked at the whole store.")
-        return Section("findings", tr("Findings"), (Part(
-            sentences=(said if wanted.complete else tr("This store has not been checked."),)),))  # fmt: skip
+        return Section(
+            "findings",
+            tr("Findings"),
+            (Part(sentences=(said if wanted.complete else tr("This store has not been checked."),)),),
+        )
     heads = ("", tr("Rule"), tr("Finding"), tr("Place"))
     rows = tuple(
         ((one.severity, tr(WORDS[one.severity])), one.id, title(one), mask.words(place_text(one)))
@@ -195,8 +209,11 @@ def _findings(control: Control, store: StoreSnapshot, wanted: Wanted, mask: Mask
     edge: tuple[str, ...] = ()
     if not wanted.complete:
         unread = any(not one.id for one in wanted.findings)
-        edge = (tr("Incomplete: unread files were not checked.") if unread
-                else tr("The check was stopped: this is what the part it saw shows."),)  # fmt: skip
+        edge = (
+            tr("Incomplete: unread files were not checked.")
+            if unread
+            else tr("The check was stopped: this is what the part it saw shows."),
+        )
     if len(wanted.findings) > MOST_FINDINGS:
         edge += (tr("The first {n:,} of {all:,} findings.", n=MOST_FINDINGS, all=len(wanted.findings)),)
     parts = [Part(sentences=edge, figure=_where(store, wanted.findings), table=Table(heads, rows))]
@@ -277,8 +294,10 @@ def _recovery(wanted: Wanted, mask: Masking) -> Section | None:
         )
         for row in plan_rows(wanted.plan, harmed=wanted.harmed)
     )
-    said = tr("What the next start of {release} would do with this store; nothing was changed.",
-              release=release_name(wanted.plan))  # fmt: skip
+    said = tr(
+        "What the next start of {release} would do with this store; nothing was changed.",
+        release=release_name(wanted.plan),
+    )
     table = Table((tr("What"), tr("Value"), tr("Why")), rows)
     return Section("recovery", tr("Recovery"), (Part(sentences=(said,), table=table),))
 
@@ -287,15 +306,20 @@ def _positions(store: StoreSnapshot, mask: Masking) -> Section:
     from engine.inspection.positions import positions
 
     found = positions(store)
-    named = {name: getattr(found, name) for name in ("min", "wrote", "committed", "flushed", "confirm", "dispatched",
-                                                     "queue_max", "index_end")} | found.checkpoint  # fmt: skip
+    named = {
+        name: getattr(found, name)
+        for name in ("min", "wrote", "committed", "flushed", "confirm", "dispatched", "queue_max", "index_end")
+    } | found.checkpoint
     rows = tuple(
         (tr(NAMES.get(name, name)), one.offset, mask.words(engine_words(one.how or one.why or "")))
         for name, one in named.items()
     )
     heads = (tr("Position"), tr("Offset"), tr("How it is known, or why not"))
-    marks = tuple(Mark(one.offset, tr(NAMES.get(name, name))) for name, one in named.items()
-                  if one.offset is not None and name not in found.checkpoint)  # fmt: skip
+    marks = tuple(
+        Mark(one.offset, tr(NAMES.get(name, name)))
+        for name, one in named.items()
+        if one.offset is not None and name not in found.checkpoint
+    )
     log = store.log
     drawn = LogLine(tr("Where the positions stand in the log"), max(log.min_offset, 0), log.end_offset, marks)
     return Section("positions", tr("Positions"), (Part(figure=drawn if marks else None, table=Table(heads, rows)),))
@@ -383,8 +407,15 @@ def _data(wanted: Wanted, mask: Masking) -> dict[str, Any]:
     found = []
     for one in wanted.findings[:MOST_FINDINGS]:
         found.append(mask.record(one.record()))
-    marks = [{"place": mask.words(one.place)} | ({} if mask.any else {"name": one.name, "note": one.note})
-             for one in wanted.kept.marks]  # fmt: skip
-    return {"program": f"storescope {__version__}", "masked": mask.any, "complete": wanted.complete,
-            "incident": mask.nested(wanted.incident),
-            "findings": found, "bookmarks": marks}  # fmt: skip
+    marks = [
+        {"place": mask.words(one.place)} | ({} if mask.any else {"name": one.name, "note": one.note})
+        for one in wanted.kept.marks
+    ]
+    return {
+        "program": f"storescope {__version__}",
+        "masked": mask.any,
+        "complete": wanted.complete,
+        "incident": mask.nested(wanted.incident),
+        "findings": found,
+        "bookmarks": marks,
+    }

@@ -139,10 +139,17 @@ def _wanted(window: StoreWindow, session: StoreSession, mask: Masking, pictures:
     marks = bookmarks_of(session)
     grabbed = (_picture(window),) if pictures and not mask.any else ()
     return Wanted(
-        session.survey, (*unread_findings(session.unread), *session.findings), session.findings_complete,
-        recovery_of(session).plan, Kept(marks.list, marks.notes), facts(), mask, session.harmed, grabbed,
+        session.survey,
+        (*unread_findings(session.unread), *session.findings),
+        session.findings_complete,
+        recovery_of(session).plan,
+        Kept(marks.list, marks.notes),
+        facts(),
+        mask,
+        session.harmed,
+        grabbed,
         None if session.unread else session.incident,
-    )  # fmt: skip
+    )
 
 
 def _picture(window: StoreWindow) -> Picture:

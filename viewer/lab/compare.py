@@ -281,10 +281,12 @@ class TwoWays(Paper):
             for rates in self._rates:
                 rates.clear()
             self.said.emit(tr("Making both stores"))
-            await asyncio.gather(*(
-                lab.open(folder / name.lower(), panel.config, NEWEST)
-                for lab, panel, name in zip(self.labs, self.panels, NAMES, strict=True)
-            ))  # fmt: skip
+            await asyncio.gather(
+                *(
+                    lab.open(folder / name.lower(), panel.config, NEWEST)
+                    for lab, panel, name in zip(self.labs, self.panels, NAMES, strict=True)
+                )
+            )
             await asyncio.gather(*(lab.set_load(settings) for lab in self.labs))
             self.said.emit(tr("Both stores get the same load"))
         finally:
@@ -393,8 +395,10 @@ class TwoWays(Paper):
         if at >= 0:
             self.table.go_to_row(at)
         if self.plots_ready and all(len(rates) > 1 for rates in self._rates):
-            self.plot.show_curves([_curve(name, role, rates) for name, role, rates in
-                                   zip(NAMES, ROLES, self._rates, strict=True)], times=True)  # fmt: skip
+            self.plot.show_curves(
+                [_curve(name, role, rates) for name, role, rates in zip(NAMES, ROLES, self._rates, strict=True)],
+                times=True,
+            )
 
     def say(self, number: int, words: str) -> None:
         """What one of the stores has to say goes to the status bar."""

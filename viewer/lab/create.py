@@ -59,11 +59,18 @@ class CreateDialog(QDialog):
         box.addWidget(
             column(
                 Label(tr("Make a lab store"), 18, "text", 600),
-                Label(tr("A real store directory of its own, written by this program's engine. Only lab stores can "
-                         "have their plug pulled."), 12, "text2", wrap=True),
+                Label(
+                    tr(
+                        "A real store directory of its own, written by this program's engine. Only lab stores can "
+                        "have their plug pulled."
+                    ),
+                    12,
+                    "text2",
+                    wrap=True,
+                ),
                 gap=2,
             )
-        )  # fmt: skip
+        )
         self._replaced = Elided("", 12, "text2", middle=True)
         self._replaced.setObjectName("lab.create.replaced")
         self._replaced.hide()

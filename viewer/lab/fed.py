@@ -31,10 +31,15 @@ def answer_facts(statuses: Mapping[str, int]) -> list[Fact]:
     """A line for each status, PUT_OK first, with what it means."""
     ordered = sorted(statuses.items(), key=lambda item: (item[0] != "PUT_OK", -item[1], item[0]))
     return [
-        Fact("", f"{name} {number(count)}", tr(MEANINGS[name]) if name in MEANINGS else "",
-             "ok" if name == "PUT_OK" else "warn")
-        for name, count in ordered if count
-    ]  # fmt: skip
+        Fact(
+            "",
+            f"{name} {number(count)}",
+            tr(MEANINGS[name]) if name in MEANINGS else "",
+            "ok" if name == "PUT_OK" else "warn",
+        )
+        for name, count in ordered
+        if count
+    ]
 
 
 class RightColumn(Paper):

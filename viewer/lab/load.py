@@ -140,10 +140,15 @@ class LoadPanel(Paper):
 
         body = self.value("body_size")
         return LoadSettings(
-            producers=self.value("producers"), rate=self.value("rate"), body_size=body,
-            body_spread=spread_bytes(body, self.value("body_spread")), topics=self.value("topics"),
-            zipf=self.zipf.isChecked(), keys=self.value("keys"), batch=self.value("batch"),
-        )  # fmt: skip
+            producers=self.value("producers"),
+            rate=self.value("rate"),
+            body_size=body,
+            body_spread=spread_bytes(body, self.value("body_spread")),
+            topics=self.value("topics"),
+            zipf=self.zipf.isChecked(),
+            keys=self.value("keys"),
+            batch=self.value("batch"),
+        )
 
     def words(self) -> str:
         """What stands on the sliders, in words."""
@@ -275,20 +280,41 @@ def _batch(value: int) -> str:
 
 KNOBS = (
     Knob("producers", words("Producers"), tuple(range(1, 17)), number, 4, words("Threads that put at the same time")),
-    Knob("rate", words("Rate"),
-         (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, AS_FAST), _rate, 2000,
-         words("Messages a second, of all producers together")),
-    Knob("body_size", words("Body"),
-         (0, 10, 50, 100, 200, 500, 1000, 2000, 4096, 10_240, 65_536, 262_144, 1_048_576), _bytes, 200,
-         words("Bytes of a body, on average")),
-    Knob("body_spread", words("Spread"), (0, 10, 25, 33, 50, 75, 100), _percent, 33,
-         words("How far bodies are shorter or longer than that")),
+    Knob(
+        "rate",
+        words("Rate"),
+        (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, AS_FAST),
+        _rate,
+        2000,
+        words("Messages a second, of all producers together"),
+    ),
+    Knob(
+        "body_size",
+        words("Body"),
+        (0, 10, 50, 100, 200, 500, 1000, 2000, 4096, 10_240, 65_536, 262_144, 1_048_576),
+        _bytes,
+        200,
+        words("Bytes of a body, on average"),
+    ),
+    Knob(
+        "body_spread",
+        words("Spread"),
+        (0, 10, 25, 33, 50, 75, 100),
+        _percent,
+        33,
+        words("How far bodies are shorter or longer than that"),
+    ),
     Knob("topics", words("Topics"), (1, 2, 3, 4, 5, 8, 16, 32, 64), number, 3, words("How many topics are fed")),
-    Knob("keys", words("Keys"), (0, 10, 100, 1000, 10_000, 50_000, 100_000, 1_000_000), _keys, 1000,
-         words("How many different keys there are; a few keys make long index chains")),
-    Knob("batch", words("Batch"), (1, 2, 4, 8, 16, 32, 64, 128, 256), _batch, 1,
-         words("Messages of one put")),
-)  # fmt: skip
+    Knob(
+        "keys",
+        words("Keys"),
+        (0, 10, 100, 1000, 10_000, 50_000, 100_000, 1_000_000),
+        _keys,
+        1000,
+        words("How many different keys there are; a few keys make long index chains"),
+    ),
+    Knob("batch", words("Batch"), (1, 2, 4, 8, 16, 32, 64, 128, 256), _batch, 1, words("Messages of one put")),
+)
 BY_KEY = {knob.key: knob for knob in KNOBS}
 
 

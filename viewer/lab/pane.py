@@ -142,18 +142,32 @@ class LabPane(Pane):
         compare.clicked.connect(self.compareAsked)
         self._why = Label("", 13, "error", wrap=True)
         self._why.setObjectName("lab.why")
-        said = Label(tr("The store in this window is open for reading only. In the lab you put messages into a store "
-                        "of your own, watch them being committed, flushed and dispatched, and pull its plug."),
-                     13, "text2", wrap=True)  # fmt: skip
+        said = Label(
+            tr(
+                "The store in this window is open for reading only. In the lab you put messages into a store "
+                "of your own, watch them being committed, flushed and dispatched, and pull its plug."
+            ),
+            13,
+            "text2",
+            wrap=True,
+        )
         self._empty_title = Label(tr("No store is open for writing"), 18, "text", 600)
         card = Card(
             row(Glyph("lab", "accent", 28), self._empty_title, None, gap=12),
-            said, self._why, row(make, compare, None, gap=8),
+            said,
+            self._why,
+            row(make, compare, None, gap=8),
             Hairline(),
-            Label(tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled."),
-                  12, "text3", wrap=True),
-            row(self._write, None), gap=12, pad=20,
-        )  # fmt: skip
+            Label(
+                tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled."),
+                12,
+                "text3",
+                wrap=True,
+            ),
+            row(self._write, None),
+            gap=12,
+            pad=20,
+        )
         card.setMaximumWidth(px(620))
         ground = Paper("window")
         box = QVBoxLayout(ground)
@@ -238,8 +252,9 @@ class LabPane(Pane):
         bar = self._left.verticalScrollBar().sizeHint().width()
         for area, inner, least in ((self._left, self._works, LEFT), (self._right, self.services, RIGHT)):
             wide = max(inner.minimumSizeHint().width() + bar, area.minimumSizeHint().width())
-            area.setMinimumWidth(max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim
-                                 else wide)  # fmt: skip
+            area.setMinimumWidth(
+                max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim else wide
+            )
         self.plug.set_slim(slim)
         if not self._dragged:
             left, right = self._left.minimumWidth(), self._right.minimumWidth()
@@ -376,9 +391,10 @@ class LabPane(Pane):
         able = lab is not None and lab.alive and not lab.unplugged
         self.put.set_enabled(able)
         self.load.show_state(
-            able=able, running=lab is not None and lab.load is not None,
+            able=able,
+            running=lab is not None and lab.load is not None,
             paused=lab is not None and lab.load_paused,
-        )  # fmt: skip
+        )
         self.services.show_store(lab.config if lab is not None else None, able=able)
         if lab is not None and (lab.unplugged or lab.busy):
             self.services.show_off()

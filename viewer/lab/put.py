@@ -135,10 +135,15 @@ class PutPanel(Paper):
         grid.setHorizontalSpacing(px(8))
         grid.setVerticalSpacing(px(7))
         for line, column, text, part, wide in (
-            (0, 0, tr("Topic"), self.topic, 1), (0, 2, tr("Queue"), self.queue, 1), (1, 0, tr("Tags"), self.tags, 1),
-            (1, 2, tr("Flag"), self.flag, 1), (2, 0, tr("Keys"), self.keys, 3),
-            (3, 0, tr("More"), self.properties, 3), (4, 0, tr("Body"), self.body, 3), (6, 0, tr("Kind"), self.kind, 1),
-        ):  # fmt: skip
+            (0, 0, tr("Topic"), self.topic, 1),
+            (0, 2, tr("Queue"), self.queue, 1),
+            (1, 0, tr("Tags"), self.tags, 1),
+            (1, 2, tr("Flag"), self.flag, 1),
+            (2, 0, tr("Keys"), self.keys, 3),
+            (3, 0, tr("More"), self.properties, 3),
+            (4, 0, tr("Body"), self.body, 3),
+            (6, 0, tr("Kind"), self.kind, 1),
+        ):
             name = Label(text, 12, "text2")
             grid.addWidget(name, line, column, Qt.AlignmentFlag.AlignTop if part is self.body else Qt.AlignmentFlag(0))
             grid.addWidget(part, line, column + 1, 1, wide)
@@ -175,17 +180,30 @@ class PutPanel(Paper):
     def form(self) -> PutForm:
         """What stands in the form."""
         return PutForm(
-            self.topic.text(), self.queue.text(), self.tags.text(), self.keys.text(), self.flag.text(),
-            self.properties.text(), self.body.toPlainText(), self.forms.key, str(self.kind.currentData()),
-            self.wait.isChecked(), self.extra.text(),
-        )  # fmt: skip
+            self.topic.text(),
+            self.queue.text(),
+            self.tags.text(),
+            self.keys.text(),
+            self.flag.text(),
+            self.properties.text(),
+            self.body.toPlainText(),
+            self.forms.key,
+            str(self.kind.currentData()),
+            self.wait.isChecked(),
+            self.extra.text(),
+        )
 
     def set_form(self, form: PutForm) -> None:
         """Put ``form`` into the fields, to be edited again."""
         for field, text in (
-            (self.topic, form.topic), (self.queue, form.queue), (self.tags, form.tags), (self.keys, form.keys),
-            (self.flag, form.flag), (self.properties, form.properties), (self.extra, form.extra),
-        ):  # fmt: skip
+            (self.topic, form.topic),
+            (self.queue, form.queue),
+            (self.tags, form.tags),
+            (self.keys, form.keys),
+            (self.flag, form.flag),
+            (self.properties, form.properties),
+            (self.extra, form.extra),
+        ):
             field.setText(text)
         self.forms.choose(form.body_form)
         self.body.setPlainText(form.body)

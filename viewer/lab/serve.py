@@ -85,16 +85,22 @@ class ServePanel(Paper):
         self.show_state(None, able=False)
 
     def _off_page(self) -> QWidget:
-        self.port, self.namesrv, self.ha = (_port(name, said) for name, said in (
-            ("lab.serve.port", tr("Broker's port")), ("lab.serve.namesrv", tr("Name server's port")),
-            ("lab.serve.ha", tr("HA port, where slaves follow the log"))))  # fmt: skip
+        self.port, self.namesrv, self.ha = (
+            _port(name, said)
+            for name, said in (
+                ("lab.serve.port", tr("Broker's port")),
+                ("lab.serve.namesrv", tr("Name server's port")),
+                ("lab.serve.ha", tr("HA port, where slaves follow the log")),
+            )
+        )
         self.port.setText(str(BROKER_PORT))
         self.namesrv.setText(str(NAMESRV_PORT))
         self.vip = TickBox()
         self.vip.setObjectName("lab.serve.vip")
         self.vip.setChecked(True)
-        self.vip.setToolTip(tr("The second port of RocketMQ's brokers, always two below the first: old clients, and "
-                               "slaves, ask there"))  # fmt: skip
+        self.vip.setToolTip(
+            tr("The second port of RocketMQ's brokers, always two below the first: old clients, and slaves, ask there")
+        )
         self.config = Field(tr("broker.conf, if any"), code=True)
         self.config.setObjectName("lab.serve.config")
         self.config.setAccessibleName(tr("Configuration of the broker"))
@@ -105,16 +111,25 @@ class ServePanel(Paper):
             field.textChanged.connect(lambda _text: self._hint())
         self.fault = Label("", 12, "error", wrap=True)
         self.fault.setObjectName("lab.serve.fault")
-        said = Label(tr("A name server and a broker over this store, on the loopback: point a client of RocketMQ at "
-                        "it. 0 takes a free port; an empty field follows broker.conf, or the broker's port."), 13,
-                     "text2", wrap=True)  # fmt: skip
+        said = Label(
+            tr(
+                "A name server and a broker over this store, on the loopback: point a client of RocketMQ at "
+                "it. 0 takes a free port; an empty field follows broker.conf, or the broker's port."
+            ),
+            13,
+            "text2",
+            wrap=True,
+        )
         names = [Label(one, 12, "text3") for one in (tr("Broker"), tr("Name server"), tr("HA"), tr("Config"))]
         inner = column(
             said,
             row(names[0], self.port, 8, names[1], self.namesrv, 8, names[2], self.ha, 8, self.vip, None),
             row(names[3], self.config, choose, 8, self.go, None),
-            self.fault, None, gap=8, margins=(14, 10, 14, 10),
-        )  # fmt: skip
+            self.fault,
+            None,
+            gap=8,
+            margins=(14, 10, 14, 10),
+        )
         self.config.setMinimumWidth(px(220))
         self.config.setMaximumWidth(px(360))
         self.fault.hide()

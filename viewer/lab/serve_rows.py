@@ -61,15 +61,25 @@ class ClientRow:
 
 def code_rows(
     state: ServingState, before: ServingState | None, roles: Mapping[int, str] | None = None
-) -> list[CodeRow]:  # fmt: skip
+) -> list[CodeRow]:
     """By code, the most asked for first; rates since ``before``; ``roles`` are the colours of curves."""
     known = {one.code: one.count for one in before.codes} if before is not None else {}
     span = state.at - before.at if before is not None else 0.0
     found = [
-        CodeRow(one.name, one.code, one.count, (one.count - known.get(one.code, 0)) / span if span > 0 else None,
-                one.p50, one.p99, one.held, one.not_ok, one.last, (roles or {}).get(one.code, ""))
+        CodeRow(
+            one.name,
+            one.code,
+            one.count,
+            (one.count - known.get(one.code, 0)) / span if span > 0 else None,
+            one.p50,
+            one.p99,
+            one.held,
+            one.not_ok,
+            one.last,
+            (roles or {}).get(one.code, ""),
+        )
         for one in state.codes
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda row: (-row.count, row.code))
 
 
@@ -77,8 +87,11 @@ def client_rows(state: ServingState) -> list[ClientRow]:
     """Who is connected, as heartbeats tell it."""
     found = []
     for one in state.clients:
-        role = tr("producer and consumer") if one.producers and one.consumers else (
-            tr("producer") if one.producers else tr("consumer"))  # fmt: skip
+        role = (
+            tr("producer and consumer")
+            if one.producers and one.consumers
+            else (tr("producer") if one.producers else tr("consumer"))
+        )
         groups = ", ".join(dict.fromkeys((*one.producers, *one.consumers)))
         found.append(ClientRow(one.client_id, one.peer, groups, f"{one.language} {one.release}", role, one.held))
     return found
@@ -139,29 +152,89 @@ CODES = RecordKind(
     "servedCode",
     (
         gutter(22),
-        Column("curve", "", 18, lambda row: "■" if row.role else "", lambda row: row.role, filterable=False,
-               tone=lambda row: row.role or "text3"),
+        Column(
+            "curve",
+            "",
+            18,
+            lambda row: "■" if row.role else "",
+            lambda row: row.role,
+            filterable=False,
+            tone=lambda row: row.role or "text3",
+        ),
         text_column("name", words("Request"), 210, mono=True, elide="middle", filterable=False),
-        Column("code", words("Code"), 60, lambda row: f"{row.code}", lambda row: row.code, right=True, mono=True,
-               filterable=False),
+        Column(
+            "code",
+            words("Code"),
+            60,
+            lambda row: f"{row.code}",
+            lambda row: row.code,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
         number_column("count", words("Count"), 76, slim=True, filterable=False),
-        Column("rate", words("Rate /s"), 72, lambda row: "" if row.rate is None else f"{row.rate:,.0f}",
-               lambda row: row.rate, right=True, mono=True, filterable=False),
-        Column("p50", words("p50 ms"), 64, lambda row: _ms(row.p50), lambda row: row.p50, right=True, mono=True,
-               slim=True, filterable=False),
-        Column("p99", words("p99 ms"), 64, lambda row: _ms(row.p99), lambda row: row.p99, right=True, mono=True,
-               filterable=False),
+        Column(
+            "rate",
+            words("Rate /s"),
+            72,
+            lambda row: "" if row.rate is None else f"{row.rate:,.0f}",
+            lambda row: row.rate,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
+        Column(
+            "p50",
+            words("p50 ms"),
+            64,
+            lambda row: _ms(row.p50),
+            lambda row: row.p50,
+            right=True,
+            mono=True,
+            slim=True,
+            filterable=False,
+        ),
+        Column(
+            "p99",
+            words("p99 ms"),
+            64,
+            lambda row: _ms(row.p99),
+            lambda row: row.p99,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
         number_column("held", words("Held"), 56, slim=True, filterable=False),
-        number_column("notOk", words("Not 0"), 56, tone=lambda row: "warn" if row.not_ok else "text3",
-                      filterable=False),
-        Column("entry", words("Last entry"), 150, _entry_text, _entry_text, mono=True, jump=lambda row: row.entry,
-               elide="middle", hides=True, filterable=False),
-        Column("physicalOffset", words("Last unit"), 112, lambda row: number(row.last and row.last.physical_offset),
-               lambda row: row.last and row.last.physical_offset, right=True, mono=True, jump=lambda row: row.unit,
-               hides=True, filterable=False),
+        number_column(
+            "notOk", words("Not 0"), 56, tone=lambda row: "warn" if row.not_ok else "text3", filterable=False
+        ),
+        Column(
+            "entry",
+            words("Last entry"),
+            150,
+            _entry_text,
+            _entry_text,
+            mono=True,
+            jump=lambda row: row.entry,
+            elide="middle",
+            hides=True,
+            filterable=False,
+        ),
+        Column(
+            "physicalOffset",
+            words("Last unit"),
+            112,
+            lambda row: number(row.last and row.last.physical_offset),
+            lambda row: row.last and row.last.physical_offset,
+            right=True,
+            mono=True,
+            jump=lambda row: row.unit,
+            hides=True,
+            filterable=False,
+        ),
     ),
     look=lambda row: RowLook("warn") if row.not_ok else None,
-)  # fmt: skip
+)
 CLIENTS = RecordKind(
     "servedClient",
     (
@@ -173,4 +246,4 @@ CLIENTS = RecordKind(
         text_column("peer", words("Address"), 140, mono=True, filterable=False),
         text_column("clientId", words("Client"), 180, mono=True, elide="middle", filterable=False),
     ),
-)  # fmt: skip
+)

@@ -165,8 +165,9 @@ class ServicesPanel(Paper):
             line.pauseAsked.connect(self.pauseAsked)
             line.stepAsked.connect(self.stepAsked)
         box.addWidget(column(Label(tr("Now"), 12, "text2"), self.now, gap=2, margins=(12, 6, 12, 0)))
-        lines = [row(said, None, button, gap=6) for said, button in
-                 ((self._mode, self.mode), (self._has_pool, self.pool))]  # fmt: skip
+        lines = [
+            row(said, None, button, gap=6) for said, button in ((self._mode, self.mode), (self._has_pool, self.pool))
+        ]
         box.addWidget(column(*lines, gap=6, margins=(12, 4, 12, 8)))
         box.addStretch(1)
         self.show_store(None)

@@ -203,4 +203,4 @@ def two_kind() -> RecordKind:
         ),
         verdict=lambda row: row.verdict,
         record=lambda row: {"what": row.what, "a": row.one, "b": row.two, "verdict": row.verdict},
-    )  # fmt: skip
+    )

@@ -114,18 +114,39 @@ def row_kind() -> RecordKind:
         (
             gutter(20),
             text_column("key", words("Name"), 260, mono=True, elide="middle"),
-            Column("value", words("Value"), 130, lambda row: _grouped(row.text), lambda row: row.text, mono=True,
-                   tone=lambda row: "accent" if row.changed else "text"),
-            Column("default", words("Default"), 120, lambda row: _grouped(row.default), lambda row: row.default,
-                   mono=True, tone=lambda _row: "text3"),
-            Column("range", words("Range"), 190, lambda row: f"{row.span} {row.unit}".strip(), lambda row: row.span,
-                   mono=True, tone=lambda _row: "text2"),
+            Column(
+                "value",
+                words("Value"),
+                130,
+                lambda row: _grouped(row.text),
+                lambda row: row.text,
+                mono=True,
+                tone=lambda row: "accent" if row.changed else "text",
+            ),
+            Column(
+                "default",
+                words("Default"),
+                120,
+                lambda row: _grouped(row.default),
+                lambda row: row.default,
+                mono=True,
+                tone=lambda _row: "text3",
+            ),
+            Column(
+                "range",
+                words("Range"),
+                190,
+                lambda row: f"{row.span} {row.unit}".strip(),
+                lambda row: row.span,
+                mono=True,
+                tone=lambda _row: "text2",
+            ),
             text_column("meaning", words("Meaning"), 300),
         ),
         look=lambda row: Look(mark="note") if row.changed else None,
         verdict=lambda row: tr("differs from the default") if row.changed else "",
         record=lambda row: {row.key: row.text},
-    )  # fmt: skip
+    )
 
 
 class ValuesEditor(QWidget):

@@ -81,17 +81,31 @@ def _scale(report: PlugReport) -> X:
     low = max(min(before.min_offset, kept.min_offset), 0)
     end = max(before.end_offset, kept.end_offset, low + 1)
     flushed = min(max(before.flushed, low), end)
-    marks = {low, flushed, max(before.committed, flushed), kept.end_offset, end, plan.end_offset, plan.start_offset,
-             plan.dispatch_from}  # fmt: skip
+    marks = {
+        low,
+        flushed,
+        max(before.committed, flushed),
+        kept.end_offset,
+        end,
+        plan.end_offset,
+        plan.start_offset,
+        plan.dispatch_from,
+    }
     points = sorted(mark for mark in marks if low <= mark <= end)
     lengths = [end_ - start for start, end_ in pairwise(points)]
-    safe = [min(1.0, length / max(flushed - low, 1)) if point < flushed else 0.0
-            for point, length in zip(points, lengths, strict=False)]  # fmt: skip
-    risk = [length / max(end - flushed, 1) if point >= flushed else 0.0
-            for point, length in zip(points, lengths, strict=False)]  # fmt: skip
+    safe = [
+        min(1.0, length / max(flushed - low, 1)) if point < flushed else 0.0
+        for point, length in zip(points, lengths, strict=False)
+    ]
+    risk = [
+        length / max(end - flushed, 1) if point >= flushed else 0.0
+        for point, length in zip(points, lengths, strict=False)
+    ]
     room = DISK_MOST if any(risk) and any(safe) else 1.0
-    wide = [max(LEAST, s * room) if s else max(LEAST, r * (1 - room if any(safe) else 1.0))
-            for s, r in zip(safe, risk, strict=True)]  # fmt: skip
+    wide = [
+        max(LEAST, s * room) if s else max(LEAST, r * (1 - room if any(safe) else 1.0))
+        for s, r in zip(safe, risk, strict=True)
+    ]
     total = sum(wide) or 1.0
     places = [0.0]
     for one in wide:
@@ -205,8 +219,9 @@ def _end_row(report: PlugReport) -> CompareRow:
     plan, after = report.plan, report.after
     figures = number(report.before.end_offset), number(report.kept.end_offset)
     if after is None:
-        return CompareRow(tr("end of log"), *figures, "", "note",
-                          tr("recovery will cut at {offset:,}", offset=plan.end_offset))  # fmt: skip
+        return CompareRow(
+            tr("end of log"), *figures, "", "note", tr("recovery will cut at {offset:,}", offset=plan.end_offset)
+        )
     mark, said = (
         ("ok", tr("cut at a unit boundary")) if not after.torn else ("error", tr("bytes follow that are no unit"))
     )
@@ -224,10 +239,15 @@ def _units_row(report: PlugReport) -> CompareRow:
             tr("{n:,} lost · they had been answered PUT_OK, as {mode} allows", n=loss.messages, mode=report.flush_mode),
         )
     else:
-        mark, said = "error", tr(
-            "{n:,} lost that {mode} had promised, {below:,} of them below the flushed offset",
-            n=loss.messages, mode=report.flush_mode, below=loss.below_flushed,
-        )  # fmt: skip
+        mark, said = (
+            "error",
+            tr(
+                "{n:,} lost that {mode} had promised, {below:,} of them below the flushed offset",
+                n=loss.messages,
+                mode=report.flush_mode,
+                below=loss.below_flushed,
+            ),
+        )
     if not loss.exact and loss.messages:
         said = f"{said} · {tr('about')}"
     return CompareRow(tr("units"), number(before.units), torn, number(after.units) if after else "", mark, said)
@@ -250,8 +270,16 @@ def _queue_rows(report: PlugReport) -> list[CompareRow]:
             mark, said = "ok", tr("as the disk kept it")
         if after is not None and now < was:
             said += " · " + tr("{n:,} messages fewer than before", n=was - now)
-        rows.append(CompareRow(f"{queue[0]} / {queue[1]}", number(was), number(stayed),
-                               number(now) if after is not None else "", mark, said))  # fmt: skip
+        rows.append(
+            CompareRow(
+                f"{queue[0]} / {queue[1]}",
+                number(was),
+                number(stayed),
+                number(now) if after is not None else "",
+                mark,
+                said,
+            )
+        )
     if len(names) > MOST_QUEUES:
         rows.append(CompareRow(tr("and {n:,} more queues", n=len(names) - MOST_QUEUES), "", "", ""))
     return rows
@@ -269,15 +297,23 @@ def _index_row(report: PlugReport) -> CompareRow:
         mark, said = "ok", tr("built again from what the log still has")
     else:
         mark, said = ("ok", tr("as the disk kept it")) if after is not None else ("", "")
-    return CompareRow(tr("index entries"), number(before.index_entries), number(kept.index_entries),
-                      number(after.index_entries) if after else "", mark, said)  # fmt: skip
+    return CompareRow(
+        tr("index entries"),
+        number(before.index_entries),
+        number(kept.index_entries),
+        number(after.index_entries) if after else "",
+        mark,
+        said,
+    )
 
 
 def _pages_row(report: PlugReport) -> CompareRow:
     said = tr(
         "{kept:,} of them on the disk by chance, {torn:,} in part; {names:,} names not yet known to it",
-        kept=report.kept_pages, torn=report.torn_pages, names=report.lost_names,
-    )  # fmt: skip
+        kept=report.kept_pages,
+        torn=report.torn_pages,
+        names=report.lost_names,
+    )
     return CompareRow(tr("pages not flushed"), number(report.dirty_pages), number(report.kept_pages), "", "", said)
 
 
@@ -321,14 +357,20 @@ def compare_kind() -> RecordKind:
             text_column("verdict", words("Verdict"), 420),
         ),
         verdict=lambda row: row.verdict,
-        record=lambda row: {"what": row.what, "before": row.before, "kept": row.kept, "after": row.after,
-                            "verdict": row.verdict},
-    )  # fmt: skip
+        record=lambda row: {
+            "what": row.what,
+            "before": row.before,
+            "kept": row.kept,
+            "after": row.after,
+            "verdict": row.verdict,
+        },
+    )
 
 
 def _figure(key: str, title: str) -> Column:
-    return Column(key, title, 150, lambda row: str(getattr(row, key)), lambda row: getattr(row, key), right=True,
-                  mono=True)  # fmt: skip
+    return Column(
+        key, title, 150, lambda row: str(getattr(row, key)), lambda row: getattr(row, key), right=True, mono=True
+    )
 
 
 MEANINGS = {

@@ -76,9 +76,16 @@ class WriteDialog(Question):
         line.box.setStretch(1, 1)
         self.box.addWidget(line)
         self.box.addWidget(
-            Label(tr("Opening for writing does what a broker's start does: the plan below is carried out, a lock is "
-                     "taken, and messages you put stay in this store."), 13, "text2", wrap=True)
-        )  # fmt: skip
+            Label(
+                tr(
+                    "Opening for writing does what a broker's start does: the plan below is carried out, a lock is "
+                    "taken, and messages you put stay in this store."
+                ),
+                13,
+                "text2",
+                wrap=True,
+            )
+        )
         self.plan = RecordView("lab.write.plan", plan_kind())
         self.plan.setAccessibleName(tr("What opening for writing does"))
         self.box.addWidget(self.plan, 1)
@@ -102,9 +109,10 @@ class WriteDialog(Question):
         self._held = bool(held)
         self._mark.set_kind("error" if held else "ok")
         self._who.setText(
-            tr("{who} Opening for writing is refused while that is so.", who=held) if held
+            tr("{who} Opening for writing is refused while that is so.", who=held)
+            if held
             else tr("Nobody else has the store open for writing.")
-        )  # fmt: skip
+        )
         self._show()
 
     def _show(self) -> None:
@@ -164,9 +172,15 @@ class PlugDialog(Question):
         told.show_facts(facts)
         self.box.addWidget(told)
         self.box.addWidget(
-            Label(tr("The engine's process ends at once. The directory becomes what a disk would have kept; what was "
-                     "there before stays beside it for the comparison. Recovery follows when you ask for it."),
-                  13, "text2", wrap=True)
-        )  # fmt: skip
+            Label(
+                tr(
+                    "The engine's process ends at once. The directory becomes what a disk would have kept; what was "
+                    "there before stays beside it for the comparison. Recovery follows when you ask for it."
+                ),
+                13,
+                "text2",
+                wrap=True,
+            )
+        )
         self.finish()
         self.resize(px(560), px(220))

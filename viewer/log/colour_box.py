@@ -56,10 +56,14 @@ class ColourBox(QDialog):
         self.buttons = {
             name: Button(tr(text), kind)
             for name, text, kind in (
-                ("add", "Add", ""), ("delete", "Delete", ""), ("up", "Up", ""), ("down", "Down", ""),
-                ("close", "Cancel", "flat"), ("apply", "Apply", "primary"),
+                ("add", "Add", ""),
+                ("delete", "Delete", ""),
+                ("up", "Up", ""),
+                ("down", "Down", ""),
+                ("close", "Cancel", "flat"),
+                ("apply", "Apply", "primary"),
             )
-        }  # fmt: skip
+        }
         for name, button in self.buttons.items():
             button.setObjectName(f"colour.{name}")
         side = column(*(self.buttons[n] for n in ("add", "delete", "up", "down")), None, gap=6)

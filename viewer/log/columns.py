@@ -80,11 +80,30 @@ def unit_kind(
         text_column("tags", words("Tag"), 76, tone=lambda _: "text2", leaves=True),
         Column("keys", words("Keys"), 168, _keys, _key_list, mono=True, elide="middle"),
         chip_column("crc", words("CRC"), 78, _crc),
-        Column("", words("Marks"), 62, _letters, _letters, paint="letters", tip=_letter_words, filterable=False,
-               term=lambda row: letters_term(_letters(row))),
-        Column("body", words("Body"), 120, _body, _preview, mono=True, tone=lambda _: "text3", slim=True,
-               filterable=False, term=lambda row: body_term(_preview(row))),
-    )  # fmt: skip
+        Column(
+            "",
+            words("Marks"),
+            62,
+            _letters,
+            _letters,
+            paint="letters",
+            tip=_letter_words,
+            filterable=False,
+            term=lambda row: letters_term(_letters(row)),
+        ),
+        Column(
+            "body",
+            words("Body"),
+            120,
+            _body,
+            _preview,
+            mono=True,
+            tone=lambda _: "text3",
+            slim=True,
+            filterable=False,
+            term=lambda row: body_term(_preview(row)),
+        ),
+    )
     told = [field for one in columns if (field := BY_NAME.get(one.key)) is not None and field.always]
     if rules:
         rule = text_column("rule", words("Rule"), 92, filterable=False)
@@ -122,8 +141,12 @@ def look(row: LogRow) -> RowLook | None:
         return RowLook("unread", "sunken", "text2", said, strong=True)
     reason = engine_words(row.reason)
     if row.was and row.more:
-        said = tr("Damaged · was {message} and {count:,} more · {reason}",
-                  message=plain(row.was), count=row.more, reason=reason)  # fmt: skip
+        said = tr(
+            "Damaged · was {message} and {count:,} more · {reason}",
+            message=plain(row.was),
+            count=row.more,
+            reason=reason,
+        )
     elif row.was:
         said = tr("Damaged · was {message} · {reason}", message=plain(row.was), reason=reason)
     else:

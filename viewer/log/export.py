@@ -105,9 +105,15 @@ class LogExport(QObject):
         assert session is not None
         try:
             done: Exported = await session.jobs.in_worker(
-                tr("Exporting {name}", name=plan.target.name), WORK, session.path, session.config, plan,
-                time.time_ns() // 1_000_000, start, end,
-            )  # fmt: skip
+                tr("Exporting {name}", name=plan.target.name),
+                WORK,
+                session.path,
+                session.config,
+                plan,
+                time.time_ns() // 1_000_000,
+                start,
+                end,
+            )
         except (Cancelled, asyncio.CancelledError):
             self.told.emit(tr("The export was stopped; no file was written."))
             return
@@ -146,8 +152,14 @@ class LogExport(QObject):
             command += ["--mask", masked]
         if plan.masking.kept:
             command += ["--keep-properties", ",".join(sorted(plan.masking.kept))]
-        parameters = {"rows": choice.scope, "form": plan.form, "file": str(plan.target), "where": plan.where,
-                      "masked": masked, "written": done.rows}  # fmt: skip
+        parameters = {
+            "rows": choice.scope,
+            "form": plan.form,
+            "file": str(plan.target),
+            "where": plan.where,
+            "masked": masked,
+            "written": done.rows,
+        }
         equal = f"{shlex.join(command)} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" else ""
         self.did.emit("export.table", tr("Export the table…"), parameters, equal)
 

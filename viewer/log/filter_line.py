@@ -481,8 +481,9 @@ class FilterPills(QWidget):
     def rename(self, number: int, name: str) -> None:
         """Another name."""
         if name.strip() and 0 <= number < len(self.saved):
-            self._edit([(name.strip(), text) if n == number else (old, text)
-                        for n, (old, text) in enumerate(self.saved)])  # fmt: skip
+            self._edit(
+                [(name.strip(), text) if n == number else (old, text) for n, (old, text) in enumerate(self.saved)]
+            )
 
     def replace(self, number: int) -> None:
         """The filter in the field under the name of button ``number``."""

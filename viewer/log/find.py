@@ -210,9 +210,12 @@ class LogFind(QObject):
         number, round_the_end = self._state.step(found.offsets, here, sought, forward=forward)
         hit = found.offsets[number]
         more = "" if found.complete else "+"
-        parts = [tr("{n:,} of {all}", n=number + 1, all=f"{len(found.offsets):,}{more}"), where,
-                 tr("Found at {offset:,}", offset=hit),
-                 tr("went on from the other end") if round_the_end else ""]  # fmt: skip
+        parts = [
+            tr("{n:,} of {all}", n=number + 1, all=f"{len(found.offsets):,}{more}"),
+            where,
+            tr("Found at {offset:,}", offset=hit),
+            tr("went on from the other end") if round_the_end else "",
+        ]
         self.line.say(" · ".join(part for part in parts if part), "ok")
         self._show(hit)
 

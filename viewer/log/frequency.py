@@ -89,9 +89,16 @@ class LogFrequency(QObject):
         where = self._model.heeded(self._model.filter.text)
         try:
             found: Frequencies = await session.jobs.in_worker(
-                tr("Counting {field}…", field=field), WORK, session.path, session.config, field, where,
-                time.time_ns() // 1_000_000, start, end,
-            )  # fmt: skip
+                tr("Counting {field}…", field=field),
+                WORK,
+                session.path,
+                session.config,
+                field,
+                where,
+                time.time_ns() // 1_000_000,
+                start,
+                end,
+            )
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:

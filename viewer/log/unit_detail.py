@@ -303,17 +303,27 @@ class UnitDetail(QTreeView):
         unit, able = self.unit, self.doer.able() if self.doer is not None else frozenset()
         name = field_name(line.name)
         found = Facts(
-            "field", line.name, line.place, term=line_term(line.name, line.value, unit), able=able,
+            "field",
+            line.name,
+            line.place,
+            term=line_term(line.name, line.value, unit),
+            able=able,
             column="" if name in self.columns() else name,
-        )  # fmt: skip
+        )
         if unit is None:
             return found
         key = unit.keys[0] if unit.keys else unit.unique_key or ""
         command = ["storescope", "units", "STORE", "--from", str(unit.offset), "--limit", "1", "--json"]
         return replace(
-            found, offset=unit.offset, size=unit.size, topic=unit.topic, queue_id=unit.queue_id,
-            queue_offset=unit.queue_offset, key=key, command=shlex.join(command),
-        )  # fmt: skip
+            found,
+            offset=unit.offset,
+            size=unit.size,
+            topic=unit.topic,
+            queue_id=unit.queue_id,
+            queue_offset=unit.queue_offset,
+            key=key,
+            command=shlex.join(command),
+        )
 
     def _do(self, command: str, facts: Facts, line: Line) -> None:
         name, clipboard = line.label or line.name, QGuiApplication.clipboard()

@@ -488,11 +488,19 @@ KIND = RecordKind(
     "reading",
     (
         text_column("name", words("Type"), 76, tone=lambda _: "text2"),
-        Column("value", words("Value"), 160, lambda r: r.value, lambda r: r.value, mono=True, elide="middle",
-               tip=lambda r: f"{r.value}\n{r.note}".strip()),
+        Column(
+            "value",
+            words("Value"),
+            160,
+            lambda r: r.value,
+            lambda r: r.value,
+            mono=True,
+            elide="middle",
+            tip=lambda r: f"{r.value}\n{r.note}".strip(),
+        ),
     ),
     record=lambda r: {"type": r.name, "value": r.value},
-)  # fmt: skip
+)
 AT_CURSOR = 16
 QWIDGETSIZE_MAX = (1 << 24) - 1
 """Bytes from the cursor on that are read."""

@@ -298,9 +298,26 @@ class _Counter:
 
 FORMS = ("jsonl", "csv", "markdown", "raw")
 COLUMNS = (
-    "physicalOffset", "size", "file", "topic", "queueId", "queueOffset", "storeTimestamp", "bornTimestamp", "bornHost",
-    "storeHost", "tags", "keys", "uniqueKey", "sysFlag", "flag", "reconsumeTimes", "crc", "bodyLength", "properties",
-)  # fmt: skip
+    "physicalOffset",
+    "size",
+    "file",
+    "topic",
+    "queueId",
+    "queueOffset",
+    "storeTimestamp",
+    "bornTimestamp",
+    "bornHost",
+    "storeHost",
+    "tags",
+    "keys",
+    "uniqueKey",
+    "sysFlag",
+    "flag",
+    "reconsumeTimes",
+    "crc",
+    "bodyLength",
+    "properties",
+)
 """Columns of CSV and Markdown, with RocketMQ's names; ``body`` behind them where it is wanted."""
 WIDEST = 80
 """Characters of a cell in Markdown; longer ones are cut, and counted."""

@@ -88,6 +88,9 @@ def broken_in(
     blind = [Broken(start, end, "unread") for start, end, path in files if path in unread]
     told = damaged_by(findings)
     known = {one.start for one in told}
-    told += [Broken(low, high, "damaged") for low, high in counted
-             if low not in known and not any(hole.start <= low and high <= hole.end for hole in found)]  # fmt: skip
+    told += [
+        Broken(low, high, "damaged")
+        for low, high in counted
+        if low not in known and not any(hole.start <= low and high <= hole.end for hole in found)
+    ]
     return tuple(sorted((*found, *blind, *told), key=lambda one: (one.start, one.end)))

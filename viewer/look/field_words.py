@@ -125,9 +125,14 @@ FIELDS: dict[str, tuple[str, str]] = {
 }
 SAME = {
     **{told: name for name, told in unit_fields.INSTEAD.items()},
-    "magic": "magicCode", "key": "keys", "UNIQ_KEY": "uniqueKey", "KEYS": "keys", "TAGS": "tags",
-    "physicalOffsetField": "physicalOffset", "totalsize": "totalSize",
-}  # fmt: skip
+    "magic": "magicCode",
+    "key": "keys",
+    "UNIQ_KEY": "uniqueKey",
+    "KEYS": "keys",
+    "TAGS": "tags",
+    "physicalOffsetField": "physicalOffset",
+    "totalsize": "totalSize",
+}
 """Names in tables and properties for fields that stand above under another."""
 
 
@@ -157,16 +162,31 @@ MASKS = {
 VERDICTS = {
     "found": ("ok", words("It is there"), words("The unit is intact and its queue leads to it.")),
     "expired": ("warn", words("Deleted by retention"), words("Its file was deleted; the log begins behind it.")),
-    "truncated": ("error", words("Cut off"),
-                  words("It stands behind the end of the log, or did: a start cuts it off, or one has.")),
-    "damaged": ("error", words("Damaged"),
-                words("Its bytes cannot be read as a unit, or its body is not what was stored.")),
-    "notInQueue": ("error", words("Not in its queue"),
-                   words("The log has it and no queue entry leads to it: nobody consumes it.")),
-    "notInIndex": ("warn", words("Not reachable by key"),
-                   words("It is in the log and can be consumed; a query by this key does not find it.")),
-    "half": ("warn", words("Half message"),
-             words("Its transaction is open: it is invisible until the producer commits.")),
+    "truncated": (
+        "error",
+        words("Cut off"),
+        words("It stands behind the end of the log, or did: a start cuts it off, or one has."),
+    ),
+    "damaged": (
+        "error",
+        words("Damaged"),
+        words("Its bytes cannot be read as a unit, or its body is not what was stored."),
+    ),
+    "notInQueue": (
+        "error",
+        words("Not in its queue"),
+        words("The log has it and no queue entry leads to it: nobody consumes it."),
+    ),
+    "notInIndex": (
+        "warn",
+        words("Not reachable by key"),
+        words("It is in the log and can be consumed; a query by this key does not find it."),
+    ),
+    "half": (
+        "warn",
+        words("Half message"),
+        words("Its transaction is open: it is invisible until the producer commits."),
+    ),
     "rolledBack": ("note", words("Rolled back"), words("Its transaction was rolled back: it is not to be delivered.")),
     "delayed": ("note", words("Delayed"), words("It waits for its time of delivery.")),
     "retried": ("warn", words("Retried"), words("A delivery failed; it was put back for the group.")),
@@ -175,8 +195,11 @@ VERDICTS = {
     "notYetDispatched": ("warn", words("Not dispatched yet"), words("The log has it; dispatch has not come so far.")),
     "consumed": ("ok", words("Consumed"), words("The group has passed it.")),
     "notConsumed": ("note", words("Not consumed yet"), words("The group has not come so far.")),
-    "beyondQueue": ("error", words("Beyond its queue"),
-                    words("The group's offset is beyond the end of the queue: it has not read this.")),
+    "beyondQueue": (
+        "error",
+        words("Beyond its queue"),
+        words("The group's offset is beyond the end of the queue: it has not read this."),
+    ),
     "neverSeen": ("note", words("Never seen"), words("Nothing in this store speaks of it.")),
     "unknown": ("warn", words("Not knowable"), words("The files do not tell.")),
-}  # fmt: skip
+}

@@ -88,8 +88,9 @@ def _concludes_from(rule: Rule) -> str:
     if not rule.needs:
         return tr("The rule judges bytes that were read.")
     parts = " · ".join(tr(name) for part, name in GROUPS.items() if part in rule.needs)
-    return tr("The rule concludes from all of: {parts}. While a file of these cannot be read it says nothing.",
-              parts=parts)  # fmt: skip
+    return tr(
+        "The rule concludes from all of: {parts}. While a file of these cannot be read it says nothing.", parts=parts
+    )
 
 
 def _causes(rule: Rule) -> Iterator[str]:

@@ -15,62 +15,167 @@ from PySide6.QtWidgets import QApplication, QStyle, QWidget
 from shiboken6 import isValid
 
 LIGHT = {
-    "window": "#F2F3F6", "pane": "#FFFFFF", "raised": "#F8F9FB", "sunken": "#E9EBF0", "side": "#F8F9FB",
-    "hair": "#E2E5EA", "line": "#C9CED6", "field": "#8B93A1",
-    "text": "#1A1E26", "text2": "#4A5361", "text3": "#667080", "disabled": "#8B93A1",
-    "accent": "#4549C9", "accentText": "#FFFFFF", "select": "#E4E5FB", "idle": "#ECEDF2", "hover": "#F1F2FA",
+    "window": "#F2F3F6",
+    "pane": "#FFFFFF",
+    "raised": "#F8F9FB",
+    "sunken": "#E9EBF0",
+    "side": "#F8F9FB",
+    "hair": "#E2E5EA",
+    "line": "#C9CED6",
+    "field": "#8B93A1",
+    "text": "#1A1E26",
+    "text2": "#4A5361",
+    "text3": "#667080",
+    "disabled": "#8B93A1",
+    "accent": "#4549C9",
+    "accentText": "#FFFFFF",
+    "select": "#E4E5FB",
+    "idle": "#ECEDF2",
+    "hover": "#F1F2FA",
     "glow": "#FFF0C2",
-    "error": "#BE2A1B", "errorFill": "#FCE9E6", "warn": "#8A5A00", "warnFill": "#FDF1D3",
-    "note": "#2B6390", "noteFill": "#E6F0F8", "ok": "#23724A", "okFill": "#E4F3EA", "live": "#C2410C",
-    "posLog": "#2563B8", "posLog2": "#5C93DC", "posLog3": "#123B78",
-    "posBuild": "#B45309", "posBuild2": "#C97B2B", "posBuild3": "#7A3704",
-    "posTime": "#8A3B9E", "posMin": "#667080",
-    "veil": "#141820", "shadow": "#10141E",
-}  # fmt: skip
+    "error": "#BE2A1B",
+    "errorFill": "#FCE9E6",
+    "warn": "#8A5A00",
+    "warnFill": "#FDF1D3",
+    "note": "#2B6390",
+    "noteFill": "#E6F0F8",
+    "ok": "#23724A",
+    "okFill": "#E4F3EA",
+    "live": "#C2410C",
+    "posLog": "#2563B8",
+    "posLog2": "#5C93DC",
+    "posLog3": "#123B78",
+    "posBuild": "#B45309",
+    "posBuild2": "#C97B2B",
+    "posBuild3": "#7A3704",
+    "posTime": "#8A3B9E",
+    "posMin": "#667080",
+    "veil": "#141820",
+    "shadow": "#10141E",
+}
 DARK = {
-    "window": "#15181E", "pane": "#1B1F27", "raised": "#222731", "sunken": "#11141A", "side": "#181B22",
-    "hair": "#2B313C", "line": "#414957", "field": "#6A7485",
-    "text": "#E6E9EF", "text2": "#B0B8C5", "text3": "#8A94A4", "disabled": "#6A7485",
-    "accent": "#A5A8FF", "accentText": "#14162E", "select": "#2E3159", "idle": "#282D38", "hover": "#242939",
+    "window": "#15181E",
+    "pane": "#1B1F27",
+    "raised": "#222731",
+    "sunken": "#11141A",
+    "side": "#181B22",
+    "hair": "#2B313C",
+    "line": "#414957",
+    "field": "#6A7485",
+    "text": "#E6E9EF",
+    "text2": "#B0B8C5",
+    "text3": "#8A94A4",
+    "disabled": "#6A7485",
+    "accent": "#A5A8FF",
+    "accentText": "#14162E",
+    "select": "#2E3159",
+    "idle": "#282D38",
+    "hover": "#242939",
     "glow": "#4A3F17",
-    "error": "#FF8A78", "errorFill": "#3D2220", "warn": "#F0BE54", "warnFill": "#382D14",
-    "note": "#84BDEB", "noteFill": "#1B2F40", "ok": "#6CCB97", "okFill": "#19332A", "live": "#FF9A5C",
-    "posLog": "#6FA8F5", "posLog2": "#A6C9FA", "posLog3": "#4C7FCB",
-    "posBuild": "#F0A050", "posBuild2": "#F7C892", "posBuild3": "#C4762A",
-    "posTime": "#D594E6", "posMin": "#8A94A4",
-    "veil": "#000000", "shadow": "#000000",
-}  # fmt: skip
+    "error": "#FF8A78",
+    "errorFill": "#3D2220",
+    "warn": "#F0BE54",
+    "warnFill": "#382D14",
+    "note": "#84BDEB",
+    "noteFill": "#1B2F40",
+    "ok": "#6CCB97",
+    "okFill": "#19332A",
+    "live": "#FF9A5C",
+    "posLog": "#6FA8F5",
+    "posLog2": "#A6C9FA",
+    "posLog3": "#4C7FCB",
+    "posBuild": "#F0A050",
+    "posBuild2": "#F7C892",
+    "posBuild3": "#C4762A",
+    "posTime": "#D594E6",
+    "posMin": "#8A94A4",
+    "veil": "#000000",
+    "shadow": "#000000",
+}
 MORE_LIGHT = {
-    "hair": "#6B7280", "line": "#1A1E26", "field": "#1A1E26", "text2": "#1A1E26", "text3": "#333A45",
-    "disabled": "#5A6270", "hover": "#FFFFFF", "idle": "#FFFFFF", "sunken": "#FFFFFF", "side": "#FFFFFF",
-    "raised": "#FFFFFF", "errorFill": "#FFFFFF", "warnFill": "#FFFFFF", "noteFill": "#FFFFFF", "okFill": "#FFFFFF",
-    "error": "#96170B", "warn": "#694400", "note": "#1B476D", "ok": "#155234", "accent": "#2E31A3",
-}  # fmt: skip
+    "hair": "#6B7280",
+    "line": "#1A1E26",
+    "field": "#1A1E26",
+    "text2": "#1A1E26",
+    "text3": "#333A45",
+    "disabled": "#5A6270",
+    "hover": "#FFFFFF",
+    "idle": "#FFFFFF",
+    "sunken": "#FFFFFF",
+    "side": "#FFFFFF",
+    "raised": "#FFFFFF",
+    "errorFill": "#FFFFFF",
+    "warnFill": "#FFFFFF",
+    "noteFill": "#FFFFFF",
+    "okFill": "#FFFFFF",
+    "error": "#96170B",
+    "warn": "#694400",
+    "note": "#1B476D",
+    "ok": "#155234",
+    "accent": "#2E31A3",
+}
 """What is different with high contrast: fills are off, frames and words are strong."""
 MORE_DARK = {
-    "window": "#000000", "pane": "#000000", "hair": "#8A94A4", "line": "#E6E9EF", "field": "#E6E9EF",
-    "text": "#FFFFFF", "text2": "#FFFFFF", "text3": "#D5DAE2", "disabled": "#A0A9B8", "hover": "#000000",
-    "idle": "#000000", "sunken": "#000000", "side": "#000000", "raised": "#000000", "errorFill": "#000000",
-    "warnFill": "#000000", "noteFill": "#000000", "okFill": "#000000",
-}  # fmt: skip
+    "window": "#000000",
+    "pane": "#000000",
+    "hair": "#8A94A4",
+    "line": "#E6E9EF",
+    "field": "#E6E9EF",
+    "text": "#FFFFFF",
+    "text2": "#FFFFFF",
+    "text3": "#D5DAE2",
+    "disabled": "#A0A9B8",
+    "hover": "#000000",
+    "idle": "#000000",
+    "sunken": "#000000",
+    "side": "#000000",
+    "raised": "#000000",
+    "errorFill": "#000000",
+    "warnFill": "#000000",
+    "noteFill": "#000000",
+    "okFill": "#000000",
+}
 TOPICS_LIGHT = ("#1054C6", "#E27717", "#008967", "#C3689E", "#7C6B00", "#3D9AD6", "#8A2D05", "#5E4A8F")
 TOPICS_DARK = ("#4A8FF3", "#F08A4B", "#3CC6A0", "#CD82C5", "#D6C24A", "#9AD3FA", "#C96A3E", "#A8A1F9")
 HEX_LIGHT = {
-    "frame": "#E6E9EF", "id": "#DFE7FB", "time": "#E3F1EA", "host": "#F6EBDD", "body": "#FFFFFF", "topic": "#EFE3F5",
-    "props": "#FBEFD0", "propsAlt": "#F6E4B4",
-}  # fmt: skip
+    "frame": "#E6E9EF",
+    "id": "#DFE7FB",
+    "time": "#E3F1EA",
+    "host": "#F6EBDD",
+    "body": "#FFFFFF",
+    "topic": "#EFE3F5",
+    "props": "#FBEFD0",
+    "propsAlt": "#F6E4B4",
+}
 HEX_DARK = {
-    "frame": "#2C323D", "id": "#27345A", "time": "#1F3D33", "host": "#443525", "body": "#1B1F27", "topic": "#3E2A48",
-    "props": "#40371B", "propsAlt": "#4D4220",
-}  # fmt: skip
+    "frame": "#2C323D",
+    "id": "#27345A",
+    "time": "#1F3D33",
+    "host": "#443525",
+    "body": "#1B1F27",
+    "topic": "#3E2A48",
+    "props": "#40371B",
+    "propsAlt": "#4D4220",
+}
 UI_FAMILIES = (
-    "Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei UI",
+    "Inter",
+    "Segoe UI",
+    "SF Pro Text",
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "PingFang SC",
+    "Microsoft YaHei UI",
     "sans-serif",
-)  # fmt: skip
+)
 MONO_FAMILIES = (
-    "JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "Noto Sans CJK SC",
+    "JetBrains Mono",
+    "Cascadia Mono",
+    "SF Mono",
+    "DejaVu Sans Mono",
+    "Noto Sans Mono CJK SC",
+    "Noto Sans CJK SC",
     "monospace",
-)  # fmt: skip
+)
 ZOOM_STEPS = tuple(range(70, 210, 10))
 ZOOM_WAIT_MS = 40
 IN_PARTS = "storescope.inParts"
@@ -232,8 +337,11 @@ theme = Theme()
 
 
 _TOKENS = {
-    (False, False): LIGHT, (True, False): DARK, (False, True): LIGHT | MORE_LIGHT, (True, True): DARK | MORE_DARK,
-}  # fmt: skip
+    (False, False): LIGHT,
+    (True, False): DARK,
+    (False, True): LIGHT | MORE_LIGHT,
+    (True, True): DARK | MORE_DARK,
+}
 
 
 def tokens() -> dict[str, str]:
@@ -335,12 +443,27 @@ def palette() -> QPalette:
     made = QPalette()
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     for key, name in (
-        (role.Window, "window"), (role.Base, "pane"), (role.AlternateBase, "raised"), (role.Button, "raised"),
-        (role.WindowText, "text"), (role.Text, "text"), (role.ButtonText, "text"), (role.BrightText, "accentText"),
-        (role.Highlight, "select"), (role.HighlightedText, "text"), (role.Link, "accent"), (role.LinkVisited, "accent"),
-        (role.PlaceholderText, "text3"), (role.ToolTipBase, "raised"), (role.ToolTipText, "text"),
-        (role.Light, "pane"), (role.Midlight, "hair"), (role.Mid, "line"), (role.Dark, "line"), (role.Accent, "accent"),
-    ):  # fmt: skip
+        (role.Window, "window"),
+        (role.Base, "pane"),
+        (role.AlternateBase, "raised"),
+        (role.Button, "raised"),
+        (role.WindowText, "text"),
+        (role.Text, "text"),
+        (role.ButtonText, "text"),
+        (role.BrightText, "accentText"),
+        (role.Highlight, "select"),
+        (role.HighlightedText, "text"),
+        (role.Link, "accent"),
+        (role.LinkVisited, "accent"),
+        (role.PlaceholderText, "text3"),
+        (role.ToolTipBase, "raised"),
+        (role.ToolTipText, "text"),
+        (role.Light, "pane"),
+        (role.Midlight, "hair"),
+        (role.Mid, "line"),
+        (role.Dark, "line"),
+        (role.Accent, "accent"),
+    ):
         made.setColor(key, C(name))
     for key in (role.WindowText, role.Text, role.ButtonText):
         made.setColor(group.Disabled, key, C("disabled"))

@@ -11,12 +11,25 @@ Kind = Literal["", "retry", "dead", "delayed", "half", "op", "system"]
 
 _DELAYED = ("SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer")
 _HALF = "RMQ_SYS_TRANS_HALF_TOPIC"
-_SYSTEM = ("SCHEDULE_TOPIC_", "RMQ_SYS_", "rmq_sys_", "%SYS%", "TRANS_CHECK_", "SELF_TEST_", "OFFSET_MOVED_EVENT",
-           "TBW102", "BenchmarkTest")  # fmt: skip
+_SYSTEM = (
+    "SCHEDULE_TOPIC_",
+    "RMQ_SYS_",
+    "rmq_sys_",
+    "%SYS%",
+    "TRANS_CHECK_",
+    "SELF_TEST_",
+    "OFFSET_MOVED_EVENT",
+    "TBW102",
+    "BenchmarkTest",
+)
 _WORDS: dict[Kind, str] = {
-    "retry": words("retry topic"), "dead": words("dead letter topic"), "delayed": words("delayed messages"),
-    "half": words("half messages"), "op": words("ends of half messages"), "system": words("system topic"),
-}  # fmt: skip
+    "retry": words("retry topic"),
+    "dead": words("dead letter topic"),
+    "delayed": words("delayed messages"),
+    "half": words("half messages"),
+    "op": words("ends of half messages"),
+    "system": words("system topic"),
+}
 
 
 def kind_of(topic: str) -> Kind:

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 MARKS = (
-    ("note", words("Blue dot")), ("ok", words("Green tick")), ("warn", words("Amber triangle")),
-    ("error", words("Red diamond")), ("live", words("Orange ring")), ("chat", words("Grey circle")),
-)  # fmt: skip
+    ("note", words("Blue dot")),
+    ("ok", words("Green tick")),
+    ("warn", words("Amber triangle")),
+    ("error", words("Red diamond")),
+    ("live", words("Orange ring")),
+    ("chat", words("Grey circle")),
+)
 
 
 class BookmarkBox(QDialog):

@@ -134,10 +134,13 @@ def unread_findings(unread: UnreadLedger) -> list[Finding]:
     """
     step = tr("Give this user the right to read it, or look at the disk; then look again.")
     ask = tr("Ask a broker, or the tools of that library.")
-    unreadable = [Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step)
-                  for one in unread.unreadable]  # fmt: skip
-    return unreadable + [Finding("", "note", "disk", one.file, None, engine_words(one.reason), {}, (), ask)
-                         for one in unread.undecoded]  # fmt: skip
+    unreadable = [
+        Finding("", "error", "disk", one.file, None, engine_words(one.reason), {}, (), step)
+        for one in unread.unreadable
+    ]
+    return unreadable + [
+        Finding("", "note", "disk", one.file, None, engine_words(one.reason), {}, (), ask) for one in unread.undecoded
+    ]
 
 
 def _grave(one: Finding) -> int:
@@ -153,13 +156,30 @@ def finding_kind() -> RecordKind:
     columns = (
         Column("group", words("Part"), 100, _group, lambda row: row.finding.group, elide="never"),
         chip_column("severity", "", 28, lambda row: Chip(_worst(row) if row.finding.id else "unread")),
-        Column("id", words("Rule"), 50, _rule, lambda row: row.finding.id, mono=True,
-               elide="never", tone=lambda _: "text3"),
-        Column("offset", words("Place"), 130, _place, lambda row: row.finding.offset, mono=True,
-               jump=lambda row: None if row.folded else row.place, elide="middle"),
-        Column("message", words("Finding"), 110, _message, lambda row: row.finding.message,
-               jump=lambda row: row.place if row.folded else None, tip=_tip, wrap=True),
-    )  # fmt: skip
+        Column(
+            "id", words("Rule"), 50, _rule, lambda row: row.finding.id, mono=True, elide="never", tone=lambda _: "text3"
+        ),
+        Column(
+            "offset",
+            words("Place"),
+            130,
+            _place,
+            lambda row: row.finding.offset,
+            mono=True,
+            jump=lambda row: None if row.folded else row.place,
+            elide="middle",
+        ),
+        Column(
+            "message",
+            words("Finding"),
+            110,
+            _message,
+            lambda row: row.finding.message,
+            jump=lambda row: row.place if row.folded else None,
+            tip=_tip,
+            wrap=True,
+        ),
+    )
 
     return RecordKind(
         "finding",

@@ -106,8 +106,15 @@ def read_groups(store: StoreSnapshot) -> GroupsRead:
         unread = unread_place(store, one)
         waiting = waits_of(waits, one) if waits is not None else None
         rows.append(GroupRow(one, unread, goes_at(found, unread), found.at, waiting))
-    return GroupsRead(tuple(rows), found.reserved_hours, found.delete_when, found.configured, found.running, waits,
-                      found.readers_unknown)  # fmt: skip
+    return GroupsRead(
+        tuple(rows),
+        found.reserved_hours,
+        found.delete_when,
+        found.configured,
+        found.running,
+        waits,
+        found.readers_unknown,
+    )
 
 
 def unread_place(store: StoreSnapshot, one: GroupProgress) -> int | None:
@@ -150,17 +157,28 @@ def sentence(row: GroupRow, most: int | None = None) -> str:
         case "beyondMax":
             return tr(
                 "{group} will ask {queue} for {offset:,}; it ends at {end:,}: {n:,} new messages will be passed over.",
-                group=one.group, queue=queue, offset=one.offset, end=one.max_offset, n=one.offset - one.max_offset,
-            )  # fmt: skip
+                group=one.group,
+                queue=queue,
+                offset=one.offset,
+                end=one.max_offset,
+                n=one.offset - one.max_offset,
+            )
         case "caughtUp":
             return " ".join((tr("{group} has read all of {queue}.", group=one.group, queue=queue), *_waits_words(row)))
         case "notBegun":
             return tr(
                 "{group} has offset {offset:,} in {queue}: below zero, it has not begun there.",
-                group=one.group, queue=queue, offset=one.offset,
-            )  # fmt: skip
-    said = tr("{group} reads {queue} from {offset:,} on, {n:,} messages behind.", group=one.group, queue=queue,
-              offset=one.offset, n=one.behind)  # fmt: skip
+                group=one.group,
+                queue=queue,
+                offset=one.offset,
+            )
+    said = tr(
+        "{group} reads {queue} from {offset:,} on, {n:,} messages behind.",
+        group=one.group,
+        queue=queue,
+        offset=one.offset,
+        n=one.behind,
+    )
     if one.state == "belowMin":
         said += " " + tr("What it would read next is deleted already: it goes on at the beginning of the queue.")
     if row.age is not None:
@@ -217,9 +235,12 @@ def _through(column: Column) -> Column:
     """The same column over a :class:`GroupRow`: it reads the row's progress."""
     read, shown, jump = column.value, column.text, column.jump
     return replace(
-        column, value=lambda row: read(row.progress), text=lambda row: shown(row.progress),
-        jump=None if jump is None else lambda row: jump(row.progress), tip=None,
-    )  # fmt: skip
+        column,
+        value=lambda row: read(row.progress),
+        text=lambda row: shown(row.progress),
+        jump=None if jump is None else lambda row: jump(row.progress),
+        tip=None,
+    )
 
 
 def _mode(row: GroupRow) -> str:
@@ -235,13 +256,29 @@ def groups_kind() -> RecordKind:
             _through(text_column("group", words("Group"), 150, elide="middle")),
             _through(topic_column(width=180, jump=lambda one: places.queue(one.topic))),
             _through(number_column("queueId", words("Queue"), 64)),
-            Column("offset", words("Next offset"), 110, lambda row: number(row.progress.offset),
-                   lambda row: row.progress.offset, right=True, mono=True, jump=_queue_place),
+            Column(
+                "offset",
+                words("Next offset"),
+                110,
+                lambda row: number(row.progress.offset),
+                lambda row: row.progress.offset,
+                right=True,
+                mono=True,
+                jump=_queue_place,
+            ),
             _through(number_column("maxOffset", words("Queue's end"), 110)),
             _through(number_column("behind", words("Behind"), 90)),
             chip_column("state", words("State"), 136, _state),
-            Column("age", words("Unread for"), 100, lambda row: span(row.age) if row.age is not None else "",
-                   lambda row: row.age, right=True, mono=True, filterable=False),
+            Column(
+                "age",
+                words("Unread for"),
+                100,
+                lambda row: span(row.age) if row.age is not None else "",
+                lambda row: row.age,
+                right=True,
+                mono=True,
+                filterable=False,
+            ),
             chip_column("deletedAt", words("Overtaken"), 120, _overtaken),
             _through(moment_column("oldestUnreadTimestamp", words("Oldest unread"), 186, slim=True)),
             replace(_through(text_column("mode", words("Mode"), 76, slim=True)), text=_mode),
@@ -249,7 +286,7 @@ def groups_kind() -> RecordKind:
         verdict=lambda row: _state(row).word,
         record=_record,
         command=lambda _row: ["storescope", "groups", "STORE"],
-    )  # fmt: skip
+    )
 
 
 def order(rows: Sequence[GroupRow]) -> list[GroupRow]:
@@ -284,10 +321,15 @@ class GroupSum:
     def record(self) -> dict[str, object]:
         """The row as JSON."""
         return {
-            "type": "groupSum", "group": self.group, "topic": self.topic or None, "queues": self.queues,
-            "behind": self.behind, "retry": self.retry, "unacknowledged": self.popped,
+            "type": "groupSum",
+            "group": self.group,
+            "topic": self.topic or None,
+            "queues": self.queues,
+            "behind": self.behind,
+            "retry": self.retry,
+            "unacknowledged": self.popped,
             "oldestUnreadTimestamp": _oldest(self.worst),
-        }  # fmt: skip
+        }
 
 
 def _oldest(row: GroupRow) -> int | None:
@@ -308,13 +350,15 @@ def sums(found: GroupsRead, *, by_topic: bool) -> list[GroupSum]:
     for (group, topic), rows in parts.items():
         own = [row for row in rows if not row.progress.topic.startswith(RETRY_PREFIX)]
         retry = sum(
-            count for (of, name), count in (waits.retry if waits else {}).items()
+            count
+            for (of, name), count in (waits.retry if waits else {}).items()
             if of == group and (not topic or topic == (name or RETRY_PREFIX + group))
-        )  # fmt: skip
+        )
         popped = sum(
-            count for (of, name, _queue), count in (waits.popped if waits else {}).items()
+            count
+            for (of, name, _queue), count in (waits.popped if waits else {}).items()
             if of == group and topic in {"", _original(name, group)}
-        )  # fmt: skip
+        )
         behind = sum(row.progress.behind for row in own)
         sums.append(GroupSum(group, topic, len(own), behind, retry, popped, rows[0]))
     return sums
@@ -338,18 +382,31 @@ def sums_kind(*, by_topic: bool) -> RecordKind:
             number_column("behind", words("Behind"), 100),
             number_column("retry", words("In retry topics"), 130),
             number_column("popped", words("Not acknowledged"), 130),
-            Column("age", words("Unread for"), 110, lambda row: "" if row.worst.age is None else span(row.worst.age),
-                   lambda row: row.worst.age, right=True, mono=True, filterable=False),
+            Column(
+                "age",
+                words("Unread for"),
+                110,
+                lambda row: "" if row.worst.age is None else span(row.worst.age),
+                lambda row: row.worst.age,
+                right=True,
+                mono=True,
+                filterable=False,
+            ),
             chip_column("state", words("Worst queue"), 150, lambda row: _state(row.worst)),
         ),
         verdict=lambda row: _state(row.worst).word,
         record=GroupSum.record,
         command=lambda _row: ["storescope", "groups", "STORE"],
-    )  # fmt: skip
+    )
 
 
 def sum_sentence(row: GroupSum) -> str:
     """A sum in whole sentences, and what its worst queue says."""
-    said = tr("{group}: {behind:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
-              group=row.group, behind=row.behind, retry=row.retry, popped=row.popped)  # fmt: skip
+    said = tr(
+        "{group}: {behind:,} messages behind, {retry:,} to be tried again, {popped:,} not acknowledged.",
+        group=row.group,
+        behind=row.behind,
+        retry=row.retry,
+        popped=row.popped,
+    )
     return f"{said} {sentence(row.worst)}"

@@ -91,8 +91,14 @@ class IncidentCard(Paper):
         self._list = Tool("queue", tr("What is lost of each topic and queue"), tr("Lost by topic"), checkable=True)
         self._list.setObjectName(f"{name}.list")
         self._list.clicked.connect(lambda on: self._say("table" if on else "card"))
-        steps = column(row(Label(tr("First steps"), 12, "text2"), None), *self._steps, None, row(report, None), gap=4,
-                       margins=(14, 6, 14, 8))  # fmt: skip
+        steps = column(
+            row(Label(tr("First steps"), 12, "text2"), None),
+            *self._steps,
+            None,
+            row(report, None),
+            gap=4,
+            margins=(14, 6, 14, 8),
+        )
         answers = row(*self._answers, steps, gap=0)
         for number in range(4):
             answers.box.setStretch(number, 1)

@@ -114,8 +114,9 @@ def _start(starts: Mapping[Release, Told], own: Release | None, evidence: str | 
     start = starts[own]
     why = []
     if evidence:
-        wrote = tr("{release} seems to have written this store: {why}", release=of(own).title,
-                   why=engine_words(evidence))  # fmt: skip
+        wrote = tr(
+            "{release} seems to have written this store: {why}", release=of(own).title, why=engine_words(evidence)
+        )
         why.append(wrote)
     why += [part for part in (_others(starts, own), _topics(start["queues"])) if part]
     mark = "error" if not start["starts"] else "warn" if start["messages"] else ""
@@ -154,10 +155,16 @@ def _topics(queues: Iterable[Told]) -> str:
 
 
 FIELDS = {
-    "topic": "topic", "queue_id": "queueId", "queues": "queues", "messages": "messages", "first": "firstQueueOffset",
-    "last": "lastQueueOffset", "first_unit": "firstUnit", "first_timestamp": "firstTimestamp",
+    "topic": "topic",
+    "queue_id": "queueId",
+    "queues": "queues",
+    "messages": "messages",
+    "first": "firstQueueOffset",
+    "last": "lastQueueOffset",
+    "first_unit": "firstUnit",
+    "first_timestamp": "firstTimestamp",
     "last_timestamp": "lastTimestamp",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +199,17 @@ def lost_rows(told: Iterable[Mapping[str, Any]]) -> list[LostRow]:
     for one in told:
         by_topic.setdefault(one["topic"], []).append(
             LostRow(
-                one["topic"], one["queueId"], 1, one["messages"], one["firstQueueOffset"], one["lastQueueOffset"],
-                one["firstUnit"], one["firstTimestamp"], one["lastTimestamp"],
+                one["topic"],
+                one["queueId"],
+                1,
+                one["messages"],
+                one["firstQueueOffset"],
+                one["lastQueueOffset"],
+                one["firstUnit"],
+                one["firstTimestamp"],
+                one["lastTimestamp"],
             )
-        )  # fmt: skip
+        )
     rows: list[LostRow] = []
     for topic, queues in sorted(by_topic.items(), key=lambda item: (-sum(one.messages for one in item[1]), item[0])):
         rows += [_sum(queues, topic), *sorted(queues, key=lambda one: one.queue_id or 0)]
@@ -208,23 +222,51 @@ def _sum(rows: list[LostRow], topic: str) -> LostRow:
     ends = [row.last_timestamp for row in rows if row.last_timestamp is not None]
     units = [row.first_unit for row in rows if row.first_unit is not None]
     return LostRow(
-        topic, None, len(rows), sum(row.messages for row in rows), first_unit=min(units, default=None),
-        first_timestamp=min(begins, default=None), last_timestamp=max(ends, default=None),
-    )  # fmt: skip
+        topic,
+        None,
+        len(rows),
+        sum(row.messages for row in rows),
+        first_unit=min(units, default=None),
+        first_timestamp=min(begins, default=None),
+        last_timestamp=max(ends, default=None),
+    )
 
 
 def lost_kind(rows: Iterable[LostRow]) -> RecordKind:
     """The table of these rows; times only where any is known."""
     columns: tuple[Column, ...] = (
         replace(topic_column(width=150), text=_name, filterable=False),
-        Column("queueId", words("Queue"), 110, _queues, lambda row: row.queue_id, right=True, mono=True,
-               filterable=False, elide="never"),
+        Column(
+            "queueId",
+            words("Queue"),
+            110,
+            _queues,
+            lambda row: row.queue_id,
+            right=True,
+            mono=True,
+            filterable=False,
+            elide="never",
+        ),
         number_column("messages", words("Messages"), 84, filterable=False),
-        Column("firstQueueOffset", words("Queue offsets"), 150, _offsets, lambda row: row.first, mono=True,
-               jump=lambda row: row.place if row.first is not None else None, filterable=False, elide="never"),
-        number_column("firstUnit", words("First unit"), 110, filterable=False,
-                      jump=lambda row: None if row.first_unit is None else places.log(row.first_unit)),
-    )  # fmt: skip
+        Column(
+            "firstQueueOffset",
+            words("Queue offsets"),
+            150,
+            _offsets,
+            lambda row: row.first,
+            mono=True,
+            jump=lambda row: row.place if row.first is not None else None,
+            filterable=False,
+            elide="never",
+        ),
+        number_column(
+            "firstUnit",
+            words("First unit"),
+            110,
+            filterable=False,
+            jump=lambda row: None if row.first_unit is None else places.log(row.first_unit),
+        ),
+    )
     if any(row.first_timestamp is not None for row in rows):
         columns += (
             moment_column("firstTimestamp", words("Stored from"), filterable=False),

@@ -16,8 +16,11 @@ from viewer.widgets.live_frame import Line, LiveFrame, Trace
 
 MIB = 1 << 20
 DRAWN = ("index_end", "queue_max", "dispatched", "flushed", "committed", "wrote")
-GAPS = (("commit", "posLog2", words("to commit")), ("flush", "posLog3", words("to flush")),
-        ("dispatch", "posBuild", words("to dispatch")))  # fmt: skip
+GAPS = (
+    ("commit", "posLog2", words("to commit")),
+    ("flush", "posLog3", words("to flush")),
+    ("dispatch", "posBuild", words("to dispatch")),
+)
 MOST_LINES = 24
 
 
@@ -67,9 +70,16 @@ def positions_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame
     top = max((float(np.nanmax(t.ys)) for t in traces), default=1.0)
     first, last = np.searchsorted(history.took.times, (shown.begin, shown.end))
     ticks = history.took.times[first:last] - shown.end
-    return LiveFrame(tuple(reversed(traces)), *_ends(shown, width), nice_top(top), ticks=ticks,
-                     lines=tuple(_lines(history, shown)), cursor=_cursor(shown), at=shown.edge(width),
-                     breaks=_breaks(history, shown))  # fmt: skip
+    return LiveFrame(
+        tuple(reversed(traces)),
+        *_ends(shown, width),
+        nice_top(top),
+        ticks=ticks,
+        lines=tuple(_lines(history, shown)),
+        cursor=_cursor(shown),
+        at=shown.edge(width),
+        breaks=_breaks(history, shown),
+    )
 
 
 def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> LiveFrame:
@@ -88,8 +98,11 @@ def gaps_frame(history: LiveHistory, shown: Range, width: int, *, lab: bool) -> 
     for limit, key in alarms:
         _, ys = _cut(history, history.gaps[key], shown, width)
         if len(ys) and np.isfinite(ys).any() and np.nanmax(ys) > limit / 3:
-            said = tr("alarm {n} MiB to flush", n=limit // MIB) if key == "flush" else tr("alarm {n} MiB to dispatch",
-                                                                                      n=limit // MIB)  # fmt: skip
+            said = (
+                tr("alarm {n} MiB to flush", n=limit // MIB)
+                if key == "flush"
+                else tr("alarm {n} MiB to dispatch", n=limit // MIB)
+            )
             lines.append(Line(limit / MIB, "warn", said, upright=False))
             top = max(top, limit / MIB)
     return LiveFrame(
@@ -107,8 +120,10 @@ def latency_frame(history: LiveHistory, shown: Range, width: int) -> LiveFrame:
     """Ms of each flush, late ones marked."""
     xs, ys = _cut(history, history.took, shown, width)
     middle, most = history.took.middle(shown.begin, shown.end)
-    traces = (Trace(tr("median"), "posLog", xs, ys, f"{middle:,.1f}", "dots", late=LATE_FLUSH),
-              Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{most:,.0f}", "dots"))  # fmt: skip
+    traces = (
+        Trace(tr("median"), "posLog", xs, ys, f"{middle:,.1f}", "dots", late=LATE_FLUSH),
+        Trace(tr("largest"), "warn", xs[:0], ys[:0], f"{most:,.0f}", "dots"),
+    )
     return LiveFrame(
         traces,
         *_ends(shown, width),
@@ -143,10 +158,16 @@ def rate_frame(history: LiveHistory, shown: Range, width: int, *, messages: bool
     most = float(np.nanmax(ys)) / by if len(ys) and np.isfinite(ys).any() else 0.0
     name, role = (tr("messages/s"), "posBuild") if messages else (tr("MiB/s"), "posLog")
     first, last = np.searchsorted(history.took.times, (shown.begin, shown.end))
-    return LiveFrame((Trace(name, role, xs, ys / by, text, filled=True),), *_ends(shown, width), nice_top(most),
-                     ticks=history.took.times[first:last] - shown.end, lines=tuple(_lines(history, shown)),
-                     cursor=_cursor(shown), at=shown.edge(width),
-                     breaks=_breaks(history, shown))  # fmt: skip
+    return LiveFrame(
+        (Trace(name, role, xs, ys / by, text, filled=True),),
+        *_ends(shown, width),
+        nice_top(most),
+        ticks=history.took.times[first:last] - shown.end,
+        lines=tuple(_lines(history, shown)),
+        cursor=_cursor(shown),
+        at=shown.edge(width),
+        breaks=_breaks(history, shown),
+    )
 
 
 def shown_look(history: LiveHistory, shown: Range, *, live: bool) -> Look | None:
@@ -171,8 +192,9 @@ def _ends(shown: Range, width: int) -> tuple[float, float]:
 
 def _breaks(history: LiveHistory, shown: Range) -> tuple[tuple[float, float], ...]:
     """The times in which nobody sampled, from the end of the time shown."""
-    return tuple((begin - shown.end, end - shown.end) for begin, end in history.breaks
-                 if end > shown.begin and begin < shown.end)  # fmt: skip
+    return tuple(
+        (begin - shown.end, end - shown.end) for begin, end in history.breaks if end > shown.begin and begin < shown.end
+    )
 
 
 def _value(history: LiveHistory, series: PeakSeries, shown: Range) -> float | None:

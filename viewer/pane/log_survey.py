@@ -132,8 +132,9 @@ class LogSurvey(QObject):
             found = pins_of(self._session.findings)
             broken = self._session.broken
             known = {pin.offset for pin in found}
-            found += [Pin(one.start, "error", one.words) for one in broken
-                      if one.kind == "damaged" and one.start not in known]  # fmt: skip
+            found += [
+                Pin(one.start, "error", one.words) for one in broken if one.kind == "damaged" and one.start not in known
+            ]
             marks = bookmarks_of(self._session).list
             found += [Pin(one.offset, one.kind, one.name, link=one.goal) for one in marks if one.offset is not None]
             self._strip.set_pins(found)

@@ -97,11 +97,15 @@ def plan_rows(plan: RecoveryPlan, took: float = 0.0, *, harmed: bool) -> list[Pl
     missed = plan.empty_log
     rows = [PlanRow("error", tr("Empty log"), "", engine_words(missed.message))] if missed is not None else []
     rows += [
-        PlanRow("error", tr("Would not start"), parts["file"] or b.finding,
-                " · ".join(part for part in (parts["reason"], b.finding, b.broker_log) if part))
+        PlanRow(
+            "error",
+            tr("Would not start"),
+            parts["file"] or b.finding,
+            " · ".join(part for part in (parts["reason"], b.finding, b.broker_log) if part),
+        )
         for b in plan.blockers
         for parts in (_blocker_parts(b),)
-    ]  # fmt: skip
+    ]
     clean = plan.exit == "normal"
     exit_why = tr("no abort file: the last stop was clean") if clean else tr("abort is there: the store was not closed")
     rows.append(
@@ -159,13 +163,15 @@ def _loss_rows(name: str, said: str, loss: Loss | None, plan: RecoveryPlan) -> l
     place = places.log(loss.first_unit) if loss.first_unit >= 0 else None
     rows = [PlanRow("error", name, messages_in_words(loss.messages), said, place)]
     for one in loss.queues[:MOST_QUEUES]:
-        why = f"{messages_in_words(one.messages)} · " + tr("queue offsets {first:,} to {last:,}", first=one.first,
-                                                           last=one.last)  # fmt: skip
+        why = f"{messages_in_words(one.messages)} · " + tr(
+            "queue offsets {first:,} to {last:,}", first=one.first, last=one.last
+        )
         if one.first_time > 0:
             times = full_moment(one.first_time), full_moment(one.last_time)
             why += " · " + tr("stored {first} to {last}", first=times[0], last=times[1])
-        rows.append(PlanRow("error", "", f"{one.topic}/{one.queue_id}", why,
-                            places.queue(one.topic, one.queue_id, one.first)))  # fmt: skip
+        rows.append(
+            PlanRow("error", "", f"{one.topic}/{one.queue_id}", why, places.queue(one.topic, one.queue_id, one.first))
+        )
     if len(loss.queues) > MOST_QUEUES:
         rows.append(PlanRow("error", "", "", tr("and {n:,} more", n=len(loss.queues) - MOST_QUEUES)))
     return rows
@@ -225,8 +231,11 @@ def cut_queues(plan: RecoveryPlan) -> list[tuple[QueuePlan, int]]:
     behind an entry at which a start stops reading the queue.
     """
     behind = {(one.topic, one.queue_id): one.messages for one in plan.undispatched.queues} if plan.undispatched else {}
-    return [(queue, queue.entries_dropped or behind.get((queue.topic, queue.queue_id), 0))
-            for queue in plan.queues if queue.entries_dropped or queue.files_deleted]  # fmt: skip
+    return [
+        (queue, queue.entries_dropped or behind.get((queue.topic, queue.queue_id), 0))
+        for queue in plan.queues
+        if queue.entries_dropped or queue.files_deleted
+    ]
 
 
 def _queue_rows(plan: RecoveryPlan) -> list[PlanRow]:

@@ -14,8 +14,14 @@ from shiboken6 import isValid
 
 from viewer.runtime.loop_imports import require_loop_thread
 
-_COPIED_MODULES = ("PySide6.QtCore", "PySide6.QtGui", "PySide6.QtWidgets", "PySide6.QtSvg", "PySide6.QtTest",
-                   "PySide6.QtOpenGLWidgets")  # fmt: skip
+_COPIED_MODULES = (
+    "PySide6.QtCore",
+    "PySide6.QtGui",
+    "PySide6.QtWidgets",
+    "PySide6.QtSvg",
+    "PySide6.QtTest",
+    "PySide6.QtOpenGLWidgets",
+)
 _NAMES_A_STEP = 60
 Done = Callable[[], None]
 Failed = Callable[[Exception], None]

@@ -25,9 +25,15 @@ MOST_HEADS = 400
 """Files whose first unit is asked for its time; of more files every n-th is."""
 
 ROLES = {
-    "wrote": "posLog2", "committed": "posLog", "flushed": "posLog3", "confirm": "posMin", "dispatched": "posBuild",
-    "queue_max": "posBuild2", "index_end": "posBuild3", "min": "posMin",
-}  # fmt: skip
+    "wrote": "posLog2",
+    "committed": "posLog",
+    "flushed": "posLog3",
+    "confirm": "posMin",
+    "dispatched": "posBuild",
+    "queue_max": "posBuild2",
+    "index_end": "posBuild3",
+    "min": "posMin",
+}
 NAMES = {
     "wrote": words("wrote"),
     "committed": words("committed"),
@@ -133,9 +139,15 @@ def _live_rows(seen: Look, history: LiveHistory) -> list[PositionRow]:
 def _row(key: str, position: Position, role: str, wrote: int | None) -> PositionRow:
     behind = wrote - position.offset if wrote is not None and position.offset is not None and key != "min" else None
     return PositionRow(
-        FIELDS.get(key, key), tr(NAMES.get(key, key)), role, position.offset, position.timestamp or None,
-        engine_words(position.how or ""), engine_words(position.why or ""), behind,
-    )  # fmt: skip
+        FIELDS.get(key, key),
+        tr(NAMES.get(key, key)),
+        role,
+        position.offset,
+        position.timestamp or None,
+        engine_words(position.how or ""),
+        engine_words(position.why or ""),
+        behind,
+    )
 
 
 def slaves_of(store: StoreSnapshot, wrote: int) -> tuple[SlavePosition, ...]:
@@ -236,8 +248,11 @@ def _gaps(seen: Look, wrote: int) -> tuple[RulerGap, ...]:
         said = tr("to commit {size}", size=size(known.commit))
         gaps.append(RulerGap(committed, wrote, said, True, size(known.commit)))
     if flushed is not None and known.flush:
-        said = tr("to flush {size}", size=size(known.flush)) if seen.lab else tr(
-            "not known to be flushed {size}", size=size(known.flush))  # fmt: skip
+        said = (
+            tr("to flush {size}", size=size(known.flush))
+            if seen.lab
+            else tr("not known to be flushed {size}", size=size(known.flush))
+        )
         gaps.append(RulerGap(flushed, committed, said, True, size(known.flush)))
     confirm = found.confirm.offset if found.confirm.offset is not None else wrote
     dispatched = found.dispatched.offset

@@ -157,10 +157,11 @@ class RowCommands:
 
         session.jobs.read(
             work,
-            lambda count: say(tr("{count:,} bytes from {offset:,} on written to {path}", count=count, offset=offset,
-                                 path=str(target))),
+            lambda count: say(
+                tr("{count:,} bytes from {offset:,} on written to {path}", count=count, offset=offset, path=str(target))
+            ),
             lambda error: say(f"{target}: {error}"),
-        )  # fmt: skip
+        )
 
 
 def _place(command: str, facts: Facts) -> Place | None:

@@ -203,8 +203,9 @@ def _of_all(
     if not found:
         return RowHit(None, looked, True)
     number = bisect_left(found, at) - (not forward)
-    return RowHit(found[number % len(found)], looked, number not in range(len(found)), number % len(found) + 1,
-                  len(found))  # fmt: skip
+    return RowHit(
+        found[number % len(found)], looked, number not in range(len(found)), number % len(found) + 1, len(found)
+    )
 
 
 def find_commands(pane: Pane, table: Callable[[], RecordView]) -> dict[str, Callable[[], object]]:

@@ -42,8 +42,9 @@ def target_fault(target: Path, store: Path | None = None) -> str:
             return tr("{path} is a file: a folder is needed.", path=str(target))
         if target.is_dir():
             if any(target.iterdir()):
-                return tr("{path} is not empty. Nothing was written: choose an empty or a new folder.",
-                          path=str(target))  # fmt: skip
+                return tr(
+                    "{path} is not empty. Nothing was written: choose an empty or a new folder.", path=str(target)
+                )
             return ""
         above = next((parent for parent in target.parents if parent.exists()), None)
         if above is None or not above.is_dir() or not os.access(above, os.W_OK):
@@ -57,9 +58,14 @@ class TargetBox(QDialog):
     """A path to write to; ``chosen(path)`` is called with one that is absent or empty."""
 
     def __init__(
-        self, parent: QWidget, title: str, deed: str, store: Path | None, runner: Runner,
+        self,
+        parent: QWidget,
+        title: str,
+        deed: str,
+        store: Path | None,
+        runner: Runner,
         chosen: Callable[[Path], object],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(parent)
         self._store, self._runner, self._chosen = store, runner, chosen
         self._over = False
@@ -81,8 +87,9 @@ class TargetBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
-        layout.addWidget(Label(tr("The folder is made where it is absent; one that is there must be empty."), 13,
-                               "text2", wrap=True))  # fmt: skip
+        layout.addWidget(
+            Label(tr("The folder is made where it is absent; one that is there must be empty."), 13, "text2", wrap=True)
+        )
         layout.addWidget(row(self.field, browse, gap=8))
         layout.addWidget(self.fault)
         layout.addWidget(row(None, cancel, self.accept_button, gap=8))
@@ -138,9 +145,15 @@ class TargetBox(QDialog):
 
 
 def ask_target_folder(
-    parent: QWidget, name: str, title: str, deed: str, suffix: str, store: Path | None, runner: Runner,
+    parent: QWidget,
+    name: str,
+    title: str,
+    deed: str,
+    suffix: str,
+    store: Path | None,
+    runner: Runner,
     chosen: Callable[[Path], object],
-) -> TargetBox:  # fmt: skip
+) -> TargetBox:
     """Ask for a folder that is absent or empty, with ``STORE-suffix`` proposed; ``chosen`` is called with it."""
     box = TargetBox(parent, title, deed, store, runner, chosen)
     box.setObjectName(name)

@@ -96,11 +96,18 @@ class JobForm(Paper):
         inner = column(
             column(Label(tr("Job"), 12, "text2"), self.job, gap=4),
             column(row(self._places_head, None, self.add), self.places, self.reads, gap=4),
-            self._keys_part, self._out_part, self._format_part, self.compare,
+            self._keys_part,
+            self._out_part,
+            self._format_part,
+            self.compare,
             column(Label(tr("Run on"), 12, "text2"), self.master, gap=4),
-            self.writes, self.lacks, self.fault, row(self.run, self.copy, None, gap=8),
-            gap=8, margins=(12, 10, 12, 12),
-        )  # fmt: skip
+            self.writes,
+            self.lacks,
+            self.fault,
+            row(self.run, self.copy, None, gap=8),
+            gap=8,
+            margins=(12, 10, 12, 12),
+        )
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -132,11 +139,15 @@ class JobForm(Paper):
         keys = split_places(self.keys.text())
         places = tuple(_home(place) for place in split_places(self.places.text()) or ())
         return Wish(
-            job=str(self.job.currentData()), places=places, master=self.master.text().strip(),
-            out=_home(self.out.text().strip()), format=str(self.format.currentData()),
-            compare=self.compare.isChecked(), keys=keys if keys is not None else (self.keys.text(),),
+            job=str(self.job.currentData()),
+            places=places,
+            master=self.master.text().strip(),
+            out=_home(self.out.text().strip()),
+            format=str(self.format.currentData()),
+            compare=self.compare.isChecked(),
+            keys=keys if keys is not None else (self.keys.text(),),
             keys_file=self._keys_path,
-        )  # fmt: skip
+        )
 
     def set_store(self, path: str) -> None:
         """The store in front: what a job reads unless somebody says otherwise."""
@@ -169,8 +180,11 @@ class JobForm(Paper):
         name = tr("Export") if kind.source == "export" else tr("Stores")
         self._places_head.setText(name)
         self.places.setAccessibleName(name)
-        self.places.setPlaceholderText(tr("a folder that an export wrote") if kind.source == "export"
-                                       else tr("store directories, or patterns: fleet/*/store"))  # fmt: skip
+        self.places.setPlaceholderText(
+            tr("a folder that an export wrote")
+            if kind.source == "export"
+            else tr("store directories, or patterns: fleet/*/store")
+        )
         self.add.setText(tr("Choose…") if kind.source == "export" else tr("Add…"))
         self._out_part.setVisible(kind.writes)
         self._format_part.setVisible(kind.name == "export")
@@ -205,8 +219,15 @@ class JobForm(Paper):
         self._say(self.writes, "" if fault else writes_words(wish, found))
         self._say(self.fault, fault)
         lacking = ", ".join(self._lacking)
-        said = tr("Not installed here: {names}. Install them with {command}, and Java 17 or 21.",
-                  names=lacking, command=INSTALL) if lacking else ""  # fmt: skip
+        said = (
+            tr(
+                "Not installed here: {names}. Install them with {command}, and Java 17 or 21.",
+                names=lacking,
+                command=INSTALL,
+            )
+            if lacking
+            else ""
+        )
         self._say(self.lacks, said)
         self.run.setEnabled(not fault and not lacking)
         self.copy.setEnabled(not fault)
@@ -233,8 +254,9 @@ class JobForm(Paper):
 
     def _pick_place(self) -> None:
         export = self._source == "export"
-        dialog = self._ask(tr("Choose an export") if export else tr("Add a store"), "pipeline.stores.dialog",
-                           folder=True)  # fmt: skip
+        dialog = self._ask(
+            tr("Choose an export") if export else tr("Add a store"), "pipeline.stores.dialog", folder=True
+        )
 
         def chosen(path: str) -> None:
             old = () if export else split_places(self.places.text()) or ()

@@ -251,9 +251,13 @@ class PipelineProcess:
         if sys.platform == "win32":
             apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(  # noqa: S603 (our own program, no shell)
-            [*self._command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=environment, **apart,
-        )  # fmt: skip
+            [*self._command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            **apart,
+        )
 
     def _read(self, process: subprocess.Popen[bytes], lines: deque[str]) -> None:
         assert process.stdout is not None

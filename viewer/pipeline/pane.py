@@ -150,10 +150,15 @@ class PipelinePane(Pane):
         )
         said = Label(words, 13, "text2", wrap=True)
         inner = column(
-            row(Glyph("pipeline", "accent", 28), Label(tr("No job has run in this session"), 18, "text", 600), None,
-                gap=12),
-            said, gap=12,
-        )  # fmt: skip
+            row(
+                Glyph("pipeline", "accent", 28),
+                Label(tr("No job has run in this session"), 18, "text", 600),
+                None,
+                gap=12,
+            ),
+            said,
+            gap=12,
+        )
         inner.setMaximumWidth(px(560))
         ground = Paper("pane")
         box = QVBoxLayout(ground)

@@ -193,8 +193,9 @@ class RatesPlot(Paper):
             color = colors[topic]
             tint = QColor(color)
             tint.setAlphaF(0.55)
-            curve = pg.PlotDataItem(pen=pg.mkPen(color, width=1.4), fillLevel=0.0, brush=pg.mkBrush(over(tint, ground)),
-                                    stepMode="center")  # fmt: skip
+            curve = pg.PlotDataItem(
+                pen=pg.mkPen(color, width=1.4), fillLevel=0.0, brush=pg.mkBrush(over(tint, ground)), stepMode="center"
+            )
             item.addItem(curve)
             curve.setData(edges, tops)
         item.setYRange(0, max(rates.highest * 1.08, 1e-6), padding=0)

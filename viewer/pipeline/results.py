@@ -23,8 +23,13 @@ from viewer.widgets.record_state import State, StateLine
 from viewer.widgets.record_view import RecordView
 from viewer.widgets.row_painter import BarPainter, RowPainter
 
-KINDS = {"dispatched": "dispatched", "difference": "difference", "whereResult": "whereResult", "rule": "finding",
-         "each": "finding"}  # fmt: skip
+KINDS = {
+    "dispatched": "dispatched",
+    "difference": "difference",
+    "whereResult": "whereResult",
+    "rule": "finding",
+    "each": "finding",
+}
 """Table → the type of its records, where it has another name."""
 
 
@@ -156,8 +161,11 @@ class ResultPanel(QWidget):
         return found
 
     def _show_head(self, job: JobState) -> None:
-        names = {"verify": tr("Found so far") if job.running else tr("Findings"), "rebuild": tr("Rebuilt"),
-                 "trace": tr("Traced")}  # fmt: skip
+        names = {
+            "verify": tr("Found so far") if job.running else tr("Findings"),
+            "rebuild": tr("Rebuilt"),
+            "trace": tr("Traced"),
+        }
         self.head.set_title(names.get(job.wish.job, f"{job.wish.job} · {when(job)}"))
         self.head.set_note(self._note(job) if self.says_more else "")
         for kind, chip in self._counts.items():
@@ -224,8 +232,14 @@ class ResultPanel(QWidget):
             return None if self.table.total_rows() else State("empty", tr("The results come at the end of the job."))
         table = KINDS.get(self.table_key(), self.table_key())
         if job.counts[table] > MOST_ROWS:
-            return State("cut", tr("The first {shown:,} of {n:,} rows; the command line gives all of them.",
-                                   shown=MOST_ROWS, n=job.counts[table]))  # fmt: skip
+            return State(
+                "cut",
+                tr(
+                    "The first {shown:,} of {n:,} rows; the command line gives all of them.",
+                    shown=MOST_ROWS,
+                    n=job.counts[table],
+                ),
+            )
         if not self.table.total_rows() and TABLES.get(job.wish.job):
             return State("empty", nothing_words(job))
         notes = [engine_words(line) for line in job.said]
@@ -253,8 +267,11 @@ def nothing_words(job: JobState) -> str:
         case "verify":
             return tr("Nothing to complain about: every rule looked at the whole of it.")
         case "rebuild":
-            return tr("No queue and no index differs from what is there.") if job.wish.compare else tr(
-                "It was not compared with what is there.")  # fmt: skip
+            return (
+                tr("No queue and no index differs from what is there.")
+                if job.wish.compare
+                else tr("It was not compared with what is there.")
+            )
     return tr("Nothing of this kind is in these stores.")
 
 

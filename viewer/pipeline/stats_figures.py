@@ -16,8 +16,10 @@ MOST_AREAS = 48
 MOST_SERIES = 8
 Grouping = Literal["statsQueue", "statsTag", "statsProducer"]
 GROUPINGS: tuple[tuple[Grouping, str], ...] = (
-    ("statsQueue", words("Topic › Queue")), ("statsTag", "Tag"), ("statsProducer", words("Producer")),
-)  # fmt: skip
+    ("statsQueue", words("Topic › Queue")),
+    ("statsTag", "Tag"),
+    ("statsProducer", words("Producer")),
+)
 Measure = Literal["messages", "bytes"]
 MEASURES: tuple[tuple[Measure, str], ...] = (
     ("messages", words("Units a second")),
@@ -47,9 +49,15 @@ def byte_areas(job: JobState, grouping: Grouping) -> Area:
 
 def _sum(top: str, found: list[Area], *, named: bool) -> Area:
     below = _few(found)
-    return Area(top or "-", top or tr("(no topic)"), sum(one.bytes for one in below),
-                sum(one.messages or 0 for one in below), top if named else "", children=below,
-                code=not named)  # fmt: skip
+    return Area(
+        top or "-",
+        top or tr("(no topic)"),
+        sum(one.bytes for one in below),
+        sum(one.messages or 0 for one in below),
+        top if named else "",
+        children=below,
+        code=not named,
+    )
 
 
 def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
@@ -58,8 +66,12 @@ def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
     if len(ordered) <= MOST_AREAS:
         return tuple(ordered)
     rest = ordered[MOST_AREAS - 1 :]
-    more = Area("\x00more", tr("{n:,} more", n=len(rest)), sum(one.bytes for one in rest),
-                sum(one.messages or 0 for one in rest))  # fmt: skip
+    more = Area(
+        "\x00more",
+        tr("{n:,} more", n=len(rest)),
+        sum(one.bytes for one in rest),
+        sum(one.messages or 0 for one in rest),
+    )
     return tuple(sorted([*ordered[: MOST_AREAS - 1], more], key=lambda one: (-one.bytes, one.name)))
 
 

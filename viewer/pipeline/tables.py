@@ -40,8 +40,17 @@ def _messages() -> Column:
 
 
 def _bytes() -> Column:
-    return Column("bytes", words("Bytes"), 96, lambda row: size(row.get("bytes")), lambda row: row.get("bytes"),
-                  right=True, mono=True, tip=lambda row: f"{row.get('bytes') or 0:,} B", filterable=False)  # fmt: skip
+    return Column(
+        "bytes",
+        words("Bytes"),
+        96,
+        lambda row: size(row.get("bytes")),
+        lambda row: row.get("bytes"),
+        right=True,
+        mono=True,
+        tip=lambda row: f"{row.get('bytes') or 0:,} B",
+        filterable=False,
+    )
 
 
 def _topic(width: int = 150) -> Column:
@@ -49,34 +58,52 @@ def _topic(width: int = 150) -> Column:
 
 
 def _rate(key: str, title_: str, tell: Callable[[float], str]) -> Column:
-    return Column(key, title_, 92, lambda row: tell(row.get(key) or 0), lambda row: row.get(key), right=True, mono=True,
-                  filterable=False)  # fmt: skip
+    return Column(
+        key,
+        title_,
+        92,
+        lambda row: tell(row.get(key) or 0),
+        lambda row: row.get(key),
+        right=True,
+        mono=True,
+        filterable=False,
+    )
 
 
 STATS: dict[str, RecordKind] = {
     "statsTopic": RecordKind(
         "statsTopic",
         (
-            _topic(), _messages(), _bytes(), number_column("keys", words("Keys, about"), 98, filterable=False),
+            _topic(),
+            _messages(),
+            _bytes(),
+            number_column("keys", words("Keys, about"), 98, filterable=False),
             number_column("mean", words("Mean"), 78, filterable=False, slim=True),
             number_column("p99", words("p99 size"), 76, filterable=False),
-            number_column("badCrc", words("Wrong CRC"), 92, filterable=False, slim=True,
-                          tone=lambda row: "error" if row.get("badCrc") else "text3"),
+            number_column(
+                "badCrc",
+                words("Wrong CRC"),
+                92,
+                filterable=False,
+                slim=True,
+                tone=lambda row: "error" if row.get("badCrc") else "text3",
+            ),
         ),
     ),
     "statsQueue": RecordKind(
         "statsQueue", (_topic(), number_column("queueId", words("Queue"), 64), _messages(), _bytes())
     ),
-    "statsTag": RecordKind(
-        "statsTag", (_topic(), text_column("tags", "Tag", 140, mono=True), _messages(), _bytes())
-    ),
+    "statsTag": RecordKind("statsTag", (_topic(), text_column("tags", "Tag", 140, mono=True), _messages(), _bytes())),
     "statsProducer": RecordKind(
         "statsProducer", (text_column("bornHost", words("Producer"), 150, mono=True), _topic(), _messages(), _bytes())
     ),
     "statsHour": RecordKind(
         "statsHour",
         (
-            moment_column("hour", words("Hour"), 176, filterable=False), _topic(148), _messages(), _bytes(),
+            moment_column("hour", words("Hour"), 176, filterable=False),
+            _topic(148),
+            _messages(),
+            _bytes(),
             _rate("perSecond", words("Units/s"), lambda value: f"{value:,.3f}"),
             _rate("bytesPerSecond", words("Bytes/s"), lambda value: f"{size(value)}/s"),
         ),
@@ -84,24 +111,50 @@ STATS: dict[str, RecordKind] = {
     "statsFile": RecordKind(
         "statsFile",
         (
-            Column("path", words("File"), 210, lambda row: Path(str(row.get("path"))).name, lambda row: row.get("path"),
-                   mono=True, elide="middle", jump=lambda row: places.log(row["startOffset"]),
-                   tip=lambda row: plain(str(row.get("path"))), filterable=False),
+            Column(
+                "path",
+                words("File"),
+                210,
+                lambda row: Path(str(row.get("path"))).name,
+                lambda row: row.get("path"),
+                mono=True,
+                elide="middle",
+                jump=lambda row: places.log(row["startOffset"]),
+                tip=lambda row: plain(str(row.get("path"))),
+                filterable=False,
+            ),
             _messages(),
-            Column("bytes", words("Units, bytes"), 108, lambda row: number(row.get("units")),
-                   lambda row: row.get("units"), right=True, mono=True, filterable=False),
-            number_column("damage", words("Damage"), 84, filterable=False,
-                          tone=lambda row: "error" if row.get("damage") else "text3"),
+            Column(
+                "bytes",
+                words("Units, bytes"),
+                108,
+                lambda row: number(row.get("units")),
+                lambda row: row.get("units"),
+                right=True,
+                mono=True,
+                filterable=False,
+            ),
+            number_column(
+                "damage",
+                words("Damage"),
+                84,
+                filterable=False,
+                tone=lambda row: "error" if row.get("damage") else "text3",
+            ),
             number_column("stale", words("Stale"), 74, filterable=False),
             number_column("zeros", words("Zeros"), 96, filterable=False),
             text_column("broker", "Broker", 100, filterable=False),
         ),
     ),
-}  # fmt: skip
+}
 STATS_TABS = (
-    ("statsTopic", words("Topic")), ("statsQueue", words("Queue")), ("statsTag", "Tag"),
-    ("statsProducer", words("Producer")), ("statsHour", words("Hour")), ("statsFile", words("File")),
-)  # fmt: skip
+    ("statsTopic", words("Topic")),
+    ("statsQueue", words("Queue")),
+    ("statsTag", "Tag"),
+    ("statsProducer", words("Producer")),
+    ("statsHour", words("Hour")),
+    ("statsFile", words("File")),
+)
 RENAMED = {"statsTag": ("tag", "tags"), "statsProducer": ("host", "bornHost")}
 """Names of the records → those of the filter language, so that a cell can be asked for in the log."""
 
@@ -121,11 +174,20 @@ def stats_rows(kind: str, job: JobState) -> list[Record]:
 def as_finding(record: Record) -> Finding:
     """A ``finding`` record as the value that the views of findings read."""
     return Finding(
-        str(record.get("id", "")), record.get("severity", "note"), record.get("group", "log"), record.get("file"),
-        record.get("offset"), str(record.get("message", "")), record.get("evidence") or {},
-        tuple(record.get("knownIssues") or ()), str(record.get("nextStep") or ""), str(record.get("title") or ""),
-        str(record.get("explanation") or ""), record.get("command"), record.get("causedBy"),
-    )  # fmt: skip
+        str(record.get("id", "")),
+        record.get("severity", "note"),
+        record.get("group", "log"),
+        record.get("file"),
+        record.get("offset"),
+        str(record.get("message", "")),
+        record.get("evidence") or {},
+        tuple(record.get("knownIssues") or ()),
+        str(record.get("nextStep") or ""),
+        str(record.get("title") or ""),
+        str(record.get("explanation") or ""),
+        record.get("command"),
+        record.get("causedBy"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +235,40 @@ RULES = RecordKind(
         chip_column("severity", "", 28, lambda row: Chip(row.rule.severity)),
         Column("id", words("Rule"), 58, lambda row: row.rule.id, lambda row: row.rule.id, mono=True, filterable=False),
         Column("group", words("Part"), 96, _group_words, lambda row: row.rule.group, filterable=False),
-        Column("count", words("Count"), 76, lambda row: number(row.rule.count), lambda row: row.rule.count, right=True,
-               mono=True, filterable=False),
-        Column("offset", words("First place"), 180, lambda row: place_text(row.finding),
-               lambda row: row.finding.offset, mono=True, jump=lambda row: place_of(row.finding), elide="middle",
-               filterable=False),
-        Column("message", words("Finding"), 200, lambda row: title(row.finding), lambda row: row.finding.message,
-               tip=lambda row: engine_words(row.finding.message), filterable=False),
+        Column(
+            "count",
+            words("Count"),
+            76,
+            lambda row: number(row.rule.count),
+            lambda row: row.rule.count,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
+        Column(
+            "offset",
+            words("First place"),
+            180,
+            lambda row: place_text(row.finding),
+            lambda row: row.finding.offset,
+            mono=True,
+            jump=lambda row: place_of(row.finding),
+            elide="middle",
+            filterable=False,
+        ),
+        Column(
+            "message",
+            words("Finding"),
+            200,
+            lambda row: title(row.finding),
+            lambda row: row.finding.message,
+            tip=lambda row: engine_words(row.finding.message),
+            filterable=False,
+        ),
     ),
     verdict=lambda row: tr(WORDS.get(row.rule.severity, row.rule.severity)),
     record=lambda row: {**row.rule.first, "count": row.rule.count},
-)  # fmt: skip
+)
 
 
 # ---- rebuild, trace, and what other jobs tell
@@ -197,10 +282,15 @@ BUILT = RecordKind(
         number_column("entries", words("Entries"), 90, filterable=False),
         number_column("indexFiles", words("Index files"), 86, filterable=False),
         number_column("indexEntries", words("Keys"), 90, filterable=False),
-        number_column("leftBehind", words("Damaged"), 80, filterable=False,
-                      tone=lambda row: "error" if row.get("leftBehind") else "text3"),
+        number_column(
+            "leftBehind",
+            words("Damaged"),
+            80,
+            filterable=False,
+            tone=lambda row: "error" if row.get("leftBehind") else "text3",
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def _difference_place(row: Record) -> Place | None:
@@ -223,18 +313,33 @@ DIFFERENCES = RecordKind(
     "difference",
     (
         gutter(12),
-        Column("what", words("What"), 62, lambda row: tr(str(row.get("what", ""))), lambda row: row.get("what"),
-               filterable=False),
+        Column(
+            "what",
+            words("What"),
+            62,
+            lambda row: tr(str(row.get("what", ""))),
+            lambda row: row.get("what"),
+            filterable=False,
+        ),
         topic_column(width=130),
         number_column("queueId", words("Queue"), 66, filterable=False),
         number_column("missing", words("Missing"), 74, filterable=False),
         number_column("extra", words("Extra"), 62, filterable=False),
         number_column("different", words("Different"), 80, filterable=False),
         number_column("expired", words("Expired"), 72, filterable=False, slim=True),
-        Column("first", words("First place"), 110, _difference_text, _difference_text, right=True, mono=True,
-               jump=_difference_place, filterable=False),
+        Column(
+            "first",
+            words("First place"),
+            110,
+            _difference_text,
+            _difference_text,
+            right=True,
+            mono=True,
+            jump=_difference_place,
+            filterable=False,
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def _verdict(row: Record) -> Chip:
@@ -260,15 +365,29 @@ TRACED = RecordKind(
         text_column("keys", "Key", 130, mono=True, elide="middle", jump=lambda row: Place("where", key=row["key"])),
         chip_column("verdict", words("Verdict"), 136, _verdict, filterable=False),
         number_column("physicalOffset", words("Physical offset"), 118, jump=_unit_place),
-        Column("topic", words("Queue entry"), 160, _entry, lambda row: row.get("topic"), mono=True, elide="middle",
-               jump=_entry_place),
+        Column(
+            "topic",
+            words("Queue entry"),
+            160,
+            _entry,
+            lambda row: row.get("topic"),
+            mono=True,
+            elide="middle",
+            jump=_entry_place,
+        ),
         text_column("broker", "Broker", 80, filterable=False, slim=True),
-        Column("nextStep", words("What to do"), 90, lambda row: engine_words(str(row.get("nextStep") or "")),
-               lambda row: row.get("nextStep"), filterable=False),
+        Column(
+            "nextStep",
+            words("What to do"),
+            90,
+            lambda row: engine_words(str(row.get("nextStep") or "")),
+            lambda row: row.get("nextStep"),
+            filterable=False,
+        ),
     ),
     verdict=lambda row: _verdict(row).word,
     record=lambda row: {key: value for key, value in row.items() if key != "keys"},
-)  # fmt: skip
+)
 
 
 def traced_rows(job: JobState) -> list[Record]:

@@ -189,8 +189,12 @@ def reads_words(wish: Wish, found: Looked) -> str:
         return ""
     if found.stores == 1:
         return tr("1 store, {size} of log, {n:,} splits", size=size(found.log_bytes), n=found.splits)
-    return tr("{stores:,} stores, {size} of log, {n:,} splits", stores=found.stores, size=size(found.log_bytes),
-              n=found.splits)  # fmt: skip
+    return tr(
+        "{stores:,} stores, {size} of log, {n:,} splits",
+        stores=found.stores,
+        size=size(found.log_bytes),
+        n=found.splits,
+    )
 
 
 def writes_words(wish: Wish, found: Looked) -> str:
@@ -200,8 +204,11 @@ def writes_words(wish: Wish, found: Looked) -> str:
     free = tr("Free there: {size}.", size=size(found.free)) if found.free is not None else ""
     match wish.job:
         case "rebuild":
-            said = tr("New queues and index files are built from {size} of log; those that are there have {built}.",
-                      size=size(found.log_bytes), built=size(found.built_bytes))  # fmt: skip
+            said = tr(
+                "New queues and index files are built from {size} of log; those that are there have {built}.",
+                size=size(found.log_bytes),
+                built=size(found.built_bytes),
+            )
         case "export":
             said = tr("Every unit of {size} of log is written as a row.", size=size(found.log_bytes))
         case _:

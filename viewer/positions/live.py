@@ -264,19 +264,31 @@ class LivePositions(QObject):
             return lambda: rate_frame(history, shown, plot.live_width(), messages=messages)
 
         steps = [
-            draw(self.plot, tr("Positions"), tr("MiB since the window began"),
-                 lambda: positions_frame(history, shown, width)),
+            draw(
+                self.plot,
+                tr("Positions"),
+                tr("MiB since the window began"),
+                lambda: positions_frame(history, shown, width),
+            ),
             draw(self.gaps, tr("Gaps"), tr("MiB"), lambda: gaps_frame(history, shown, width, lab=lab)),
-        ]  # fmt: skip
+        ]
         if lab:
             return [
                 *steps,
                 draw(self.rate, tr("Put rate"), tr("messages answered a second"), rates(self.rate, messages=True)),
-                draw(self.took, tr("Flush latency"), tr("ms, one dot a flush"),
-                     lambda: latency_frame(history, shown, self.took.live_width())),
-                draw(self.group, tr("Group size"), tr("MiB a flush"),
-                     lambda: group_frame(history, shown, self.group.live_width())),
-            ]  # fmt: skip
+                draw(
+                    self.took,
+                    tr("Flush latency"),
+                    tr("ms, one dot a flush"),
+                    lambda: latency_frame(history, shown, self.took.live_width()),
+                ),
+                draw(
+                    self.group,
+                    tr("Group size"),
+                    tr("MiB a flush"),
+                    lambda: group_frame(history, shown, self.group.live_width()),
+                ),
+            ]
         said = tr("MiB a second; flushes are not knowable from files")
         return [
             *steps,
@@ -296,8 +308,11 @@ class LivePositions(QObject):
             bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(behind)))
         marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
         bar.track.show_time(history.span, at, [Tick(m.at, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks])
-        for button, on in ((bar.pause, self._end is not None and not self._player.isActive()),
-                           (bar.play, self._player.isActive()), (bar.record, self._recorder is not None)):  # fmt: skip
+        for button, on in (
+            (bar.pause, self._end is not None and not self._player.isActive()),
+            (bar.play, self._player.isActive()),
+            (bar.record, self._recorder is not None),
+        ):
             if button.isChecked() != on:
                 button.setChecked(on)
         bar.live.setEnabled(not self.at_end)

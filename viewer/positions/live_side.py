@@ -44,14 +44,37 @@ EVERY = 0.25
 def mark_kind() -> RecordKind:
     """The list of marks."""
     columns = (
-        Column("at", words("Time"), 92, lambda mark: clock(mark.at)[:10], lambda mark: mark.at, mono=True,
-               filterable=False, tip=lambda mark: moment(mark.at)),
-        Column("shape", "", 24, lambda _: "", lambda mark: mark.shape, paint="chip", filterable=False,
-               chip=lambda mark: Chip(mark.shape)),
+        Column(
+            "at",
+            words("Time"),
+            92,
+            lambda mark: clock(mark.at)[:10],
+            lambda mark: mark.at,
+            mono=True,
+            filterable=False,
+            tip=lambda mark: moment(mark.at),
+        ),
+        Column(
+            "shape",
+            "",
+            24,
+            lambda _: "",
+            lambda mark: mark.shape,
+            paint="chip",
+            filterable=False,
+            chip=lambda mark: Chip(mark.shape),
+        ),
         Column("name", words("Mark"), 116, lambda mark: mark.words()[0], lambda mark: mark.name, filterable=False),
-        Column("what", words("What"), 130, lambda mark: mark.words()[1], lambda mark: mark.words()[1], filterable=False,
-               tone=lambda _: "text2"),
-    )  # fmt: skip
+        Column(
+            "what",
+            words("What"),
+            130,
+            lambda mark: mark.words()[1],
+            lambda mark: mark.words()[1],
+            filterable=False,
+            tone=lambda _: "text2",
+        ),
+    )
     return RecordKind("mark", columns, verdict=lambda mark: " ".join(mark.words()), record=_mark_record)
 
 
@@ -88,9 +111,15 @@ class LiveSide(QWidget):
         inner.setSpacing(0)
         for part in (
             column(self.died, self.losses, self.power, self.power_facts, self.recovery, gap=5, margins=(14, 8, 14, 10)),
-            Hairline(), self.there_head, column(self.there, margins=(14, 8, 14, 10)), Hairline(),
-            self.marks_head, self.marks, self.marks.strip, Hairline(),
-        ):  # fmt: skip
+            Hairline(),
+            self.there_head,
+            column(self.there, margins=(14, 8, 14, 10)),
+            Hairline(),
+            self.marks_head,
+            self.marks,
+            self.marks.strip,
+            Hairline(),
+        ):
             inner.addWidget(part)
         box.addWidget(side)
         self._listed: tuple[int, int] = (-1, 0)
@@ -136,18 +165,22 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
         if not look.live:
             died = [Fact(tr("in the pool"), size(0), tr("no process has the store open"), "ok")]
         if gaps.flush is None:
-            failed = [Fact(tr("not flushed"), tr("not knowable"), tr("no file tells what has reached the disk"),
-                           code=False)]  # fmt: skip
+            failed = [
+                Fact(tr("not flushed"), tr("not knowable"), tr("no file tells what has reached the disk"), code=False)
+            ]
         else:
             failed = [
                 Fact(tr("at most"), size(gaps.flush), _messages(gaps.flush, each), "warn" if gaps.flush else "ok")
             ]
         point = look.position("checkpoint")
         more = (
-            tr("Files do not tell what has reached the disk; what the checkpoint vouches for, up to {time}, has.",
-               time=clock(point.timestamp)[:8]) if point.timestamp else
-            tr("Files do not tell what has reached the disk, and there is no checkpoint to vouch for any of it.")
-        )  # fmt: skip
+            tr(
+                "Files do not tell what has reached the disk; what the checkpoint vouches for, up to {time}, has.",
+                time=clock(point.timestamp)[:8],
+            )
+            if point.timestamp
+            else tr("Files do not tell what has reached the disk, and there is no checkpoint to vouch for any of it.")
+        )
         return died, failed, more
     pool = gaps.commit or 0
     lost = pool + (gaps.flush or 0)
@@ -168,8 +201,12 @@ def _recovery_words(look: Look) -> str:
     if not start or not point.timestamp:
         return tr("Recovery would read the log from its first file on: no checkpoint vouches for any of it.")
     low = next(low for low, _, name in look.files if name == start)
-    return tr("Recovery would start in {file}, at {time} − 3 s, and read up to {size}.", file=start,
-              time=clock(point.timestamp)[:8], size=size((look.offset("wrote") or 0) - low))  # fmt: skip
+    return tr(
+        "Recovery would start in {file}, at {time} − 3 s, and read up to {size}.",
+        file=start,
+        time=clock(point.timestamp)[:8],
+        size=size((look.offset("wrote") or 0) - low),
+    )
 
 
 def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
@@ -206,9 +243,14 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
 def live_commands(pane: Pane, live: LivePositions, fit: Callable[[], object]) -> dict[str, Callable[[], object]]:
     """What the commands of the live positions in ``pane`` do; ``fit()`` shows all that ruler and plots have."""
     return {
-        "live.pause": live.pause, "live.fit": fit, "live.now": live.go_live, "live.play": live.play,
-        "live.record": live.record, "live.load": live.ask_recording, "live.export": lambda: ask_samples(pane, live),
-    }  # fmt: skip
+        "live.pause": live.pause,
+        "live.fit": fit,
+        "live.now": live.go_live,
+        "live.play": live.play,
+        "live.record": live.record,
+        "live.load": live.ask_recording,
+        "live.export": lambda: ask_samples(pane, live),
+    }
 
 
 def ask_samples(pane: Pane, live: LivePositions) -> None:
@@ -254,9 +296,16 @@ def write_samples(path: Path, held: Held) -> int:
 
 GAP_FIELDS = (("commit", "to_commit"), ("flush", "to_flush"), ("dispatch", "to_dispatch"))
 FIELDS = (
-    "at", "messages", *KEYS, *(name for _, name in GAP_FIELDS), "write_rate", "put_rate", "flushes", "flush_bytes",
+    "at",
+    "messages",
+    *KEYS,
+    *(name for _, name in GAP_FIELDS),
+    "write_rate",
+    "put_rate",
+    "flushes",
+    "flush_bytes",
     "flush_ms",
-)  # fmt: skip
+)
 """``at`` is ms since 1970; positions, gaps and ``flush_bytes`` are bytes, ``write_rate`` bytes and ``put_rate``
 messages a second; ``flush_ms`` is the longest of the flushes since the look before. None (empty) is not known.
 """

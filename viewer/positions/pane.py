@@ -60,11 +60,27 @@ MOST_BROKEN = 6
 
 def position_kind(*, live: bool = False) -> RecordKind:
     """The list of positions; while somebody writes with what moves in place of what lags behind."""
-    behind = Column("behind", words("Behind wrote"), 112, _behind, lambda row: row.behind, right=True, mono=True,
-                    tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
-                    tip=lambda row: "" if row.behind is None else f"{row.behind:,} B")  # fmt: skip
-    moves = Column("moves", words("Moves"), 112, lambda row: row.moves, lambda row: row.moves, filterable=False,
-                   tone=lambda row: "warn" if row.stands else "text2", tip=lambda row: row.sentence)  # fmt: skip
+    behind = Column(
+        "behind",
+        words("Behind wrote"),
+        112,
+        _behind,
+        lambda row: row.behind,
+        right=True,
+        mono=True,
+        tone=lambda row: "warn" if (row.behind or 0) < 0 else "text2",
+        tip=lambda row: "" if row.behind is None else f"{row.behind:,} B",
+    )
+    moves = Column(
+        "moves",
+        words("Moves"),
+        112,
+        lambda row: row.moves,
+        lambda row: row.moves,
+        filterable=False,
+        tone=lambda row: "warn" if row.stands else "text2",
+        tip=lambda row: row.sentence,
+    )
     columns = (
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
         text_column("name", words("Position"), 140),
@@ -143,11 +159,18 @@ class PositionsPane(Pane):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for part in (
-            self._now_head, self.now, self.now.strip, column(self._how, margins=(14, 6, 14, 10)), Hairline(),
-            self.beside, self._unknown_head,
-            column(self._unknown, margins=(14, 8, 14, 10)), Hairline(), self._plan_head,
+            self._now_head,
+            self.now,
+            self.now.strip,
+            column(self._how, margins=(14, 6, 14, 10)),
+            Hairline(),
+            self.beside,
+            self._unknown_head,
+            column(self._unknown, margins=(14, 8, 14, 10)),
+            Hairline(),
+            self._plan_head,
             column(self._plan_chips, self._plan_words, row(self._plan_link, None), gap=8, margins=(14, 8, 14, 12)),
-        ):  # fmt: skip
+        ):
             box.addWidget(part)
         box.addStretch(1)
         return side
@@ -348,8 +371,10 @@ class PositionsPane(Pane):
         """What files do not tell, and what of the log itself is not to be had."""
         broken = self.session.broken if self.session is not None else ()
         unknown = unknown_facts(self._listed)
-        unknown += [Fact(tr("commit log"), one.words, code=False, place=places.log(one.start), role="error")
-                    for one in broken[:MOST_BROKEN]]  # fmt: skip
+        unknown += [
+            Fact(tr("commit log"), one.words, code=False, place=places.log(one.start), role="error")
+            for one in broken[:MOST_BROKEN]
+        ]
         if len(broken) > MOST_BROKEN:
             unknown.append(Fact("", tr("and {n:,} more", n=len(broken) - MOST_BROKEN), code=False))
         whole = [Fact("", tr("Every position can be told from the files."), code=False)]
@@ -497,9 +522,13 @@ def draw_positions(plot: LivePlot, seen: Look) -> None:
     plot.set_title(tr("Positions"), tr("MiB from min on, over store time; one dot the first unit of a file"))
     points = with_breaks(seen)
     heads = Curve(
-        tr("end of the log"), "posLog2", [ms / 1000 for ms, _ in points],
-        [(offset - minimum) / MIB for _, offset in points], size(seen.heads[-1][1] - minimum), dots=True,
-    )  # fmt: skip
+        tr("end of the log"),
+        "posLog2",
+        [ms / 1000 for ms, _ in points],
+        [(offset - minimum) / MIB for _, offset in points],
+        size(seen.heads[-1][1] - minimum),
+        dots=True,
+    )
     plot.show_curves([heads], _marks(seen, minimum), times=True)
 
 

@@ -30,10 +30,14 @@ def head_line(store: str, look: Look) -> str:
     """The first line of a recording that begins with ``look``."""
     told = {key: look.position(key) for key in KEYS}
     head = {
-        "type": "recording", "version": VERSION, "store": store, "begun": look.at, "positions": list(KEYS),
+        "type": "recording",
+        "version": VERSION,
+        "store": store,
+        "begun": look.at,
+        "positions": list(KEYS),
         "how": {key: one.how for key, one in told.items() if one.how},
         "why": {key: one.why for key, one in told.items() if one.why},
-    }  # fmt: skip
+    }
     return json.dumps(head, ensure_ascii=False) + "\n"
 
 
@@ -85,14 +89,26 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
             told = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
             time = line.get("checkpoint")
             point = Position(told["checkpoint"].offset, told["checkpoint"].how, told["checkpoint"].why, time)
-            positions = Positions(checkpoint={"physicMsgTimestamp": point},
-                                  **{key: one for key, one in told.items() if key != "checkpoint"})  # fmt: skip
-            flushes = tuple(Flush(int(a), int(t), int(b), float(ms), int(w)) for a, t, b, ms, w in
-                            line.get("flushes", ()))  # fmt: skip
+            positions = Positions(
+                checkpoint={"physicMsgTimestamp": point},
+                **{key: one for key, one in told.items() if key != "checkpoint"},
+            )
+            flushes = tuple(
+                Flush(int(a), int(t), int(b), float(ms), int(w)) for a, t, b, ms, w in line.get("flushes", ())
+            )
             services = {str(name): Service(True) for name in line.get("paused", ())}
-            yield Look(positions, files, (), int(line["at"]), bool(line.get("live")), bool(line.get("lab")),
-                       units=line.get("units"), flushes=flushes, services=services,
-                       statuses=statuses)  # fmt: skip
+            yield Look(
+                positions,
+                files,
+                (),
+                int(line["at"]),
+                bool(line.get("live")),
+                bool(line.get("lab")),
+                units=line.get("units"),
+                flushes=flushes,
+                services=services,
+                statuses=statuses,
+            )
         except (KeyError, ValueError, TypeError, AttributeError):
             return  # cut off while it was written
 

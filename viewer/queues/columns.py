@@ -51,20 +51,40 @@ def queue_kind(
         return to_unit(row.physical_offset) if isinstance(row, EntryRow) and row.state == "entry" else None
 
     columns = [
-        Column("groups", words("Groups"), 80, _groups, _group_list, tone=lambda _: "posBuild", elide="never",
-               filterable=False),
+        Column(
+            "groups",
+            words("Groups"),
+            80,
+            _groups,
+            _group_list,
+            tone=lambda _: "posBuild",
+            elide="never",
+            filterable=False,
+        ),
         number_column("queueOffset", words("Queue offset"), 96),
         number_column("physicalOffset", words("Physical offset"), 118, jump=unit_of, elide="never"),
-        number_column("size", words("Size"), 60, elide="never",
-                      tone=lambda row: "error" if _is(row, "wrongSize") else "text2"),
-        number_column("tagsCode", words("Tag code"), 206 if ext else 140 if delay else 112, elide="never",
-                      tone=lambda row: "error" if _is(row, "wrongTag") else "text2"),
+        number_column(
+            "size", words("Size"), 60, elide="never", tone=lambda row: "error" if _is(row, "wrongSize") else "text2"
+        ),
+        number_column(
+            "tagsCode",
+            words("Tag code"),
+            206 if ext else 140 if delay else 112,
+            elide="never",
+            tone=lambda row: "error" if _is(row, "wrongTag") else "text2",
+        ),
         text_column("tags", words("Tag"), 70, elide="middle"),
         chip_column("verdict", words("Verdict"), 98, _chip),
-        Column("keys", words("Key of the unit, or what is wrong"), 64, _key_or_what, _what,
-               tone=lambda row: "error" if isinstance(row, EntryRow) and state_of(row) in PROBLEMS else "text",
-               filterable=False),
-    ]  # fmt: skip
+        Column(
+            "keys",
+            words("Key of the unit, or what is wrong"),
+            64,
+            _key_or_what,
+            _what,
+            tone=lambda row: "error" if isinstance(row, EntryRow) and state_of(row) in PROBLEMS else "text",
+            filterable=False,
+        ),
+    ]
     if several:
         columns[1:1] = [topic_column(width=150), number_column("queueId", words("Queue"), 56)]
     if batch:
@@ -82,8 +102,12 @@ def queue_kind(
 def look(row: QueueRow) -> RowLook | None:
     """The end of a queue is a row of its own; expired and pre-filled entries are quiet."""
     if isinstance(row, EndRow):
-        said = tr("end of queue {queue} at {end:,} · {room:,} empty slots here", queue=f"{row.topic}/{row.queue_id}",
-                  end=row.queue_offset, room=row.room)  # fmt: skip
+        said = tr(
+            "end of queue {queue} at {end:,} · {room:,} empty slots here",
+            queue=f"{row.topic}/{row.queue_id}",
+            end=row.queue_offset,
+            room=row.room,
+        )
         if row.stale:
             said += " · " + tr("the last {n:,} stand behind the end of the log and do not count", n=row.stale)
         return RowLook("out", "", "text3", said, words_from=1)
@@ -123,9 +147,18 @@ def command(row: QueueRow) -> list[str]:
     """The command that prints this row; ``STORE`` stands for the store's path."""
     first = row.queue_offset
     return [
-        "storescope", "queue", "STORE", row.topic, str(row.queue_id), "--from", str(first), "--to", str(first + 1),
-        "--resolve", "--json",
-    ]  # fmt: skip
+        "storescope",
+        "queue",
+        "STORE",
+        row.topic,
+        str(row.queue_id),
+        "--from",
+        str(first),
+        "--to",
+        str(first + 1),
+        "--resolve",
+        "--json",
+    ]
 
 
 def what_words(row: EntryRow) -> str:

@@ -276,8 +276,14 @@ class EntryBytes(MarkCanvas):
     def marks(self) -> Boxes:
         """The fields, as far as it is known whose they are."""
         entry = self._entry
-        return [(box.adjusted(0, -18 * scale(), 0, 22 * scale()), byte_mark(entry, field.name, field.value, field.note))
-                for field, box, _ in self._boxes()] if entry is not None else ()  # fmt: skip
+        return (
+            [
+                (box.adjusted(0, -18 * scale(), 0, 22 * scale()), byte_mark(entry, field.name, field.value, field.note))
+                for field, box, _ in self._boxes()
+            ]
+            if entry is not None
+            else ()
+        )
 
     def _boxes(self) -> Iterator[tuple[ByteField, QRectF, float]]:
         """Every field with the box of its bytes and the width of one."""

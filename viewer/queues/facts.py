@@ -64,9 +64,19 @@ def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[Gro
     why, physical = _minimum(store, queue)
     groups = tuple(sorted(progress, key=lambda group: (-group.behind, group.group)))
     return QueueFacts(
-        queue.topic, queue.queue_id, queue.kind, files, first, max(queue.min_offset, 0), queue.max_offset, raw_end, why,
-        physical, groups, queue.ext is not None,
-    )  # fmt: skip
+        queue.topic,
+        queue.queue_id,
+        queue.kind,
+        files,
+        first,
+        max(queue.min_offset, 0),
+        queue.max_offset,
+        raw_end,
+        why,
+        physical,
+        groups,
+        queue.ext is not None,
+    )
 
 
 def _by_message(queue: QueueReader, files: tuple[QueueFile, ...], end: int) -> tuple[QueueFile, ...]:

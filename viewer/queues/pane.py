@@ -220,8 +220,10 @@ class QueuesPane(Pane):
         topics = list(dict.fromkeys(topic for topic, _ in self._queues))
         items = [
             ((t.name, q.queue_id), f"{q.queue_id}" if len(topics) == 1 else f"{t.name}/{q.queue_id}")
-            for t in facts if t.name in topics for q in t.queues
-        ]  # fmt: skip
+            for t in facts
+            if t.name in topics
+            for q in t.queues
+        ]
         self._topic_list.set_items([(t.name, t.name) for t in facts], topics)
         self._queue_list.set_items(items, self._queues)
 

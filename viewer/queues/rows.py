@@ -287,8 +287,11 @@ def batches(queue: QueueReader, first: int, last: int) -> list[CqEntry]:
     found = []
     for raw in queue.array(first, last):
         physical, size, base, count = (
-            int(raw["physical_offset"]), int(raw["size"]), int(raw["msg_base_offset"]), int(raw["batch_size"]),
-        )  # fmt: skip
+            int(raw["physical_offset"]),
+            int(raw["size"]),
+            int(raw["msg_base_offset"]),
+            int(raw["batch_size"]),
+        )
         valid = physical >= 0 and size > 0 and base >= 0 and count > 0
         state = "entry" if valid else "empty"
         stored = int(raw["store_timestamp"])

@@ -51,10 +51,16 @@ def group_kind() -> RecordKind:
         text_column("group", words("Group"), 96, tone=group_role, elide="middle"),
         number_column("offset", words("Next offset"), 88, jump=lambda mark: ("entry", mark.offset)),
         number_column("behind", words("Behind"), 62),
-        Column("oldestUnreadTimestamp", words("Oldest unread"), 90, _age, lambda mark: mark.oldest_unread_timestamp,
-               tone=_age_tone,
-               tip=lambda mark: full_moment(mark.oldest_unread_timestamp)),
-    )  # fmt: skip
+        Column(
+            "oldestUnreadTimestamp",
+            words("Oldest unread"),
+            90,
+            _age,
+            lambda mark: mark.oldest_unread_timestamp,
+            tone=_age_tone,
+            tip=lambda mark: full_moment(mark.oldest_unread_timestamp),
+        ),
+    )
     return RecordKind("groupProgress", columns, verdict=_state_words)
 
 
@@ -298,8 +304,11 @@ def minimum_words(facts: QueueFacts) -> str:
         return tr(
             "min (computed) is {n:,}: its unit at {at:,} is the first one at or behind the log's beginning. "
             "Entries {first:,} to {last:,} point to a deleted log file.",
-            n=facts.minimum, at=at, first=facts.first, last=facts.minimum - 1,
-        )  # fmt: skip
+            n=facts.minimum,
+            at=at,
+            first=facts.first,
+            last=facts.minimum - 1,
+        )
     if facts.why_min == "kept":
         return tr(
             "min (computed) is {n:,}, though its unit at {at:,} lies before the log's beginning.",

@@ -40,14 +40,19 @@ _ALL = (
     _spec("server", "text", "who was asked", lambda row: row.exchange.server, ("broker", "namesrv")),
     _spec("direction", "text", "who asks; of a frame who sent it", lambda row: row.direction, ("in", "out")),
     _spec("opaque", "number", "what ties the answer to it", lambda row: row.opaque),
-    _spec("frame", "text", "which half of an exchange a frame is; none for a row that is both",
-          lambda row: getattr(row, "frame", None), (REQUEST, ANSWER)),
+    _spec(
+        "frame",
+        "text",
+        "which half of an exchange a frame is; none for a row that is both",
+        lambda row: getattr(row, "frame", None),
+        (REQUEST, ANSWER),
+    ),
     _spec("bytes", "number", "bytes of both frames; of a frame its own", lambda row: row.bytes),
     _spec("oneWay", "condition", "no answer is wanted", lambda row: row.exchange.one_way),
     _spec("held", "condition", "a pull that was kept until something came", lambda row: row.exchange.held),
     _spec("waits", "condition", "its answer is still to come", lambda row: row.exchange.waits),
     _spec("broken", "condition", "bytes that are no frame", lambda row: row.exchange.broken),
-)  # fmt: skip
+)
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}
 """Every field by its name."""
 NOT_OK = 'answerCode != 0 and answer != "PULL_NOT_FOUND"'

@@ -71,8 +71,11 @@ if TYPE_CHECKING:
 TALK_WIDTH = 264
 SLIM = 1240
 PILL_WORDS = {
-    "not0": words("Not 0"), "held": words("Held"), "sends": words("Sends"), "beats": words("Without heartbeats"),
-}  # fmt: skip
+    "not0": words("Not 0"),
+    "held": words("Held"),
+    "sends": words("Sends"),
+    "beats": words("Without heartbeats"),
+}
 SUFFIX = "requests"
 
 
@@ -191,8 +194,9 @@ class RequestsPane(Pane):
         self.tabs = ClusterTabs("requests.tabs", (REQUESTS,))
         self.tabs.placeRequested.connect(self.placeRequested)
         made = Paper("pane", ("bottom",))
-        line = row(self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs,
-                   margins=(12, 6, 10, 6))  # fmt: skip
+        line = row(
+            self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs, margins=(12, 6, 10, 6)
+        )
         box = QVBoxLayout(made)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
@@ -318,8 +322,11 @@ class RequestsPane(Pane):
             "same.key.previous": lambda: self.next_of_client(-1),
         }
         if self.session is not None:
-            found |= {name: does for name, does in table_commands(self, lambda: self.table, "requests.jsonl").items()
-                      if not name.startswith(("filter.", "frequency"))}  # fmt: skip
+            found |= {
+                name: does
+                for name, does in table_commands(self, lambda: self.table, "requests.jsonl").items()
+                if not name.startswith(("filter.", "frequency"))
+            }
         return found
 
     # ---- sources -----------------------------------------------------------------------------------------------------
@@ -394,8 +401,16 @@ class RequestsPane(Pane):
             return
         if self.watch is not None:
             store = self.session.path if self.session is not None else None
-            ask_target_folder(self, "requests.replay.dialog", tr("Folder for the new store"), tr("Replay"), "replayed",
-                              store, self.watch.run, self.replay)  # fmt: skip
+            ask_target_folder(
+                self,
+                "requests.replay.dialog",
+                tr("Folder for the new store"),
+                tr("Replay"),
+                "replayed",
+                store,
+                self.watch.run,
+                self.replay,
+            )
 
     def replay(self, folder: Path) -> None:
         """Send everything that is kept again, into a new store; says what was answered otherwise."""
@@ -407,11 +422,16 @@ class RequestsPane(Pane):
             if isinstance(result, Exception):
                 self.statusMessage.emit(engine_words(str(result)))
                 return
-            self.statusMessage.emit(tr(
-                "{sent:,} requests were sent again: {same:,} answered as before, {differs:,} otherwise, "
-                "{none:,} not at all", sent=result.sent, same=result.same, differs=result.differs,
-                none=result.unanswered,
-            ))  # fmt: skip
+            self.statusMessage.emit(
+                tr(
+                    "{sent:,} requests were sent again: {same:,} answered as before, {differs:,} otherwise, "
+                    "{none:,} not at all",
+                    sent=result.sent,
+                    same=result.same,
+                    differs=result.differs,
+                    none=result.unanswered,
+                )
+            )
 
         line = f"storescope replay RECORDING --store '{folder}'"
         self.did.emit("requests.replay", tr("Replay requests"), {"path": str(folder)}, line)
@@ -625,8 +645,7 @@ class RequestsPane(Pane):
             return State("loading", tr("Reading {path} …", path=standing.name))
         if not log.rows and log.kept:
             none = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
-            return State("empty", none,
-                         steps=((tr("Show all"), lambda: self.set_filter("")),))  # fmt: skip
+            return State("empty", none, steps=((tr("Show all"), lambda: self.set_filter("")),))
         if standing.kind == "off":
             return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."))
         if not log.rows and standing.kind == "live":

@@ -91,5 +91,8 @@ class RateStrip(Canvas):
         last = QRectF(px(SIDE), line.top(), len(self._seconds) * wide, line.height())
         if last.width() > px(160):
             p.drawText(last, Qt.AlignmentFlag.AlignRight, clock(self._seconds[-1].at * 1000)[:8])
-        p.drawText(QRectF(0, 0, self.width() - px(SIDE), px(16)), Qt.AlignmentFlag.AlignRight,
-                   tr("{n:,} a second at most", n=most))  # fmt: skip
+        p.drawText(
+            QRectF(0, 0, self.width() - px(SIDE), px(16)),
+            Qt.AlignmentFlag.AlignRight,
+            tr("{n:,} a second at most", n=most),
+        )

@@ -478,8 +478,14 @@ class RequestLog:
             return None
         at = bisect_left(self.rows, row.number, key=_number)
         others = self.rows[at + 1 :] if step > 0 else list(reversed(self.rows[:at]))
-        return next((one for one in others if one.exchange.connection == row.exchange.connection
-                     and one.exchange.peer == row.exchange.peer), None)  # fmt: skip
+        return next(
+            (
+                one
+                for one in others
+                if one.exchange.connection == row.exchange.connection and one.exchange.peer == row.exchange.peer
+            ),
+            None,
+        )
 
     def items(self) -> list[Seen]:
         """The frames of what is kept, as a recording holds them."""

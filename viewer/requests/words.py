@@ -36,8 +36,11 @@ def standing_words(log: RequestLog, standing: Standing) -> str:
         return tr("No requests are shown")
     if log.by_frame:
         every = log.showable
-        parts.append(tr("{n:,} frames", n=every) if len(log.rows) == every
-                     else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=every))  # fmt: skip
+        parts.append(
+            tr("{n:,} frames", n=every)
+            if len(log.rows) == every
+            else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=every)
+        )
     elif len(log.rows) != log.kept:
         parts.append(tr("{n:,} of {all:,} requests match", n=len(log.rows), all=log.kept))
     else:

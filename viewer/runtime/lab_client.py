@@ -68,9 +68,12 @@ class LabClient:
     # ---- life
 
     async def start(
-        self, folder: Path, config: MessageStoreConfig | None = None, like: Release = NEWEST,
+        self,
+        folder: Path,
+        config: MessageStoreConfig | None = None,
+        like: Release = NEWEST,
         disk_bytes: int = DISK_BYTES,
-    ) -> Opened:  # fmt: skip
+    ) -> Opened:
         """Open the lab store at ``folder``, or make one of ``config`` there (absent or empty directory).
 
         ``disk_bytes`` is how large its disk shall seem. Raises ``StoreError`` (``UsageError`` for what is in the way,

@@ -112,8 +112,13 @@ class LiveHistory:
             # Once the engine itself told what waits for a flush, the checkpoint's older word would be a jump.
             unknown = key == "flush" and self._engine_spoke and not look.lab
             series.append(at, None if unknown else getattr(gaps, key))
-        self._rows.append([look.at, look.units if look.units is not None else UNKNOWN,
-                           *(UNKNOWN if o is None else o for o in look.offsets())])  # fmt: skip
+        self._rows.append(
+            [
+                look.at,
+                look.units if look.units is not None else UNKNOWN,
+                *(UNKNOWN if o is None else o for o in look.offsets()),
+            ]
+        )
         self._add_rates(look)
         for flush in look.flushes:
             self.took.append(flush.at / 1000, flush.took)
@@ -180,8 +185,9 @@ class LiveHistory:
             for start in _gone(before.files, look.files):
                 yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
             if wrote < reached and before.lab == look.lab:  # files may tell more than a sample
-                yield self._mark(look.at, "warn", words("log is shorter"), words("{value} less than before"),
-                                 reached - wrote)  # fmt: skip
+                yield self._mark(
+                    look.at, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
+                )
             if before.live != look.live and not look.lab and not before.lab:
                 name = words("broker started") if look.live else words("broker stopped")
                 yield self._mark(look.at, "live" if look.live else "warn", name)
@@ -192,8 +198,15 @@ class LiveHistory:
         yield from self._alarms(look)
         for flush in look.flushes:
             if flush.took >= LATE_FLUSH:
-                yield self._mark(flush.at, "warn", words("flush"), words("{value} in {took} ms"), flush.bytes, up=False,
-                                 took=flush.took)  # fmt: skip
+                yield self._mark(
+                    flush.at,
+                    "warn",
+                    words("flush"),
+                    words("{value} in {took} ms"),
+                    flush.bytes,
+                    up=False,
+                    took=flush.took,
+                )
 
     def _services(self, look: Look) -> Iterator[Mark]:
         paused = frozenset(name for name, one in look.services.items() if one.paused)
@@ -211,8 +224,9 @@ class LiveHistory:
             limits.append((words("flush late"), gaps.flush, FLUSH_ALARM, over, words("flush caught up")))
         else:
             old = words("{seconds} s behind the last message")
-            limits.append((words("checkpoint is old"), checkpoint_age(look), CHECKPOINT_ALARM, old,
-                           words("checkpoint is new")))  # fmt: skip
+            limits.append(
+                (words("checkpoint is old"), checkpoint_age(look), CHECKPOINT_ALARM, old, words("checkpoint is new"))
+            )
         for name, value, limit, what, back in limits:
             if value is not None and value > limit and name not in self._over:
                 self._over.add(name)
@@ -227,9 +241,16 @@ class LiveHistory:
         return frozenset(self._over)
 
     def _mark(
-        self, at: int, shape: str, name: str, what: str = "", value: int | str = 0, *, up: bool = True,
+        self,
+        at: int,
+        shape: str,
+        name: str,
+        what: str = "",
+        value: int | str = 0,
+        *,
+        up: bool = True,
         took: float = 0.0,
-    ) -> Mark:  # fmt: skip
+    ) -> Mark:
         return Mark(next(self._numbers), at, shape, name, what, value, up, took)
 
     # ---- reading -----------------------------------------------------------------------------------------------------

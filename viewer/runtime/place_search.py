@@ -50,9 +50,13 @@ def checked(store: StoreSnapshot, place: Place) -> Resolved:
         low, high = max(store.log.min_offset, 0), store.log.end_offset
         if not low <= place.offset < high:
             raise NothingFound(
-                tr("The commit log has no byte {offset:,}: it has {low:,} to {high:,}.", offset=place.offset, low=low,
-                   high=max(high - 1, 0))
-            )  # fmt: skip
+                tr(
+                    "The commit log has no byte {offset:,}: it has {low:,} to {high:,}.",
+                    offset=place.offset,
+                    low=low,
+                    high=max(high - 1, 0),
+                )
+            )
     if place.kind == "queue" and place.topic:
         _check_entry(store, place)
     return Resolved(place)
@@ -77,9 +81,15 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
         if low >= high:
             raise NothingFound(tr("{topic}/{queue} has no entry.", topic=place.topic, queue=place.queue_id))
         raise NothingFound(
-            tr("{topic}/{queue} has no queue offset {offset:,}: it has {low:,} to {high:,}.", topic=place.topic,
-               queue=place.queue_id, offset=place.queue_offset, low=low, high=high - 1)
-        )  # fmt: skip
+            tr(
+                "{topic}/{queue} has no queue offset {offset:,}: it has {low:,} to {high:,}.",
+                topic=place.topic,
+                queue=place.queue_id,
+                offset=place.queue_offset,
+                low=low,
+                high=high - 1,
+            )
+        )
 
 
 def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
@@ -127,9 +137,13 @@ def _offset_of_time(store: StoreSnapshot, search: Search) -> int:
     ms = search.ms if search.dated else _within_days(search, first, last)
     if ms > last:
         raise NothingFound(
-            tr("No message was stored at {time} or later: those of the log are of {first} to {last}.",
-               time=moment(ms), first=moment(first), last=moment(last))
-        )  # fmt: skip
+            tr(
+                "No message was stored at {time} or later: those of the log are of {first} to {last}.",
+                time=moment(ms),
+                first=moment(first),
+                last=moment(last),
+            )
+        )
     return offset_at_time(store, ms)
 
 

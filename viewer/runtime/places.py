@@ -15,10 +15,25 @@ from datetime import date, datetime, time
 from typing import Literal, get_args
 
 Kind = Literal[
-    "log", "queue", "index", "trace", "positions", "findings", "space", "groups", "config", "lab", "checkpoint",
-    "abort", "filter", "where", "bookmarks", "pipeline", "cluster",
+    "log",
+    "queue",
+    "index",
+    "trace",
+    "positions",
+    "findings",
+    "space",
+    "groups",
+    "config",
+    "lab",
+    "checkpoint",
+    "abort",
+    "filter",
+    "where",
+    "bookmarks",
+    "pipeline",
+    "cluster",
     "requests",
-]  # fmt: skip
+]
 """Every view is a kind (:data:`viewer.shell.views.VIEWS`), and so is what a view shows apart (:data:`SHOWN_IN`)."""
 REQUESTS_LIVE = "live"
 """Name of the requests of the broker that the lab runs, in the place of a file's."""

@@ -195,9 +195,18 @@ class TailWatch(QObject):
         flushes, self._flushes = tuple(self._flushes), []
         services = {name: Service(one.paused, one.waiting_bytes) for name, one in sample.services.items()}
         return Look(
-            positions_of_sample(sample, seen.positions), seen.files, seen.heads, sample.at_ms, True, True, seen.abort,
-            seen.units, flushes, services, dict(sample.statuses),
-        )  # fmt: skip
+            positions_of_sample(sample, seen.positions),
+            seen.files,
+            seen.heads,
+            sample.at_ms,
+            True,
+            True,
+            seen.abort,
+            seen.units,
+            flushes,
+            services,
+            dict(sample.statuses),
+        )
 
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
@@ -208,12 +217,16 @@ def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
 
     return Positions(
-        min=told(found.min, "the commit log has no files"), wrote=Position(found.wrote, how),
-        committed=Position(found.committed, how), flushed=Position(found.flushed, how),
-        confirm=Position(found.confirm, how), dispatched=Position(found.dispatched, how),
+        min=told(found.min, "the commit log has no files"),
+        wrote=Position(found.wrote, how),
+        committed=Position(found.committed, how),
+        flushed=Position(found.flushed, how),
+        confirm=Position(found.confirm, how),
+        dispatched=Position(found.dispatched, how),
         queue_max=told(found.queue_max, "no consume queue holds an entry"),
-        index_end=_index_end(found, files.index_end), checkpoint=_checkpoint(found, files.checkpoint),
-    )  # fmt: skip
+        index_end=_index_end(found, files.index_end),
+        checkpoint=_checkpoint(found, files.checkpoint),
+    )
 
 
 def _index_end(told: Told, file: Position) -> Position:

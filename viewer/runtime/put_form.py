@@ -76,11 +76,16 @@ class PutForm:
         if self.kind in {"commit", "rollback"}:
             prepared = self._number("extra", tr("offset of the half message"), self.extra or "0", 0, (1 << 63) - 1)
         return Message(
-            topic, self._body(), self._number("queue", tr("queue"), self.queue, 0, (1 << 31) - 1), named,
+            topic,
+            self._body(),
+            self._number("queue", tr("queue"), self.queue, 0, (1 << 31) - 1),
+            named,
             flag=self._number("flag", tr("flag"), self.flag or "0", -(1 << 31), (1 << 31) - 1),
-            sys_flag=_FLAGS.get(self.kind, 0), prepared_transaction_offset=prepared,
-            tags=self.tags.strip() or None, keys=self.keys.strip() or None,
-        )  # fmt: skip
+            sys_flag=_FLAGS.get(self.kind, 0),
+            prepared_transaction_offset=prepared,
+            tags=self.tags.strip() or None,
+            keys=self.keys.strip() or None,
+        )
 
     def messages(self) -> list[Message]:
         """All messages of one put: one, or those of a batch, whose keys are numbered; raises :class:`FormFault`."""

@@ -300,8 +300,9 @@ class StoreSession(QObject):
     def _from_archive(self, found: Survey) -> Survey:
         """What the copy in the cache is called and where it lies says nothing to anybody."""
         notes = tuple(note for note in found.notes if not note.startswith(FOUND_BELOW))
-        return replace(found, name=self.name, path=self.shown_path,
-                       notes=(tr("unpacked from {name}", name=self.name), *notes))  # fmt: skip
+        return replace(
+            found, name=self.name, path=self.shown_path, notes=(tr("unpacked from {name}", name=self.name), *notes)
+        )
 
     def _survey(self) -> None:
         from viewer.runtime.survey import survey

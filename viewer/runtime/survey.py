@@ -106,8 +106,9 @@ class Survey:
         """Which release seems to have written the store, and why; empty where nothing tells."""
         if not self.evidence:
             return ""
-        return tr("{release} seems to have written this store: {why}", release=self.format,
-                  why=engine_words(self.evidence))  # fmt: skip
+        return tr(
+            "{release} seems to have written this store: {why}", release=self.format, why=engine_words(self.evidence)
+        )
 
     @property
     def kinds(self) -> str:

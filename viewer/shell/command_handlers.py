@@ -177,10 +177,27 @@ def next_pane(window: FramedWindow, step: int) -> None:
 
 
 _PARTS = (
-    "goto.field", "store.tree", "filter.field", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files",
-    "trace.key", "trace.steps", "positions.ruler", "findings.table", "recovery.plan", "groups.table", "config.tables",
-    "config.values", "lab.put.topic", "lab.load.producers", "lab.hex", "lab.comparison",
-)  # fmt: skip
+    "goto.field",
+    "store.tree",
+    "filter.field",
+    "units.table",
+    "unit.detail",
+    "unit.hex",
+    "queue.table",
+    "index.files",
+    "trace.key",
+    "trace.steps",
+    "positions.ruler",
+    "findings.table",
+    "recovery.plan",
+    "groups.table",
+    "config.tables",
+    "config.values",
+    "lab.put.topic",
+    "lab.load.producers",
+    "lab.hex",
+    "lab.comparison",
+)
 
 
 def set_scheme(window: FramedWindow, scheme: str) -> None:

@@ -67,9 +67,15 @@ class ErrorPage(Paper):
         back.clicked.connect(self.closeAsked)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(f"{path}: {words}"))
         card = Card(
-            row(Mark("error", 6), column(title, place, gap=2), gap=10), 4, *facts, *advice_rows, 8,
-            row(open_, again, copy, None, back, gap=8), gap=8, pad=24,
-        )  # fmt: skip
+            row(Mark("error", 6), column(title, place, gap=2), gap=10),
+            4,
+            *facts,
+            *advice_rows,
+            8,
+            row(open_, again, copy, None, back, gap=8),
+            gap=8,
+            pad=24,
+        )
         card.setMaximumWidth(px(760))
         outer = QVBoxLayout(self)
         outer.addStretch(2)
@@ -106,10 +112,14 @@ def hints_for(path_kind: str) -> tuple[str, ...]:
     """What to try, by what stands at the path: ``nothing``, ``file``, ``folder``, ``closed``."""
     return {
         "nothing": (tr("Look at the spelling, and whether the disk is mounted."),),
-        "file": (tr("A file out of a commit log has a name of 20 digits and opens by itself."),
-                 tr("For queues and index open the directory that holds commitlog/.")),
-        "folder": (tr("A store is the directory that holds commitlog/, consumequeue/ and index/."),
-                   tr("Any directory above one store opens too."),
-                   tr("A broker's path is storePathRootDir in its configuration; without it, ~/store.")),
+        "file": (
+            tr("A file out of a commit log has a name of 20 digits and opens by itself."),
+            tr("For queues and index open the directory that holds commitlog/."),
+        ),
+        "folder": (
+            tr("A store is the directory that holds commitlog/, consumequeue/ and index/."),
+            tr("Any directory above one store opens too."),
+            tr("A broker's path is storePathRootDir in its configuration; without it, ~/store."),
+        ),
         "closed": (tr("Reading needs rights on the directory and its files; the program asks for nothing else."),),
-    }.get(path_kind, ())  # fmt: skip
+    }.get(path_kind, ())

@@ -54,8 +54,9 @@ def topics(said: Said) -> list[Topic]:
     whole = help_text(language(), said)
     heads = list(_TITLE.finditer(whole))
     ends = [one.start() for one in heads[1:]] + [len(whole)]
-    found = [Topic(one[0].lstrip("# "), whole[one.start() : end].casefold())
-             for one, end in zip(heads, ends, strict=True)]  # fmt: skip
+    found = [
+        Topic(one[0].lstrip("# "), whole[one.start() : end].casefold()) for one, end in zip(heads, ends, strict=True)
+    ]
     found.append(Topic(tr("All rules"), tr("All rules").casefold()))
     return found + [Topic(rule_title(rule), rule_page(rule).casefold(), rule.id) for rule in rules_in_order()]
 
@@ -63,8 +64,9 @@ def topics(said: Said) -> list[Topic]:
 def linked(markdown: str) -> str:
     """Names of rules as links to their pages; a page's own title is none."""
     head, line, rest = markdown.partition("\n")
-    return head + line + _RULE.sub(lambda found: f"[{found[1]}](rule:{found[1]})" if found[1] in RULES else found[0],
-                                   rest)  # fmt: skip
+    return (
+        head + line + _RULE.sub(lambda found: f"[{found[1]}](rule:{found[1]})" if found[1] in RULES else found[0], rest)
+    )
 
 
 def help_text(name: str, said: Said) -> str:

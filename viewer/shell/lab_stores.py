@@ -95,14 +95,20 @@ class LabRoom(QObject):
         alive = lab.alive and not lab.unplugged
         running = lab.load is not None
         return {
-            "lab.put": alive, "lab.again": alive and bool(lab.done), "lab.flush": alive,
+            "lab.put": alive,
+            "lab.again": alive and bool(lab.done),
+            "lab.flush": alive,
             "lab.commit": alive and bool(getattr(lab.config, "transient_store_pool_enable", False)),
-            "lab.start": alive and not running, "lab.pause": alive and running, "lab.stop": alive and running,
+            "lab.start": alive and not running,
+            "lab.pause": alive and running,
+            "lab.stop": alive and running,
             "lab.serve.show": lab.there,
-            "lab.plug": lab.plug_possible and not lab.unplugged, "lab.recover": lab.unplugged and not lab.busy,
-            "lab.recoverAgain": lab.again_possible, "lab.close": lab.there and not lab.busy,
+            "lab.plug": lab.plug_possible and not lab.unplugged,
+            "lab.recover": lab.unplugged and not lab.busy,
+            "lab.recoverAgain": lab.again_possible,
+            "lab.close": lab.there and not lab.busy,
             "lab.write": self._window.session is not None and not lab.open_here,
-        }  # fmt: skip
+        }
 
     def show_words(self) -> None:
         """The words at the top right: open for writing, or for reading only."""
@@ -258,8 +264,9 @@ class LabRoom(QObject):
         await self._open_window(store, config)
         opened = self.session.client.opened if self.session.client is not None else None
         if opened is not None and opened.kept is not None:
-            window.say(tr("What opening changed is kept in {folder}; recover --undo brings it back.",
-                          folder=str(opened.kept)))  # fmt: skip
+            window.say(
+                tr("What opening changed is kept in {folder}; recover --undo brings it back.", folder=str(opened.kept))
+            )
 
     def put(self) -> None:
         """Put what stands in the form."""

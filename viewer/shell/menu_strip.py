@@ -137,9 +137,10 @@ class MenuStrip(Paper):
         self.promise.set_role("live" if on else "ok")
         self.lock.set_glyph("lab" if on else "lock", "live" if on else "ok")
         self.promise.setToolTip(
-            tr("The lab's engine has this store open for writing, in a process of its own.") if on
+            tr("The lab's engine has this store open for writing, in a process of its own.")
+            if on
             else tr("Files are opened with read rights only. No lock is taken, nothing is created.")
-        )  # fmt: skip
+        )
 
     def set_slim(self, slim: bool) -> None:
         """Narrow windows leave the path out."""

@@ -117,9 +117,11 @@ class OperationsBox(QDialog):
         self.table = RecordView("operations.table", KIND)
         self.table.setAccessibleName(tr("Operation log"))
         one, every, clear, close = (
-            Button(tr("Copy this command line")), Button(tr("Copy all command lines")), Button(tr("Clear"), "flat"),
+            Button(tr("Copy this command line")),
+            Button(tr("Copy all command lines")),
+            Button(tr("Clear"), "flat"),
             Button(tr("Close")),
-        )  # fmt: skip
+        )
         for button, name in ((one, "one"), (every, "all"), (clear, "clear"), (close, "close")):
             button.setObjectName(f"operations.{name}")
         one.clicked.connect(self._copy_one)

@@ -132,9 +132,15 @@ class EntryList(QWidget):
         right = self._paint_keys(p, entry.keys, box)
         x = px(43)
         start = entry.text.casefold().find(self.query.casefold()) if self.query else -1
-        pieces = [(entry.text, False)] if start < 0 else [
-            (entry.text[:start], False), (entry.text[start : start + len(self.query)], True),
-            (entry.text[start + len(self.query) :], False)]  # fmt: skip
+        pieces = (
+            [(entry.text, False)]
+            if start < 0
+            else [
+                (entry.text[:start], False),
+                (entry.text[start : start + len(self.query)], True),
+                (entry.text[start + len(self.query) :], False),
+            ]
+        )
         for text, hit in pieces:
             p.setFont(ui(13, 600 if hit else 400))
             p.setPen(C("accent" if hit else "text" if entry.enabled else "disabled"))
@@ -214,8 +220,13 @@ class PaletteBox(QWidget):
         layout.addWidget(self.list)
         layout.addWidget(Hairline())
         layout.addSpacing(px(7))
-        hints = ((">", tr("command")), ("@", tr("offset or time")), ("#", tr("message id or key")), (":", tr("filter")),
-                 ("?", tr("all keys")))  # fmt: skip
+        hints = (
+            (">", tr("command")),
+            ("@", tr("offset or time")),
+            ("#", tr("message id or key")),
+            (":", tr("filter")),
+            ("?", tr("all keys")),
+        )
         parts = [row(Key(cap), Label(text, 12, "text3"), gap=5) for cap, text in hints]
         layout.addWidget(row(*parts, None, self.count, gap=14, margins=(16, 0, 16, 0)))
         return box

@@ -45,13 +45,28 @@ def _commands(window: FramedWindow, query: str) -> Iterator[Entry]:
         if not command.palette:
             continue
         words = tr(command.text)
-        at = min((r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
-                 default=None)  # fmt: skip
+        at = min(
+            (r for r in (rank(words, query), rank(command.text, query), rank(command.id, query)) if r is not None),
+            default=None,
+        )
         if at is not None:
             action = window.actions_by_id[command.id]
-            found.append((not action.isEnabled(), at, number, Entry(
-                tr("Commands"), command.icon, words, command.id, key_caps(command.keys[0]) if command.keys else "",
-                action.trigger, action.isEnabled())))  # fmt: skip
+            found.append(
+                (
+                    not action.isEnabled(),
+                    at,
+                    number,
+                    Entry(
+                        tr("Commands"),
+                        command.icon,
+                        words,
+                        command.id,
+                        key_caps(command.keys[0]) if command.keys else "",
+                        action.trigger,
+                        action.isEnabled(),
+                    ),
+                )
+            )
     for *_, entry in sorted(found, key=lambda item: item[:3]):
         yield entry
 
@@ -65,15 +80,25 @@ def _places(window: FramedWindow, query: str) -> Iterator[Entry]:
         meant = places.parse(query)
     except UnknownPlace:
         return
-    words = {"time": tr("the first unit stored at or after this time"), "id": tr("the message with this id"),
-             "key": tr("the newest message with this key")}  # fmt: skip
+    words = {
+        "time": tr("the first unit stored at or after this time"),
+        "id": tr("the message with this id"),
+        "key": tr("the newest message with this key"),
+    }
     note = words[meant.kind] if isinstance(meant, Search) else places.text_of(meant)
-    yield Entry(section, "go-to", tr("Go to {text}", text=query), note, "↵",
-                lambda: window.jobs.start(window.go_to_text(query)))  # fmt: skip
+    yield Entry(
+        section, "go-to", tr("Go to {text}", text=query), note, "↵", lambda: window.jobs.start(window.go_to_text(query))
+    )
     if isinstance(meant, Search) and meant.kind in {"id", "key"}:
         asked = places.Place("where", key=meant.text)
-        yield Entry(section, "search", tr("Where is {text}?", text=query), tr("a verdict with its evidence"), "",
-                    partial(window.go, asked))  # fmt: skip
+        yield Entry(
+            section,
+            "search",
+            tr("Where is {text}?", text=query),
+            tr("a verdict with its evidence"),
+            "",
+            partial(window.go, asked),
+        )
     topics = session.survey.topics if session.survey else ()
     ranked = sorted(
         ((at, t.name, t) for t in topics if (at := rank(t.name, query)) is not None), key=lambda item: item[:2]
@@ -93,8 +118,9 @@ def _stores(window: FramedWindow, query: str) -> Iterator[Entry]:
     """Stores that were opened before."""
     for store in window.settings.recent:
         if rank(store.name, query) is not None or rank(store.path, query) in {0, 1, 2}:
-            yield Entry(tr("Stores opened before"), "open", store.name, store.path, "",
-                        partial(_open, window, store.path))  # fmt: skip
+            yield Entry(
+                tr("Stores opened before"), "open", store.name, store.path, "", partial(_open, window, store.path)
+            )
 
 
 def _open(window: FramedWindow, path: str) -> None:
@@ -107,8 +133,9 @@ def _filters(window: FramedWindow, query: str) -> Iterator[Entry]:
     kept = window.settings.saved_filters
     for name, text in kept if kept is not None else [(tr(name), text) for name, text in FIRST]:
         if text != LAST_MINUTES and (rank(name, query) is not None or rank(text, query) is not None):
-            yield Entry(tr("Filters"), "filter", text, tr("saved as {name}", name=name), "",
-                        partial(apply_filter, window, text))  # fmt: skip
+            yield Entry(
+                tr("Filters"), "filter", text, tr("saved as {name}", name=name), "", partial(apply_filter, window, text)
+            )
     used = [text for text in window.settings.filters if rank(text, query) is not None]
     for text in [*([query] if query and query not in used and _looks_like_filter(query) else []), *used[:MOST_PLACES]]:
         yield Entry(tr("Filters"), "filter", text, tr("in the log"), "", partial(apply_filter, window, text))

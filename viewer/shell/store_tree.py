@@ -43,9 +43,15 @@ if TYPE_CHECKING:
 
 
 STATES = (
-    words("log only"), words("one file"), words("a part"), words("broker is running"), words("not closed"),
-    words("closed"), words("not all readable"), words("the log is gone"),
-)  # fmt: skip
+    words("log only"),
+    words("one file"),
+    words("a part"),
+    words("broker is running"),
+    words("not closed"),
+    words("closed"),
+    words("not all readable"),
+    words("the log is gone"),
+)
 
 
 class StoreCard(Paper):
@@ -140,8 +146,10 @@ def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[st
         return said if survey.whole else [tr("at least {said}", said=one) for one in said]
     if counted:
         short = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
-        return [f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {tr('{n} units', n=short_count(units))}",
-                short]  # fmt: skip
+        return [
+            f"{size(survey.log_bytes)} · {topics_in_words(len(counted))} · {tr('{n} units', n=short_count(units))}",
+            short,
+        ]
     files = tr("1 file") if survey.log_files == 1 else tr("{n:,} files", n=survey.log_files)
     return [f"{size(survey.log_bytes)} · {files}"]
 

@@ -87,8 +87,10 @@ def beside(number: int, place: object, session: StoreSession | None) -> list[tup
             return [(topic.name, places.queue(topic.name)) for topic in survey.topics]
         case "queue" if survey is not None:
             queues = next((topic.queues for topic in survey.topics if topic.name == place.topic), ())
-            return [(tr("Queue {number}", number=queue.queue_id), places.queue(place.topic, queue.queue_id))
-                    for queue in queues]  # fmt: skip
+            return [
+                (tr("Queue {number}", number=queue.queue_id), places.queue(place.topic, queue.queue_id))
+                for queue in queues
+            ]
         case "index" | "trace" if survey is not None:
             return [(file.name, places.index(file.name)) for file in survey.index]
         case "config" if survey is not None:
@@ -142,8 +144,11 @@ class CrumbDrop(QWidget):
     def _narrow(self, typed: str) -> None:
         from viewer.shell.palette_box import rank
 
-        ranked = [(found, n, text, place) for n, (text, place) in enumerate(self._beside)
-                  if (found := rank(text, typed)) is not None]  # fmt: skip
+        ranked = [
+            (found, n, text, place)
+            for n, (text, place) in enumerate(self._beside)
+            if (found := rank(text, typed)) is not None
+        ]
         self.list.clear()
         for _, _, text, place in sorted(ranked, key=lambda item: item[:2])[:MOST]:
             item = QListWidgetItem(text)
@@ -227,8 +232,11 @@ class Crumbs(QWidget):
             p.setFont(font)
             metrics = QFontMetrics(font)
             room = self.width() - x
-            shown = text if metrics.horizontalAdvance(text) <= room else metrics.elidedText(
-                text, Qt.TextElideMode.ElideMiddle, room)  # fmt: skip
+            shown = (
+                text
+                if metrics.horizontalAdvance(text) <= room
+                else metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            )
             width = metrics.horizontalAdvance(shown)
             box = QRect(x, 0, width, self.height())
             p.setPen(C("text" if last else "text3" if cut and not number else "text2"))
@@ -238,8 +246,9 @@ class Crumbs(QWidget):
             x += width + px(GAP)
             if not last:
                 p.drawPixmap(x, (self.height() - px(CHEVRON)) // 2 + 1, chevron)
-                self._chevrons.append((QRect(x - px(GAP), 0, px(CHEVRON) + 2 * px(GAP), self.height()),
-                                       number + 1 + left_out))  # fmt: skip
+                self._chevrons.append(
+                    (QRect(x - px(GAP), 0, px(CHEVRON) + 2 * px(GAP), self.height()), number + 1 + left_out)
+                )
                 x += px(CHEVRON) + px(GAP)
 
     def _fitting(self) -> tuple[list[tuple[str, object]], bool]:
@@ -299,8 +308,12 @@ class GoToField(Field):
         super().__init__(tr("Go to offset, topic/queue/offset, time, message id or key"), width=420, icon_name="go-to")
         self.setObjectName("goto.field")
         self.setAccessibleName(tr("Go to"))
-        self.setToolTip(tr("Offset: 81,604,377,362 or 0x13000\nEntry: Topic/0/42\nTime: 2026-11-20 09:41:07\n"
-                           "Message: offset id, unique key or key\nTrace: Topic#key"))  # fmt: skip
+        self.setToolTip(
+            tr(
+                "Offset: 81,604,377,362 or 0x13000\nEntry: Topic/0/42\nTime: 2026-11-20 09:41:07\n"
+                "Message: offset id, unique key or key\nTrace: Topic#key"
+            )
+        )
         self._fault: FaultNote | None = None
         self.returnPressed.connect(lambda: self.asked.emit(self.text()))
         self.textEdited.connect(lambda _text: self.set_fault(""))

@@ -36,7 +36,9 @@ class Step:
 
 STEPS = (
     Step(
-        "log:1049472", "unit.hex", words("Read a message down to its bytes"),
+        "log:1049472",
+        "unit.hex",
+        words("Read a message down to its bytes"),
         words(
             "Each row is a unit of the commit log. The chosen one is taken apart below, and painted as bytes "
             "beside it: click a field, a byte or a link, and the others follow. F7 and F8 move the list from "
@@ -44,7 +46,9 @@ STEPS = (
         ),
     ),
     Step(
-        "trace:ShipmentEvents/SO-000421", "trace.steps", words("Follow a key through the index"),
+        "trace:ShipmentEvents/SO-000421",
+        "trace.steps",
+        words("Follow a key through the index"),
         words(
             "The index keeps hashes, not keys: this is the chain that a broker walks for the key, newest first. Each "
             "step has its verdict and leads to its unit. Here damage bent a link back: the walk sees the ring, and "
@@ -52,14 +56,18 @@ STEPS = (
         ),
     ),
     Step(
-        "where:SO-000749", "where.evidence", words("See why a message was not consumed"),
+        "where:SO-000749",
+        "where.evidence",
+        words("See why a message was not consumed"),
         words(
             "One field for an id, a key, an offset or a queue entry. The verdict stands on the right, and below "
             "it the chain of evidence. Name a group to ask whether it has read the message."
         ),
     ),
     Step(
-        "findings:CL03", "finding.hex", words("Find the damage, see what recovery would do"),
+        "findings:CL03",
+        "finding.hex",
+        words("Find the damage, see what recovery would do"),
         words(
             "Every rule looked at the whole store. The gravest finding is chosen: its bytes, its cause, the "
             "safe next step. Below stands what the next start of a broker would keep and drop. F4 walks the "
@@ -67,7 +75,9 @@ STEPS = (
         ),
     ),
     Step(
-        "findings:CL03", "rail.lab", words("Pull the plug on a lab store"),
+        "findings:CL03",
+        "rail.lab",
+        words("Pull the plug on a lab store"),
         words(
             "In the lab you put messages into a store of your own and watch them being written, flushed and "
             "dispatched; then pull its plug and compare the recovery plan with what happened. Nothing of yours "
@@ -75,7 +85,7 @@ STEPS = (
         ),
         "lab.create",
     ),
-)  # fmt: skip
+)
 
 
 STEPS_ACROSS = 8
@@ -114,9 +124,11 @@ class Tour(Paper):
         self._back, self._next = Button(tr("Back")), Button(tr("Next"), "primary")
         self._end, self._command = Button(tr("End the tour"), "flat"), Button("")
         for name, button, command in (
-            ("back", self._back, lambda: self.go(self.at - 1)), ("next", self._next, self._forward),
-            ("end", self._end, self.end), ("deed", self._command, self._do),
-        ):  # fmt: skip
+            ("back", self._back, lambda: self.go(self.at - 1)),
+            ("next", self._next, self._forward),
+            ("end", self._end, self.end),
+            ("deed", self._command, self._do),
+        ):
             button.setObjectName(f"tour.{name}")
             button.clicked.connect(command)
         layout = self._lines = QVBoxLayout(self)

@@ -80,9 +80,10 @@ def _shown_in(part: QWidget) -> list[QWidget]:
     if isinstance(part, QAbstractScrollArea):
         return []
     return [
-        one for one in part.children()
+        one
+        for one in part.children()
         if isinstance(one, QWidget) and not one.isHidden() and not one.isWindow() and one.updatesEnabled()
-    ]  # fmt: skip
+    ]
 
 
 class SideSplit(QSplitter):

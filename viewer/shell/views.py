@@ -47,31 +47,80 @@ class View:
 
 
 VIEWS = (
-    View("log", "view.units", words("Log"), "log", "Ctrl+1", "viewer.log.pane:UnitsPane", "top",
-         crumb=words("Commit log")),
+    View(
+        "log",
+        "view.units",
+        words("Log"),
+        "log",
+        "Ctrl+1",
+        "viewer.log.pane:UnitsPane",
+        "top",
+        crumb=words("Commit log"),
+    ),
     View("queue", "view.queues", words("Queues"), "queue", "Ctrl+2", "viewer.queues.pane:QueuesPane", "top"),
     View("index", "view.index", words("Index"), "index", "Ctrl+3", "viewer.index.pane:IndexPane", "top"),
-    View("positions", "view.positions", words("Positions"), "positions", "Ctrl+4",
-         "viewer.positions.pane:PositionsPane", "top"),
-    View("findings", "view.findings", words("Findings"), "findings", "Ctrl+5", "viewer.findings.pane:FindingsPane",
-         "top"),
+    View(
+        "positions",
+        "view.positions",
+        words("Positions"),
+        "positions",
+        "Ctrl+4",
+        "viewer.positions.pane:PositionsPane",
+        "top",
+    ),
+    View(
+        "findings", "view.findings", words("Findings"), "findings", "Ctrl+5", "viewer.findings.pane:FindingsPane", "top"
+    ),
     View("space", "view.space", words("Space"), "space", "Ctrl+6", "viewer.space.pane:SpacePane", "top", cli="space"),
-    View("cluster", "view.cluster", words("Cluster"), "cluster", "Ctrl+7", "viewer.cluster.pane:ClusterPane", "live",
-         alone=True),
-    View("requests", "view.requests", words("Requests"), "requests", "Ctrl+Alt+7", "viewer.requests.pane:RequestsPane",
-         within="cluster", alone=True),
+    View(
+        "cluster",
+        "view.cluster",
+        words("Cluster"),
+        "cluster",
+        "Ctrl+7",
+        "viewer.cluster.pane:ClusterPane",
+        "live",
+        alone=True,
+    ),
+    View(
+        "requests",
+        "view.requests",
+        words("Requests"),
+        "requests",
+        "Ctrl+Alt+7",
+        "viewer.requests.pane:RequestsPane",
+        within="cluster",
+        alone=True,
+    ),
     View("lab", "view.lab", words("Lab"), "lab", "Ctrl+8", "viewer.lab.pane:LabPane", "foot"),
-    View("groups", "view.groups", words("Consumer groups"), "follow", "Ctrl+Alt+3", "viewer.groups.pane:GroupsPane",
-         cli="groups", begins=True),
-    View("config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane",
-         begins=True),
-    View("where", "view.where", words("Where is my message"), "search", "Ctrl+Shift+M", "viewer.where.pane:WherePane",
-         asks=words("Where is my message…"), begins=True),
-    View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8",
-         "viewer.pipeline.pane:PipelinePane"),
-    View("bookmarks", "view.bookmarks", words("Bookmarks"), "bookmark", "Ctrl+Shift+B",
-         "viewer.keep.pane:BookmarksPane"),
-)  # fmt: skip
+    View(
+        "groups",
+        "view.groups",
+        words("Consumer groups"),
+        "follow",
+        "Ctrl+Alt+3",
+        "viewer.groups.pane:GroupsPane",
+        cli="groups",
+        begins=True,
+    ),
+    View(
+        "config", "view.config", words("Config"), "config", "Ctrl+Alt+4", "viewer.config.pane:ConfigPane", begins=True
+    ),
+    View(
+        "where",
+        "view.where",
+        words("Where is my message"),
+        "search",
+        "Ctrl+Shift+M",
+        "viewer.where.pane:WherePane",
+        asks=words("Where is my message…"),
+        begins=True,
+    ),
+    View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8", "viewer.pipeline.pane:PipelinePane"),
+    View(
+        "bookmarks", "view.bookmarks", words("Bookmarks"), "bookmark", "Ctrl+Shift+B", "viewer.keep.pane:BookmarksPane"
+    ),
+)
 BY_KIND: dict[str, View] = {view.kind: view for view in VIEWS}
 BY_COMMAND = {view.command: view for view in VIEWS}
 ON_RAIL = tuple(view for view in VIEWS if view.rail == "top")

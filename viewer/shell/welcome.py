@@ -57,19 +57,36 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, LOW = 1216, 772, 800
 TOUR = (
-    words("Read a message down to its bytes"), words("Follow a key through the index"),
-    words("See why a message was not consumed"), words("Find the damage, see what recovery would do"),
+    words("Read a message down to its bytes"),
+    words("Follow a key through the index"),
+    words("See why a message was not consumed"),
+    words("Find the damage, see what recovery would do"),
     words("Pull the plug on a lab store"),
-)  # fmt: skip
+)
 """The steps of the guided tour, as the page lists them."""
 MONTHS = (
-    words("January"), words("February"), words("March"), words("April"), words("May"), words("June"), words("July"),
-    words("August"), words("September"), words("October"), words("November"), words("December"),
-)  # fmt: skip
+    words("January"),
+    words("February"),
+    words("March"),
+    words("April"),
+    words("May"),
+    words("June"),
+    words("July"),
+    words("August"),
+    words("September"),
+    words("October"),
+    words("November"),
+    words("December"),
+)
 DAYS = (
-    words("Monday"), words("Tuesday"), words("Wednesday"), words("Thursday"), words("Friday"), words("Saturday"),
+    words("Monday"),
+    words("Tuesday"),
+    words("Wednesday"),
+    words("Thursday"),
+    words("Friday"),
+    words("Saturday"),
     words("Sunday"),
-)  # fmt: skip
+)
 
 
 class Logo(QWidget):
@@ -215,8 +232,15 @@ class WelcomePage(QScrollArea):
         outer.addStretch(1)
         layout = self._body = QVBoxLayout(body)
         layout.setSpacing(0)
-        title = Label(tr("See inside an Apache RocketMQ store: every message, queue entry, index chain and position, "
-                         "down to the byte."), 15, "text2", wrap=True)  # fmt: skip
+        title = Label(
+            tr(
+                "See inside an Apache RocketMQ store: every message, queue entry, index chain and position, "
+                "down to the byte."
+            ),
+            15,
+            "text2",
+            wrap=True,
+        )
         layout.addWidget(row(Logo(72), column(Label("Storescope", 28, "text", 600), title, gap=2), gap=20))
         layout.addSpacing(px(28))
         left = column(self._drop_zone(), 12, *self._recent(recent), None, gap=8)
@@ -246,9 +270,15 @@ class WelcomePage(QScrollArea):
         )
         promise = row(
             Glyph("lock", "ok", 16),
-            Label(tr("Opening only reads. No lock is taken, no file is made, and a running broker is not disturbed."),
-                  13, "ok", 500), None, gap=8,
-        )  # fmt: skip
+            Label(
+                tr("Opening only reads. No lock is taken, no file is made, and a running broker is not disturbed."),
+                13,
+                "ok",
+                500,
+            ),
+            None,
+            gap=8,
+        )
         self.drop.setMinimumHeight(px(116))
         layout = QVBoxLayout(self.drop)
         layout.setContentsMargins(px(28), px(20), px(28), px(18))

@@ -332,9 +332,10 @@ class Workspace:
         window.settings.restore = not window.settings.restore
         window.actions_by_id["session.restore"].setChecked(window.settings.restore)
         window.say(
-            tr("The next start opens what stands in the window at the end.") if window.settings.restore
+            tr("The next start opens what stands in the window at the end.")
+            if window.settings.restore
             else tr("The next start begins with the welcome page.")
-        )  # fmt: skip
+        )
 
     def show_here_beside(self) -> None:
         """Show the place in front in a window of its own."""

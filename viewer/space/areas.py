@@ -51,18 +51,26 @@ REST_WORDS = {
     "other": words("Other files"),
 }
 SMALL = ("checkpoint", "abort", "lock", "compaction")
-HATCHED = {"commitlog/blank": "line", "commitlog/zeroTail": "line", "commitlog/unreadable": "error",
-           "commitlog/notLookedAt": "line"}  # fmt: skip
+HATCHED = {
+    "commitlog/blank": "line",
+    "commitlog/zeroTail": "line",
+    "commitlog/unreadable": "error",
+    "commitlog/notLookedAt": "line",
+}
 
 
 def area_of(space: Space, grouping: Grouping, measure: Measure = "bytes") -> Area:
     """The whole directory as one area; ``measure``: lengths, or what the disk gave for them."""
     if measure == "allocated":
-        space = replace(space, rows=tuple(replace(row, bytes=row.allocated) for row in space.rows),
-                        counted=space.allocated)  # fmt: skip
+        space = replace(
+            space, rows=tuple(replace(row, bytes=row.allocated) for row in space.rows), counted=space.allocated
+        )
     make: dict[Grouping, Callable[[Space], Iterable[Area]]] = {
-        "topic": _by_topic, "tag": _by_tag, "producer": _by_producer, "day": _by_day,
-    }  # fmt: skip
+        "topic": _by_topic,
+        "tag": _by_tag,
+        "producer": _by_producer,
+        "day": _by_day,
+    }
     listed = [*make[grouping](space), *_rest(space)]
     return Area("", "", space.counted, children=_few(listed))
 
@@ -90,23 +98,46 @@ def _by_topic(space: Space) -> Iterable[Area]:
 
 def _queue_area(topic: str, number: int, found: dict[str, list[int]], days: list[str]) -> Area:
     below = tuple(
-        Area(day or "-", day or tr("no day"), count[0], count[1], topic, age=_age(day, days), target=at_day(day),
-             code=True)
+        Area(
+            day or "-",
+            day or tr("no day"),
+            count[0],
+            count[1],
+            topic,
+            age=_age(day, days),
+            target=at_day(day),
+            code=True,
+        )
         for day, count in sorted(found.items())
-    )  # fmt: skip
+    )
     name = tr("Queue {number}", number=number)
     return _sum(Area(str(number), name, 0, 0, topic, target=places.queue(topic, number)), below, keep_order=True)
 
 
 def _by_tag(space: Space) -> Iterable[Area]:
-    yield from _named(space.tags, space, lambda one: one.topic, topic_words, lambda one: one.name,
-                      lambda name: tr("(all others)") if name == OTHERS else name or tr("(no tag)"),
-                      _tag_target, top_is_topic=True)  # fmt: skip
+    yield from _named(
+        space.tags,
+        space,
+        lambda one: one.topic,
+        topic_words,
+        lambda one: one.name,
+        lambda name: tr("(all others)") if name == OTHERS else name or tr("(no tag)"),
+        _tag_target,
+        top_is_topic=True,
+    )
 
 
 def _by_producer(space: Space) -> Iterable[Area]:
-    yield from _named(space.producers, space, lambda one: one.name, topic_words,
-                      lambda one: one.topic, topic_words, _host_target, top_is_topic=False)  # fmt: skip
+    yield from _named(
+        space.producers,
+        space,
+        lambda one: one.name,
+        topic_words,
+        lambda one: one.topic,
+        topic_words,
+        _host_target,
+        top_is_topic=False,
+    )
 
 
 def _named(
@@ -125,11 +156,20 @@ def _named(
     for one in listed:
         groups[top(one)].append(one)
     for name, own in groups.items():
-        below = _few([
-            Area(low(one) or "-", low_words(low(one)), one.bytes, one.messages, one.topic, target=target(one),
-                 code=top_is_topic)
-            for one in own
-        ])  # fmt: skip
+        below = _few(
+            [
+                Area(
+                    low(one) or "-",
+                    low_words(low(one)),
+                    one.bytes,
+                    one.messages,
+                    one.topic,
+                    target=target(one),
+                    code=top_is_topic,
+                )
+                for one in own
+            ]
+        )
         topic = name or "" if top_is_topic else ""
         goal = places.queue(topic) if top_is_topic else None
         yield _sum(Area(name or "-", top_words(name), 0, 0, topic, target=goal, code=not top_is_topic), below)
@@ -146,10 +186,20 @@ def _by_day(space: Space) -> Iterable[Area]:
             one[0] += row.bytes
             one[1] += row.messages or 0
     for day, topics in cells.items():
-        below = _few([
-            Area(topic, topic_words(topic), count[0], count[1], topic, age=_age(day, days), target=places.queue(topic))
-            for topic, count in topics.items()
-        ])  # fmt: skip
+        below = _few(
+            [
+                Area(
+                    topic,
+                    topic_words(topic),
+                    count[0],
+                    count[1],
+                    topic,
+                    age=_age(day, days),
+                    target=places.queue(topic),
+                )
+                for topic, count in topics.items()
+            ]
+        )
         yield _sum(Area(day or "-", day or tr("no day"), 0, 0, target=at_day(day), code=True), below)
 
 
@@ -161,12 +211,24 @@ def _rest(space: Space) -> Iterable[Area]:
             one = sizes.setdefault(key, [0, 0])
             one[0] += row.bytes
             one[1] = file_count(space, key) or one[1] + row.files
-    goals = {"queues": Place("queue"), "index": places.index(), "config": Place("config"),
-             "commitlog/unreadable": Place("findings"), "commitlog/zeroTail": places.log()}  # fmt: skip
+    goals = {
+        "queues": Place("queue"),
+        "index": places.index(),
+        "config": Place("config"),
+        "commitlog/unreadable": Place("findings"),
+        "commitlog/zeroTail": places.log(),
+    }
     for key, (size, files) in sizes.items():
         note = files_words(files) if files else ""
-        yield Area(f"{REST}{key}", tr(REST_WORDS.get(key, key)), size, None, note=note, hatch=HATCHED.get(key, ""),
-                   target=goals.get(key))  # fmt: skip
+        yield Area(
+            f"{REST}{key}",
+            tr(REST_WORDS.get(key, key)),
+            size,
+            None,
+            note=note,
+            hatch=HATCHED.get(key, ""),
+            target=goals.get(key),
+        )
 
 
 def rest_key(kind: str, part: str, topic: str | None) -> str:
@@ -191,9 +253,11 @@ def files_words(count: int) -> str:
 def _sum(area: Area, below: Iterable[Area], *, keep_order: bool = False) -> Area:
     children = tuple(below) if keep_order else tuple(sorted(below, key=lambda one: (-one.bytes, one.name)))
     return replace(
-        area, bytes=sum(one.bytes for one in children), messages=sum(one.messages or 0 for one in children),
+        area,
+        bytes=sum(one.bytes for one in children),
+        messages=sum(one.messages or 0 for one in children),
         children=children,
-    )  # fmt: skip
+    )
 
 
 def _few(areas: list[Area]) -> tuple[Area, ...]:

@@ -82,8 +82,13 @@ class DayBars(MarkCanvas):
     def marks(self) -> Boxes:
         """A day a line."""
         wide = self.width() - px(12)
-        return [(QRectF(px(6), px(6) + number * px(TALL) + 2, wide, px(TALL) - 5),
-                 day_mark(one.day, one.link, self.words_of(one))) for number, one in enumerate(self._days)]  # fmt: skip
+        return [
+            (
+                QRectF(px(6), px(6) + number * px(TALL) + 2, wide, px(TALL) - 5),
+                day_mark(one.day, one.link, self.words_of(one)),
+            )
+            for number, one in enumerate(self._days)
+        ]
 
     def _paint_day(self, p: QPainter, one: DayBar, y: int, left: int, width: float) -> None:
         p.setPen(C("text2"))

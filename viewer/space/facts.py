@@ -59,8 +59,12 @@ def retention_note(found: Retention) -> str:
     if len(known) == 1:  # of two disks one is known: the rule goes by what is not
         of = tr("of the log") if found.log_used >= 0 else tr("of the queues")
         disk = tr("{used} {of}, the other not known", used=disk, of=of)
-    return tr("fileReservedTime {hours} h, deleteWhen {when}, disk {disk}", hours=found.reserved_hours,
-              when=found.delete_when, disk=disk)  # fmt: skip
+    return tr(
+        "fileReservedTime {hours} h, deleteWhen {when}, disk {disk}",
+        hours=found.reserved_hours,
+        when=found.delete_when,
+        disk=disk,
+    )
 
 
 def retention_sentences(found: Retention) -> list[str]:
@@ -75,15 +79,17 @@ def retention_sentences(found: Retention) -> list[str]:
     else:
         total = size(sum(file.size for file in files))
         when = short_moment(found.next_time or 0) if (found.next_time or 0) > found.at else tr("with the next run")
-        said.append(tr("{n:,} of {all:,} files, {size}, go: {when}.", n=len(files), all=len(found.files), size=total,
-                       when=when))  # fmt: skip
+        said.append(
+            tr("{n:,} of {all:,} files, {size}, go: {when}.", n=len(files), all=len(found.files), size=total, when=when)
+        )
         reading = sorted({name for file in files for name in file.readers})
         if found.readers_unknown is not None:
             said.append(tr("Who still reads them: {why}", why=engine_words(found.readers_unknown)))
         elif reading:
             names = ", ".join(reading[:4]) + (" …" if len(reading) > 4 else "")
-            said.append(tr("Still read there by {names}: what they have not read by then is lost to them.",
-                           names=names))  # fmt: skip
+            said.append(
+                tr("Still read there by {names}: what they have not read by then is lost to them.", names=names)
+            )
         else:
             said.append(tr("No group and no delayed message still needs them."))
     below = [one.name for one in found.readers if one.below]
@@ -103,15 +109,18 @@ def blocks_of(
     held = {file.name: file for file in cache.files} if cache is not None else {}
     units = {file.name: file for file in account.files} if account is not None else {}
     first = found.next_time
-    times = [units[f.name].first_time if f.name in units and units[f.name].first_time else f.modified
-             for f in found.files]  # fmt: skip
+    times = [
+        units[f.name].first_time if f.name in units and units[f.name].first_time else f.modified for f in found.files
+    ]
     cut = slice(11, 19) if times and max(times) - min(times) < DAY_MS else slice(5, 16)
     blocks = []
     for file, began in zip(found.files, times, strict=True):
         goes = file.expiry.goes_at if forecast else None
         kind = "keep" if goes is None else "goes" if goes == first else "later"
-        parts = [tr("file {name}, {size}", name=file.name, size=size(file.size)),
-                 tr("last changed {time}", time=moment(file.modified)[:19])]  # fmt: skip
+        parts = [
+            tr("file {name}, {size}", name=file.name, size=size(file.size)),
+            tr("last changed {time}", time=moment(file.modified)[:19]),
+        ]
         if goes is not None and goes > found.at:
             parts.append(tr("goes at {time}", time=moment(goes)[:16]))
         parts.append(held_words(file))
@@ -125,8 +134,17 @@ def blocks_of(
         known = held.get(file.name)
         if known is not None:
             parts.append(tr("{size} of it in memory", size=size(known.resident)))
-        blocks.append(Block(file.name, file.start_offset, file.start_offset + file.size, kind, moment(began)[cut],
-                            "\n".join(parts), known.shares if known is not None else ()))  # fmt: skip
+        blocks.append(
+            Block(
+                file.name,
+                file.start_offset,
+                file.start_offset + file.size,
+                kind,
+                moment(began)[cut],
+                "\n".join(parts),
+                known.shares if known is not None else (),
+            )
+        )
     return blocks
 
 
@@ -147,13 +165,23 @@ def flags_of(found: Retention, account: Space | None) -> list[LineFlag]:
         later = [file for file in found.files if file.expiry.goes_at and file.expiry.goes_at != found.next_time]
         if later:
             last = max(file.expiry.goes_at or 0 for file in later)
-            flags.append(LineFlag(tr("{n:,} more by {when}", n=len(later), when=short_moment(last)),
-                                  later[0].start_offset, "warn"))  # fmt: skip
+            flags.append(
+                LineFlag(
+                    tr("{n:,} more by {when}", n=len(later), when=short_moment(last)), later[0].start_offset, "warn"
+                )
+            )
     end = first[-1].start_offset + first[-1].size if first else 0
     for one in found.readers[:FLAGS]:
         at_risk = one.offset < end
-        flags.append(LineFlag(tr("{name} reads here", name=one.name), one.offset, "error" if at_risk else "posTime",
-                              tr("would lose") if at_risk else tr("safe"), -1))  # fmt: skip
+        flags.append(
+            LineFlag(
+                tr("{name} reads here", name=one.name),
+                one.offset,
+                "error" if at_risk else "posTime",
+                tr("would lose") if at_risk else tr("safe"),
+                -1,
+            )
+        )
     return flags
 
 
@@ -213,12 +241,22 @@ def _total_note(area: Area) -> str:
 
 def _whole(space: Space) -> list[Fact]:
     kinds = sorted(space.kinds, key=lambda one: -one.bytes)
-    found = [Fact(tr("All files"), size(space.bytes),
-                  tr("{n:,} files, {size} allocated", n=space.file_count, size=size(space.allocated)))]  # fmt: skip
+    found = [
+        Fact(
+            tr("All files"),
+            size(space.bytes),
+            tr("{n:,} files, {size} allocated", n=space.file_count, size=size(space.allocated)),
+        )
+    ]
     found += [Fact(one.kind, size(one.bytes), files_words(one.files)) for one in kinds[:4]]
-    found.append(Fact(tr("Dead"), size(space.dead),
-                      tr("below the minimum, behind the end, stale, of deleted topics"),
-                      "warn" if space.dead else "text"))  # fmt: skip
+    found.append(
+        Fact(
+            tr("Dead"),
+            size(space.dead),
+            tr("below the minimum, behind the end, stale, of deleted topics"),
+            "warn" if space.dead else "text",
+        )
+    )
     return found
 
 
@@ -248,12 +286,19 @@ def _few(rows: Iterable[NamedSpace], without: str) -> str:
 
 def status_words(space: Space, *, whole: bool = True) -> str:
     """The sentence in the status bar; not ``whole`` where something could not be read, listed or looked at."""
-    how = {"walked": tr("the log was walked"), "cut": tr("stopped: the rest was not looked at"),
-           "queues": tr("from file lists and queues, the log is being walked"),
-           "sampled": tr("from file lists and samples of the queues, the log is being walked")}[space.how]  # fmt: skip
+    how = {
+        "walked": tr("the log was walked"),
+        "cut": tr("stopped: the rest was not looked at"),
+        "queues": tr("from file lists and queues, the log is being walked"),
+        "sampled": tr("from file lists and samples of the queues, the log is being walked"),
+    }[space.how]
     if space.equal and not whole:
         return tr("{n} B in the files that can be looked at · {how}", n=number(space.bytes), how=how)
     if space.equal:
-        return tr("{n} B accounted for to the byte · {how}, {seconds:.1f} s", n=number(space.bytes), how=how,
-                  seconds=space.took_ms / 1000)  # fmt: skip
+        return tr(
+            "{n} B accounted for to the byte · {how}, {seconds:.1f} s",
+            n=number(space.bytes),
+            how=how,
+            seconds=space.took_ms / 1000,
+        )
     return tr("{n} B counted, the files have {all} · {how}", n=number(space.counted), all=number(space.bytes), how=how)

@@ -261,9 +261,13 @@ class FilePanel(Paper):
         words = tr("stopped")
         try:
             found = await session.jobs.in_worker(
-                tr("Drawing file {name}", name=name), "viewer.space.work:map_of", session.path, session.config,
-                name, CELLS,
-            )  # fmt: skip
+                tr("Drawing file {name}", name=name),
+                "viewer.space.work:map_of",
+                session.path,
+                session.config,
+                name,
+                CELLS,
+            )
         except Cancelled:
             pass
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:

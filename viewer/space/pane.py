@@ -88,8 +88,14 @@ class SpacePane(Pane):
         self.file = FilePanel()
         self.group = WordTabs("space.group", [(key, tr(word)) for key, word in GROUPINGS])
         self.measure = WordTabs("space.measure", [(key, tr(word)) for key, word in MEASURES])
-        self.head = PaneHead(tr("Space"), tr("area is bytes in the directory; darker is newer"),
-                             self.measure, 12, Label(tr("Group by"), 12, "text3"), self.group)  # fmt: skip
+        self.head = PaneHead(
+            tr("Space"),
+            tr("area is bytes in the directory; darker is newer"),
+            self.measure,
+            12,
+            Label(tr("Group by"), 12, "text3"),
+            self.group,
+        )
         self.map = Treemap()
         self.state = StateLine()
         self.line.fileChosen.connect(self._file_chosen)
@@ -138,11 +144,17 @@ class SpacePane(Pane):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for part in (
-            self.days_head, self.days, Hairline(), column(self.facts, self.skew, gap=6, margins=(14, 8, 14, 10)),
-            Hairline(), self.retention_head, column(self.retention, margins=(14, 8, 14, 10)), Hairline(),
+            self.days_head,
+            self.days,
+            Hairline(),
+            column(self.facts, self.skew, gap=6, margins=(14, 8, 14, 10)),
+            Hairline(),
+            self.retention_head,
+            column(self.retention, margins=(14, 8, 14, 10)),
+            Hairline(),
             PaneHead(tr("Page cache"), tr("what of the files is in memory now: the strip under them")),
             column(self.cache, margins=(14, 8, 14, 12)),
-        ):  # fmt: skip
+        ):
             box.addWidget(part)
         box.addStretch(1)
         scroll = QScrollArea()
@@ -251,9 +263,14 @@ class SpacePane(Pane):
 
         try:
             found = await session.jobs.in_worker(
-                tr("Counting bytes"), f"{WORK}:account", session.path, session.config, quick, default_cache() / CACHE,
+                tr("Counting bytes"),
+                f"{WORK}:account",
+                session.path,
+                session.config,
+                quick,
+                default_cache() / CACHE,
                 on_items=came,
-            )  # fmt: skip
+            )
         except Cancelled:
             found = None
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
@@ -320,8 +337,12 @@ class SpacePane(Pane):
         self.table.set_rows(rows)
         self.table.horizontalHeader().setSectionsClickable(False)
         self.table.set_state(None)
-        note = tr("{size} in {n:,} files, {allocated} allocated", size=size(found.bytes), n=found.file_count,
-                  allocated=size(found.allocated))  # fmt: skip
+        note = tr(
+            "{size} in {n:,} files, {allocated} allocated",
+            size=size(found.bytes),
+            n=found.file_count,
+            allocated=size(found.allocated),
+        )
         self.table_head.set_note(note + " · " + tr("most bytes first, queue files too"))
         waiting = tr("The days are known when the log was walked.") if found.how in {"queues", "sampled"} else ""
         self.days.show_days(day_bars(found, colours.order), waiting or tr("The log holds no message."))
@@ -347,9 +368,11 @@ class SpacePane(Pane):
         files = tuple(LineFile(block.name, block.start, block.end) for block in blocks)
         low, high = (files[0].start, files[-1].end) if files else (0, 0)
         self.line.show_files(
-            LogLine(low, high, high, files), blocks, flags_of(found, self._account) if not unread else (),
+            LogLine(low, high, high, files),
+            blocks,
+            flags_of(found, self._account) if not unread else (),
             tr("The log has no files."),
-        )  # fmt: skip
+        )
         self._show_broken()
         self.retention_head.set_note(retention_note(found))
         if unread:

@@ -69,10 +69,20 @@ def space_rows(space: Space) -> list[SpaceRow]:
             other[2] += row.allocated
     whole = space.bytes or 1
     listed = [
-        SpaceRow(topic, "topic", topic_words(topic), log, queues, messages, (log + queues) / whole,
-                 topic=None if topic == OTHERS else topic, allocated=allocated, dead=topic in space.deleted_topics)
+        SpaceRow(
+            topic,
+            "topic",
+            topic_words(topic),
+            log,
+            queues,
+            messages,
+            (log + queues) / whole,
+            topic=None if topic == OTHERS else topic,
+            allocated=allocated,
+            dead=topic in space.deleted_topics,
+        )
         for topic, (log, queues, messages, allocated) in topics.items()
-    ]  # fmt: skip
+    ]
     listed.sort(key=lambda row: (is_system_topic(row.key), -row.log - (row.queues or 0), row.key))
     for key, (total, files, allocated) in rest.items():
         if total or files:
@@ -80,16 +90,33 @@ def space_rows(space: Space) -> list[SpaceRow]:
             if allocated != total:
                 notes.append(tr("{size} allocated", size=size(allocated)))
             name = tr(REST_WORDS.get(key, key))
-            listed.append(SpaceRow(f"{REST}{key}", "rest", name, total, share=total / whole, note=" · ".join(notes),
-                                   allocated=allocated))  # fmt: skip
+            listed.append(
+                SpaceRow(
+                    f"{REST}{key}",
+                    "rest",
+                    name,
+                    total,
+                    share=total / whole,
+                    note=" · ".join(notes),
+                    allocated=allocated,
+                )
+            )
     listed.append(_sum(space))
     return listed
 
 
 def _sum(space: Space) -> SpaceRow:
     note = tr("bytes, equal to the files ✓") if space.equal else tr("the files have {n:,} bytes", n=space.bytes)
-    return SpaceRow("\x02sum", "sum", tr("Sum of the above"), space.counted, share=1.0, note=note, equal=space.equal,
-                    allocated=space.allocated)  # fmt: skip
+    return SpaceRow(
+        "\x02sum",
+        "sum",
+        tr("Sum of the above"),
+        space.counted,
+        share=1.0,
+        note=note,
+        equal=space.equal,
+        allocated=space.allocated,
+    )
 
 
 def day_bars(space: Space, topics: tuple[str, ...]) -> list[DayBar]:
@@ -146,10 +173,17 @@ def _place(row: SpaceRow) -> Place | None:
 
 def _record(row: SpaceRow) -> dict[str, object]:
     return {
-        "type": "space", "topic": row.topic, "what": row.key.removeprefix(REST) if row.kind == "rest" else row.kind,
-        "bytes": row.log, "queueBytes": row.queues, "messages": row.messages, "mean": row.mean,
-        "share": round(row.share, 6), "allocated": row.allocated, "note": row.note,
-    }  # fmt: skip
+        "type": "space",
+        "topic": row.topic,
+        "what": row.key.removeprefix(REST) if row.kind == "rest" else row.kind,
+        "bytes": row.log,
+        "queueBytes": row.queues,
+        "messages": row.messages,
+        "mean": row.mean,
+        "share": round(row.share, 6),
+        "allocated": row.allocated,
+        "note": row.note,
+    }
 
 
 NARROW = 540
@@ -158,23 +192,76 @@ NARROW = 540
 SPACE = RecordKind(
     "space",
     (
-        Column("topic", words("Topic"), 164, lambda row: plain(row.name), lambda row: row.topic, elide="middle",
-               paint="topic", jump=_place, tip=_exact),
-        Column("bytes", words("Commit log"), 118, _bytes_words, lambda row: row.log, right=True, mono=True, tip=_exact,
-               filterable=False),
-        Column("queueBytes", words("Queue files"), 90, lambda row: size(row.queues), lambda row: row.queues, right=True,
-               mono=True, tone=lambda _: "text2", filterable=False),
-        Column("messages", words("Units"), 86, lambda row: number(row.messages), lambda row: row.messages,
-               right=True, mono=True, filterable=False),
-        Column("mean", words("Mean"), 68, lambda row: f"{row.mean:,} B" if row.mean is not None else "",
-               lambda row: row.mean, right=True, mono=True, tone=lambda _: "text2", filterable=False),
-        Column("share", words("Share"), 68, lambda row: f"{row.share:.1%}", lambda row: row.share, right=True,
-               mono=True, tone=lambda _: "text2", filterable=False),
+        Column(
+            "topic",
+            words("Topic"),
+            164,
+            lambda row: plain(row.name),
+            lambda row: row.topic,
+            elide="middle",
+            paint="topic",
+            jump=_place,
+            tip=_exact,
+        ),
+        Column(
+            "bytes",
+            words("Commit log"),
+            118,
+            _bytes_words,
+            lambda row: row.log,
+            right=True,
+            mono=True,
+            tip=_exact,
+            filterable=False,
+        ),
+        Column(
+            "queueBytes",
+            words("Queue files"),
+            90,
+            lambda row: size(row.queues),
+            lambda row: row.queues,
+            right=True,
+            mono=True,
+            tone=lambda _: "text2",
+            filterable=False,
+        ),
+        Column(
+            "messages",
+            words("Units"),
+            86,
+            lambda row: number(row.messages),
+            lambda row: row.messages,
+            right=True,
+            mono=True,
+            filterable=False,
+        ),
+        Column(
+            "mean",
+            words("Mean"),
+            68,
+            lambda row: f"{row.mean:,} B" if row.mean is not None else "",
+            lambda row: row.mean,
+            right=True,
+            mono=True,
+            tone=lambda _: "text2",
+            filterable=False,
+        ),
+        Column(
+            "share",
+            words("Share"),
+            68,
+            lambda row: f"{row.share:.1%}",
+            lambda row: row.share,
+            right=True,
+            mono=True,
+            tone=lambda _: "text2",
+            filterable=False,
+        ),
     ),
     look=_look,
     verdict=lambda row: row.note if row.kind != "topic" else tr("deleted: dead") if row.dead else "",
     record=_record,
     command=lambda _row: ["storescope", "space", "STORE"],
-)  # fmt: skip
+)
 SLIM = replace(SPACE, columns=SPACE.columns[:4])
 """The same for a narrow window."""

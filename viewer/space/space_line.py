@@ -224,8 +224,12 @@ class SpaceLine(Canvas):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, last = Qt.Key(event.key()), len(self._blocks) - 1
         at = -1 if self._at is None else self._at
-        goals = {Qt.Key.Key_Left: max(at - 1, 0), Qt.Key.Key_Right: min(at + 1, last), Qt.Key.Key_Home: 0,
-                 Qt.Key.Key_End: last}  # fmt: skip
+        goals = {
+            Qt.Key.Key_Left: max(at - 1, 0),
+            Qt.Key.Key_Right: min(at + 1, last),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }
         if key in goals and self._blocks:
             self._take(goals[key])
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self._at is not None:

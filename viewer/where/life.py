@@ -24,12 +24,22 @@ if TYPE_CHECKING:
 
 
 STEPS = {
-    "born": words("born"), "stored": words("stored"), "delayed": words("waits for its time"),
-    "timer": words("in the timing wheel"), "recall": words("taken back"), "half": words("half message"),
-    "committed": words("committed"), "givenUp": words("given up"), "retryWaiting": words("waits for a retry"),
-    "retry": words("delivered again"), "dead": words("dead letter"), "other": words("in a system topic"),
-    "dispatched": words("in its queue"), "indexed": words("in the index"), "consumed": words("read past by"),
-}  # fmt: skip
+    "born": words("born"),
+    "stored": words("stored"),
+    "delayed": words("waits for its time"),
+    "timer": words("in the timing wheel"),
+    "recall": words("taken back"),
+    "half": words("half message"),
+    "committed": words("committed"),
+    "givenUp": words("given up"),
+    "retryWaiting": words("waits for a retry"),
+    "retry": words("delivered again"),
+    "dead": words("dead letter"),
+    "other": words("in a system topic"),
+    "dispatched": words("in its queue"),
+    "indexed": words("in the index"),
+    "consumed": words("read past by"),
+}
 MOST_GROUPS = 6
 """Groups that are named; all of them stand in the evidence."""
 

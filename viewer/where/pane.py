@@ -130,8 +130,19 @@ class WherePane(Pane):
         line.setSpacing(px(8))
         tabs = LookForTabs("where.tabs", MESSAGE)
         tabs.elsewhere.connect(lambda _key: self._ask_trace())
-        fill(line, (tabs, self.field, Label(tr("Topic"), 12, "text3"), self.topic, Label(tr("Group"), 12, "text3"),
-                    self.group, look, copy))  # fmt: skip
+        fill(
+            line,
+            (
+                tabs,
+                self.field,
+                Label(tr("Topic"), 12, "text3"),
+                self.topic,
+                Label(tr("Group"), 12, "text3"),
+                self.group,
+                look,
+                copy,
+            ),
+        )
         form.setFixedHeight(px(40))
         return form
 
@@ -164,9 +175,14 @@ class WherePane(Pane):
         steps = row(Label(tr("Next step"), 12, "text3"), self._step, gap=8)
         steps.box.setStretch(1, 1)
         inner = column(
-            row(self._chip, self._verdict, None, self._entry, gap=10), self._meaning, self.life, steps,
-            row(self._out, None), gap=6, margins=(14, 12, 14, 12),
-        )  # fmt: skip
+            row(self._chip, self._verdict, None, self._entry, gap=10),
+            self._meaning,
+            self.life,
+            steps,
+            row(self._out, None),
+            gap=6,
+            margins=(14, 12, 14, 12),
+        )
         box = QVBoxLayout(self._box)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(inner)

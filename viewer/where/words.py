@@ -30,37 +30,69 @@ if TYPE_CHECKING:
     from engine.rules.where import Route
 
 HALF_A_NAME = ("note", words("Half a name"), words("Other names begin with it."))
-NOT_RULED_OUT = ("warn", words("Cannot be ruled out"),
-                 words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."))  # fmt: skip
+NOT_RULED_OUT = (
+    "warn",
+    words("Cannot be ruled out"),
+    words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."),
+)
 """Verdicts that are ``unknown`` for a reason of their own."""
 WAYS = {
-    "offset": words("Offset"), "queue": words("Queue entry"), "key": words("Key"), "uniqueKey": words("Unique key"),
+    "offset": words("Offset"),
+    "queue": words("Queue entry"),
+    "key": words("Key"),
+    "uniqueKey": words("Unique key"),
     "group": words("Group"),
-}  # fmt: skip
+}
 LEADS = {
-    "found": ("ok", words("Leads to it")), "notInIndex": ("warn", words("Not reachable")),
-    "notInQueue": ("error", words("Does not lead to it")), "half": ("note", words("No queue lists a half message")),
-    "rolledBack": ("note", words("No queue lists what was rolled back")), "consumed": ("ok", words("Has read past it")),
+    "found": ("ok", words("Leads to it")),
+    "notInIndex": ("warn", words("Not reachable")),
+    "notInQueue": ("error", words("Does not lead to it")),
+    "half": ("note", words("No queue lists a half message")),
+    "rolledBack": ("note", words("No queue lists what was rolled back")),
+    "consumed": ("ok", words("Has read past it")),
     "notConsumed": ("note", words("Has not come so far")),
     "beyondQueue": ("error", words("Stands beyond the end of the queue")),
     "neverSeen": ("note", words("Nothing there")),
-}  # fmt: skip
+}
 """What a way to a message says of itself, where that is not the word of the verdict."""
 FROM_ABSENCE = frozenset(
-    ("expired", "truncated", "damaged", "notInQueue", "notInIndex", "half", "notYetDispatched", "notConsumed",
-     "beyondQueue",
-     "neverSeen")
-)  # fmt: skip
+    (
+        "expired",
+        "truncated",
+        "damaged",
+        "notInQueue",
+        "notInIndex",
+        "half",
+        "notYetDispatched",
+        "notConsumed",
+        "beyondQueue",
+        "neverSeen",
+    )
+)
 """Verdicts that say that something is not there: bytes, an entry, an operation."""
 WHATS = {
-    "unit": words("Unit"), "queue entry": words("Queue entry"), "queue": words("Queue"), "index": words("Index"),
-    "group": words("Consumer group"), "filter": words("Filter of the group"), "commit log": words("Commit log"),
-    "body CRC": words("CRC of the body"), "end of the log": words("End of the log"), "checkpoint": words("checkpoint"),
-    "op message": words("Op message"), "lock": words("Lock"), "abort": "abort", "abort.bak": "abort.bak",
-    "id": words("Message id"), "unique key": words("Unique key"), "beginning": words("Names that begin so"),
-    "not ruled out": words("Cannot be ruled out"), "not read": words("Not read"),
-    "was": words("It was"), "wrong field": words("Wrong field"),
-}  # fmt: skip
+    "unit": words("Unit"),
+    "queue entry": words("Queue entry"),
+    "queue": words("Queue"),
+    "index": words("Index"),
+    "group": words("Consumer group"),
+    "filter": words("Filter of the group"),
+    "commit log": words("Commit log"),
+    "body CRC": words("CRC of the body"),
+    "end of the log": words("End of the log"),
+    "checkpoint": words("checkpoint"),
+    "op message": words("Op message"),
+    "lock": words("Lock"),
+    "abort": "abort",
+    "abort.bak": "abort.bak",
+    "id": words("Message id"),
+    "unique key": words("Unique key"),
+    "beginning": words("Names that begin so"),
+    "not ruled out": words("Cannot be ruled out"),
+    "not read": words("Not read"),
+    "was": words("It was"),
+    "wrong field": words("Wrong field"),
+}
 AGAINST_ITSELF = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
 LONG_PLACE = 24
 """Letters of a place that a piece of evidence shows in its row; offsets are shorter."""
@@ -199,35 +231,78 @@ EVIDENCE = RecordKind(
     "evidence",
     (
         gutter(26),
-        Column("number", "", 36, lambda row: str(row.number), lambda row: row.number, right=True, mono=True,
-               tone=lambda _: "text3"),
+        Column(
+            "number",
+            "",
+            36,
+            lambda row: str(row.number),
+            lambda row: row.number,
+            right=True,
+            mono=True,
+            tone=lambda _: "text3",
+        ),
         text_column("what", words("Looked at"), 122, elide="never"),
-        Column("where", words("Place"), 156, lambda row: plain(row.short_place), lambda row: row.where, mono=True,
-               jump=lambda row: row.place, elide="middle", tip=lambda row: row.where, hides=True),
+        Column(
+            "where",
+            words("Place"),
+            156,
+            lambda row: plain(row.short_place),
+            lambda row: row.where,
+            mono=True,
+            jump=lambda row: row.place,
+            elide="middle",
+            tip=lambda row: row.where,
+            hides=True,
+        ),
         time_column("storeTimestamp", words("Stored"), 104, hides=True),
-        Column("holds", words("It says"), 300, lambda row: plain(row.says), lambda row: row.holds,
-               tip=lambda row: row.holds, wrap=True),
+        Column(
+            "holds",
+            words("It says"),
+            300,
+            lambda row: plain(row.says),
+            lambda row: row.holds,
+            tip=lambda row: row.holds,
+            wrap=True,
+        ),
     ),
     look=lambda row: RowLook(mark="warn") if row.against else RowLook(mark="ok"),
     verdict=lambda row: tr("against it") if row.against else "",
-    record=lambda row: {"what": row.evidence.what, "file": row.evidence.file, "offset": row.evidence.offset,
-                        "holds": row.evidence.holds, "storeTimestamp": row.evidence.timestamp},
-)  # fmt: skip
+    record=lambda row: {
+        "what": row.evidence.what,
+        "file": row.evidence.file,
+        "offset": row.evidence.offset,
+        "holds": row.evidence.holds,
+        "storeTimestamp": row.evidence.timestamp,
+    },
+)
 ROUTES = RecordKind(
     "route",
     (
         gutter(12),
         Column("by", words("By"), 104, lambda row: tr(WAYS[row.route.by]), lambda row: row.route.by, elide="never"),
-        Column("value", words("Value"), 150, lambda row: plain(row.route.value), lambda row: row.route.value, mono=True,
-               jump=lambda row: place_of_route(row.route, row.result), elide="middle",
-               tip=lambda row: row.route.value),
-        chip_column("verdict", words("Verdict"), 170, lambda row: row.chip,
-                    tip=lambda row: engine_words(row.route.why)),
+        Column(
+            "value",
+            words("Value"),
+            150,
+            lambda row: plain(row.route.value),
+            lambda row: row.route.value,
+            mono=True,
+            jump=lambda row: place_of_route(row.route, row.result),
+            elide="middle",
+            tip=lambda row: row.route.value,
+        ),
+        chip_column(
+            "verdict", words("Verdict"), 170, lambda row: row.chip, tip=lambda row: engine_words(row.route.why)
+        ),
     ),
     verdict=lambda row: row.chip.word,
-    record=lambda row: {"by": row.route.by, "value": row.route.value, "verdict": row.route.verdict,
-                        "why": row.route.why},
-)  # fmt: skip
+    record=lambda row: {
+        "by": row.route.by,
+        "value": row.route.value,
+        "verdict": row.route.verdict,
+        "why": row.route.why,
+    },
+)
 __all__ = [
     "EVIDENCE",
     "RESULTS",

@@ -187,9 +187,30 @@ class Progress(QWidget):
 
 
 __all__ = [
-    "Button", "Card", "Chip", "Elided", "Field", "Glyph", "Hairline", "Key", "Label", "Link", "Mark", "PaneHead",
-    "Paper", "Progress", "Tool", "beside", "column", "fill", "icon", "row", "scrolling", "splitter", "stacked",
-]  # fmt: skip
+    "Button",
+    "Card",
+    "Chip",
+    "Elided",
+    "Field",
+    "Glyph",
+    "Hairline",
+    "Key",
+    "Label",
+    "Link",
+    "Mark",
+    "PaneHead",
+    "Paper",
+    "Progress",
+    "Tool",
+    "beside",
+    "column",
+    "fill",
+    "icon",
+    "row",
+    "scrolling",
+    "splitter",
+    "stacked",
+]
 
 Part = QWidget | int | None
 """What a row or column is made of: a widget, px of room, or None for what stretches."""
@@ -206,9 +227,16 @@ class Label(QLabel):
     """Words in one of the theme's roles; ``code`` for what is in the store."""
 
     def __init__(
-        self, text: str = "", size: int = 13, role: str = "text", weight: int = 400, *, code: bool = False,
-        wrap: bool = False, select: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        text: str = "",
+        size: int = 13,
+        role: str = "text",
+        weight: int = 400,
+        *,
+        code: bool = False,
+        wrap: bool = False,
+        select: bool = False,
+    ) -> None:
         super().__init__(text)
         self._size, self._role, self._weight, self._code = size, role, weight, code
         self.setTextFormat(Qt.TextFormat.PlainText)
@@ -244,8 +272,16 @@ FEW = 5
 class Elided(Label):
     """One line that gives way: cut in its middle (names) or at its end (sentences); all of it in the tool tip."""
 
-    def __init__(self, text: str = "", size: int = 13, role: str = "text", weight: int = 400, *, code: bool = False,
-                 middle: bool = False) -> None:  # fmt: skip
+    def __init__(
+        self,
+        text: str = "",
+        size: int = 13,
+        role: str = "text",
+        weight: int = 400,
+        *,
+        code: bool = False,
+        middle: bool = False,
+    ) -> None:
         super().__init__(text, size, role, weight, code=code)
         self._mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

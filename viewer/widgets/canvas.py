@@ -109,9 +109,13 @@ class MarkCanvas(Canvas):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self.marks()) - 1
         goal = {
-            Qt.Key.Key_Left: self._framed - 1, Qt.Key.Key_Up: self._framed - 1, Qt.Key.Key_Right: self._framed + 1,
-            Qt.Key.Key_Down: self._framed + 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: last,
-        }.get(Qt.Key(event.key()))  # fmt: skip
+            Qt.Key.Key_Left: self._framed - 1,
+            Qt.Key.Key_Up: self._framed - 1,
+            Qt.Key.Key_Right: self._framed + 1,
+            Qt.Key.Key_Down: self._framed + 1,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }.get(Qt.Key(event.key()))
         if goal is None or last < 0:
             super().keyPressEvent(event)
         else:

@@ -36,8 +36,13 @@ class TickBox(QCheckBox):
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(
-            QPen(C("accentText"), max(1.6, px(2)), Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap,
-                 Qt.PenJoinStyle.RoundJoin)
-        )  # fmt: skip
+            QPen(
+                C("accentText"),
+                max(1.6, px(2)),
+                Qt.PenStyle.SolidLine,
+                Qt.PenCapStyle.RoundCap,
+                Qt.PenJoinStyle.RoundJoin,
+            )
+        )
         corners = ((0.24, 0.52), (0.43, 0.7), (0.76, 0.3))
         p.drawPolyline(QPolygonF([QPointF(box.x() + box.width() * x, box.y() + box.height() * y) for x, y in corners]))

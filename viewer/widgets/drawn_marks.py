@@ -38,17 +38,31 @@ class Mark:
         """The mark as JSON: what is known of it."""
         facts = self.facts
         known: dict[str, object] = {
-            "value": self.value, "physicalOffset": facts.offset, "size": facts.size, "topic": facts.topic or None,
-            "queueId": facts.queue_id, "queueOffset": facts.queue_offset, "key": facts.key or None,
-            "group": facts.group or None, "says": self.words if self.words != self.value else None,
-        }  # fmt: skip
+            "value": self.value,
+            "physicalOffset": facts.offset,
+            "size": facts.size,
+            "topic": facts.topic or None,
+            "queueId": facts.queue_id,
+            "queueOffset": facts.queue_offset,
+            "key": facts.key or None,
+            "group": facts.group or None,
+            "says": self.words if self.words != self.value else None,
+        }
         return {name: value for name, value in known.items() if value is not None}
 
 
 # ---- the tree --------------------------------------------------------------------------------------------------------
 
-NODE_FIELDS = {"log": "commitLog", "topics": "topic", "topic": "topic", "system": "topic", "queue": "queueId",
-               "index": "indexName", "groups": "group", "config": "table"}  # fmt: skip
+NODE_FIELDS = {
+    "log": "commitLog",
+    "topics": "topic",
+    "topic": "topic",
+    "system": "topic",
+    "queue": "queueId",
+    "index": "indexName",
+    "groups": "group",
+    "config": "table",
+}
 """The first part of a node's name → what explains it; checkpoint and abort are explained by their own names."""
 
 
@@ -61,8 +75,15 @@ def node_mark(node: Node) -> Mark:
     term = condition("topic", topic) if topic else None
     if term is not None and queue_id is not None:
         term = f"{term} and {condition('queueId', queue_id)}"
-    facts = Facts("treeNode", NODE_FIELDS.get(head, head), place, topic=topic, queue_id=queue_id, term=term,
-                  command=_node_command(head, rest, topic, queue_id))  # fmt: skip
+    facts = Facts(
+        "treeNode",
+        NODE_FIELDS.get(head, head),
+        place,
+        topic=topic,
+        queue_id=queue_id,
+        term=term,
+        command=_node_command(head, rest, topic, queue_id),
+    )
     return Mark(facts, topic if head == "topic" else rest or node.text, f"{node.text}  {node.badge}".strip())
 
 
@@ -92,8 +113,15 @@ def units_from(offset: int, count: int = 1) -> str:
 def pin_mark(pin: Pin) -> Mark:
     """A finding or a bookmark on a Line."""
     kind, field = ("lineMark", "bookmark") if pin.finding is None else ("findingMark", "")
-    facts = Facts(kind, field, pin.link, pin.offset, finding=pin.finding, term=condition("physicalOffset", pin.offset),
-                  command=units_from(pin.offset))  # fmt: skip
+    facts = Facts(
+        kind,
+        field,
+        pin.link,
+        pin.offset,
+        finding=pin.finding,
+        term=condition("physicalOffset", pin.offset),
+        command=units_from(pin.offset),
+    )
     return Mark(facts, str(pin.offset), pin.text or str(pin.offset))
 
 
@@ -102,8 +130,15 @@ def stretch_mark(kind: str, start: int | None, end: int | None, at: int | None, 
     there = at if kind != "gone" else None
     size = 0 if kind in {"gone", "zero"} else None if end is None or there is None else end - there
     term = f"physicalOffset >= {start} and physicalOffset < {end}" if start is not None and end is not None else None
-    facts = Facts("lineMark", f"part.{kind}", None, there, size, term=term,
-                  command=units_from(there) if there is not None else None)  # fmt: skip
+    facts = Facts(
+        "lineMark",
+        f"part.{kind}",
+        None,
+        there,
+        size,
+        term=term,
+        command=units_from(there) if there is not None else None,
+    )
     value = "" if start is None else f"{start}" if end is None else f"{start}–{end}"
     return Mark(facts, value, words or value or tr(FIELDS[f"part.{kind}"][0]))
 
@@ -117,16 +152,26 @@ def broken_mark(one: Broken) -> Mark:
 
 def file_mark(file: LineFile, offset: int) -> Mark:
     """The file under ``offset``: its menu goes to that place and exports the bytes from there to the file's end."""
-    facts = Facts("lineMark", "commitLogFile", None, offset, file.end - offset, term=condition("file", file.name),
-                  command=units_from(offset))  # fmt: skip
+    facts = Facts(
+        "lineMark",
+        "commitLogFile",
+        None,
+        offset,
+        file.end - offset,
+        term=condition("file", file.name),
+        command=units_from(offset),
+    )
     return Mark(facts, file.name, f"{file.name}  {file.start} – {file.end}")
 
 
 def place_mark(kind: str, name: str, offset: int, words: str, field: str = "offset") -> Mark:
     """A position of the log: the units from there on."""
     term = f"physicalOffset >= {offset}"
-    return Mark(Facts(kind, field, None, offset, term=term, command=units_from(offset)), str(offset),
-                words or f"{name} {offset}")  # fmt: skip
+    return Mark(
+        Facts(kind, field, None, offset, term=term, command=units_from(offset)),
+        str(offset),
+        words or f"{name} {offset}",
+    )
 
 
 # ---- queues, index and areas ----------------------------------------------------------------------------------------
@@ -148,8 +193,20 @@ def entry_mark(
     term = f"{condition('topic', topic)} and {condition('queueId', queue_id)} and queueOffset {sign} {offset}"
     command = ["storescope", "queue", "STORE", topic, str(queue_id), "--from", str(offset), "--to", str(offset + 1)]
     at, size, keys = unit or (None, None, "")
-    facts = Facts("queueMark", "nextOffset" if group else "cq.queueOffset", link, at, size, topic, queue_id, offset,
-                  keys.split()[0] if keys.split() else "", group, term, command=shlex.join(command))  # fmt: skip
+    facts = Facts(
+        "queueMark",
+        "nextOffset" if group else "cq.queueOffset",
+        link,
+        at,
+        size,
+        topic,
+        queue_id,
+        offset,
+        keys.split()[0] if keys.split() else "",
+        group,
+        term,
+        command=shlex.join(command),
+    )
     return Mark(facts, str(offset), words)
 
 
@@ -162,8 +219,15 @@ def byte_mark(entry: Mark, field: str, value: str, note: str) -> Mark:
 def queue_mark(topic: str, queue_id: int, link: object, words: str) -> Mark:
     """A whole queue of a topic."""
     term = f"{condition('topic', topic)} and {condition('queueId', queue_id)}"
-    facts = Facts("queueMark", "queueId", link, topic=topic, queue_id=queue_id, term=term,
-                  command=shlex.join(["storescope", "queue", "STORE", topic, str(queue_id)]))  # fmt: skip
+    facts = Facts(
+        "queueMark",
+        "queueId",
+        link,
+        topic=topic,
+        queue_id=queue_id,
+        term=term,
+        command=shlex.join(["storescope", "queue", "STORE", topic, str(queue_id)]),
+    )
     return Mark(facts, str(queue_id), words)
 
 
@@ -198,7 +262,14 @@ def area_mark(target: Any, topic: str, value: str, words: str) -> Mark:
     queue_id = getattr(target, "queue_id", None)
     if kind == "queue" and queue_id is not None and term is not None:
         term = f"{term} and {condition('queueId', queue_id)}"
-    facts = Facts("area", "topic" if topic else "bytes", target if kind else None,
-                  target.offset if kind == "log" else None, topic=topic, queue_id=queue_id, term=term,
-                  command=shlex.join(["storescope", "space", "STORE"]))  # fmt: skip
+    facts = Facts(
+        "area",
+        "topic" if topic else "bytes",
+        target if kind else None,
+        target.offset if kind == "log" else None,
+        topic=topic,
+        queue_id=queue_id,
+        term=term,
+        command=shlex.join(["storescope", "space", "STORE"]),
+    )
     return Mark(facts, value, words)

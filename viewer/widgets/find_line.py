@@ -80,9 +80,17 @@ class FindLine(QWidget):
         self._line.setSpacing(10)
         self.bodies.setVisible(not simple)
         for part, room in (
-            (self.field, 4), (self.kinds, 0), (self.case, 0), (self.bodies, 0), (self.inside, 0), (self.before, 0),
-            (self.next, 0), (self.stop, 0), (self.result, 5), (self.close_tool, 0),
-        ):  # fmt: skip
+            (self.field, 4),
+            (self.kinds, 0),
+            (self.case, 0),
+            (self.bodies, 0),
+            (self.inside, 0),
+            (self.before, 0),
+            (self.next, 0),
+            (self.stop, 0),
+            (self.result, 5),
+            (self.close_tool, 0),
+        ):
             self._line.addWidget(part, room)
 
     @staticmethod

@@ -483,8 +483,13 @@ class HexView(QAbstractScrollArea):
         value = "…" if byte is None else f"0x{byte:02X}"
         if field is not None:
             number = self._cursor - self.origin - field.position + 1
-            text = tr("byte {number} of {field}, {value}, offset {offset:,}", number=number, field=field.label,
-                      value=value, offset=self._cursor)  # fmt: skip
+            text = tr(
+                "byte {number} of {field}, {value}, offset {offset:,}",
+                number=number,
+                field=field.label,
+                value=value,
+                offset=self._cursor,
+            )
         else:
             text = tr("byte {value}, offset {offset:,}", value=value, offset=self._cursor)
         low, high = self.selection()

@@ -11,9 +11,15 @@ from viewer.look.theme import C, mono, px, ui
 
 MARK_ROLE = {"chat": "text3", "out": "text3", "held": "text2", "unread": "text2", "loop": "error", "stale": "warn"}
 OWN_MARKS = {
-    "mark": "accent", "clock": "posTime", "rule.blue": "note", "rule.green": "ok", "rule.amber": "warn",
-    "rule.red": "error", "rule.yellow": "warn", "rule.grey": "text3",
-}  # fmt: skip
+    "mark": "accent",
+    "clock": "posTime",
+    "rule.blue": "note",
+    "rule.green": "ok",
+    "rule.amber": "warn",
+    "rule.red": "error",
+    "rule.yellow": "warn",
+    "rule.grey": "text3",
+}
 """Marks that a person or his rules put on rows → colour role."""
 CHIP_FILL = {
     "unread": "text2",
@@ -63,8 +69,16 @@ def _own_mark(p: QPainter, kind: str, c: QPointF, r: float) -> None:
     elif kind == "rule.green":
         p.drawRect(QRectF(x - 1.5, y - r - 1, 3, 2 * r + 2))
     elif kind == "rule.yellow":
-        star = [QPointF(0, -r - 1), QPointF(1.4, -1.4), QPointF(r + 1, 0), QPointF(1.4, 1.4), QPointF(0, r + 1),
-                QPointF(-1.4, 1.4), QPointF(-r - 1, 0), QPointF(-1.4, -1.4)]  # fmt: skip
+        star = [
+            QPointF(0, -r - 1),
+            QPointF(1.4, -1.4),
+            QPointF(r + 1, 0),
+            QPointF(1.4, 1.4),
+            QPointF(0, r + 1),
+            QPointF(-1.4, 1.4),
+            QPointF(-r - 1, 0),
+            QPointF(-1.4, -1.4),
+        ]
         p.drawPolygon(QPolygonF([c + corner for corner in star]))
     else:
         p.setPen(QPen(p.brush().color(), 1.8))

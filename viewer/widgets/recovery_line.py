@@ -126,8 +126,9 @@ class RecoveryLine(MarkCanvas):
 
     def marks(self) -> Boxes:
         """The parts, then the flags, which lie above them."""
-        found = [(box, stretch_mark(part.kind, part.start, part.end, part.start, part.words))
-                 for part, box in self._boxes()]  # fmt: skip
+        found = [
+            (box, stretch_mark(part.kind, part.start, part.end, part.start, part.words)) for part, box in self._boxes()
+        ]
         for flag, (box, _) in zip(self._flags, self._flag_boxes(), strict=True):
             if flag.offset is not None:
                 found.append((box, place_mark("lineMark", flag.words, flag.offset, flag.words, "position")))
@@ -228,9 +229,12 @@ class RecoveryLine(MarkCanvas):
     def _flag_boxes(self) -> list[tuple[QRectF, float]]:
         """The box of every flag, and where its stem stands."""
         return [
-            (QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), wish.width, 17 * scale()),
-             wish.x) for wish, place in self._placed()
-        ]  # fmt: skip
+            (
+                QRectF(place.left, 2 + LEVEL * (self._levels - 1 - place.level) * scale(), wish.width, 17 * scale()),
+                wish.x,
+            )
+            for wish, place in self._placed()
+        ]
 
     def _paint_flags(self, p: QPainter, bottom: float) -> None:
         for flag, (box, x) in zip(self._flags, self._flag_boxes(), strict=True):

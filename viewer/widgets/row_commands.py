@@ -17,8 +17,14 @@ from viewer.widgets.cell_filter import cell_term
 from viewer.widgets.columns import Column, Record, RecordKind, field_of
 
 GO, FOLLOW, FILTER, KEEP, COPY, BYTES, EXPLAIN = PARTS = (
-    "go", "follow", "filter", "keep", "copy", "bytes", "explain",
-)  # fmt: skip
+    "go",
+    "follow",
+    "filter",
+    "keep",
+    "copy",
+    "bytes",
+    "explain",
+)
 """The parts of a menu from top to bottom, a line between them."""
 
 
@@ -123,37 +129,71 @@ NO_TERM = words("This value cannot be asked for in a filter.")
 
 ROW_COMMANDS = (
     RowCommand("go.link", words("Follow the link"), GO, _needs(lambda f: f.link is not None, NO_LINK)),
-    RowCommand("go.own", words("Open in a window of its own"), GO,
-               _needs(lambda f: f.link is not None or f.offset is not None, NO_LINK)),
+    RowCommand(
+        "go.own",
+        words("Open in a window of its own"),
+        GO,
+        _needs(lambda f: f.link is not None or f.offset is not None, NO_LINK),
+    ),
     RowCommand("go.log", words("Go to its place in the log"), GO, _needs(lambda f: f.offset is not None, NO_PLACE)),
-    RowCommand("go.entry", words("Go to its queue entry"), GO, _needs(lambda f: f.topic and f.queue_id is not None
-                                                                and f.queue_offset is not None, NO_ENTRY)),
+    RowCommand(
+        "go.entry",
+        words("Go to its queue entry"),
+        GO,
+        _needs(lambda f: f.topic and f.queue_id is not None and f.queue_offset is not None, NO_ENTRY),
+    ),
     RowCommand("follow.trace", words("Trace this key"), FOLLOW, _needs(lambda f: f.topic and f.key, NO_KEY)),
     RowCommand("follow.where", words("Where is it?"), FOLLOW, _needs(sought, NO_ID)),
-    RowCommand("follow.next", words("Next with the same key"), FOLLOW,
-               _in_view("same.key.next", lambda f: f.key or f.kind == "unit", NO_KEY)),
+    RowCommand(
+        "follow.next",
+        words("Next with the same key"),
+        FOLLOW,
+        _in_view("same.key.next", lambda f: f.key or f.kind == "unit", NO_KEY),
+    ),
     RowCommand("keep.column", words("Make a column of this field"), KEEP, _needs(lambda f: f.column, NO_COLUMN)),
-    RowCommand("keep.bookmark", words("Bookmark this place…"), KEEP,
-               _needs(lambda f: f.offset is not None or f.link is not None or f.topic, NO_PLACE)),
-    RowCommand("keep.mark", words("Mark the row"), KEEP, _in_view("mark.toggle", lambda f: f.offset is not None,
-               NO_PLACE)),
-    RowCommand("keep.colour", words("Colour rows with this value…"), KEEP, _needs(lambda f: f.term is not None,
-               NO_TERM)),
+    RowCommand(
+        "keep.bookmark",
+        words("Bookmark this place…"),
+        KEEP,
+        _needs(lambda f: f.offset is not None or f.link is not None or f.topic, NO_PLACE),
+    ),
+    RowCommand(
+        "keep.mark", words("Mark the row"), KEEP, _in_view("mark.toggle", lambda f: f.offset is not None, NO_PLACE)
+    ),
+    RowCommand(
+        "keep.colour", words("Colour rows with this value…"), KEEP, _needs(lambda f: f.term is not None, NO_TERM)
+    ),
     RowCommand("copy.cell", words("Copy cell"), COPY, lambda _: ""),
     RowCommand("copy.row", words("Copy row"), COPY, lambda _: ""),
     RowCommand("copy.json", words("Copy as JSON"), COPY, lambda _: ""),
     RowCommand("copy.markdown", words("Copy as Markdown"), COPY, lambda _: ""),
     RowCommand("copy.cli", words("Copy the equal command"), COPY, _needs(lambda f: f.command is not None, NO_COMMAND)),
-    RowCommand("copy.out", words("Copy the command that copies it out"), COPY,
-               _needs(lambda f: "copy.out" in f.able and f.offset is not None, NO_PLACE)),
+    RowCommand(
+        "copy.out",
+        words("Copy the command that copies it out"),
+        COPY,
+        _needs(lambda f: "copy.out" in f.able and f.offset is not None, NO_PLACE),
+    ),
     RowCommand("copy.mqadmin", words("Copy mqadmin's command"), COPY, _needs(mqadmin, NO_MQADMIN)),
-    RowCommand("copy.step", words("Copy the command of its step"), COPY,
-               _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP)),
-    RowCommand("bytes.export", words("Export the bytes…"), BYTES,
-               lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else ""),
-    RowCommand("explain.field", words("Explain this field"), EXPLAIN,
-               _needs(lambda f: f.finding is not None or explained(f.kind, f.field), NO_FIELD)),
-)  # fmt: skip
+    RowCommand(
+        "copy.step",
+        words("Copy the command of its step"),
+        COPY,
+        _needs(lambda f: f.finding is not None and f.finding.command, NO_STEP),
+    ),
+    RowCommand(
+        "bytes.export",
+        words("Export the bytes…"),
+        BYTES,
+        lambda f: NO_PLACE if f.offset is None else NO_BYTES if f.size == 0 else "",
+    ),
+    RowCommand(
+        "explain.field",
+        words("Explain this field"),
+        EXPLAIN,
+        _needs(lambda f: f.finding is not None or explained(f.kind, f.field), NO_FIELD),
+    ),
+)
 BY_ID = {command.id: command for command in ROW_COMMANDS}
 ONLY_IN = {
     "copy.markdown": frozenset({"finding", "findingRule", "findingMark"}),
@@ -162,33 +202,101 @@ ONLY_IN = {
     "copy.out": frozenset({"whereResult"}),
 }
 """Commands that stand in the menus of few kinds."""
-NEEDS_STORE = frozenset((
-    "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark", "keep.mark", "keep.colour",
-    "bytes.export", "copy.markdown",
-))  # fmt: skip
+NEEDS_STORE = frozenset(
+    (
+        "go.log",
+        "go.entry",
+        "follow.trace",
+        "follow.where",
+        "follow.next",
+        "keep.bookmark",
+        "keep.mark",
+        "keep.colour",
+        "bytes.export",
+        "copy.markdown",
+    )
+)
 """Commands that only a view of a store can do."""
-MESSAGES = frozenset((
-    "unit", "cq", "indexEntry", "traceStep", "whereResult", "evidence", "tracedKey", "difference", "finding",
-    "findingRule", "bookmark", "field", "route",
-))  # fmt: skip
+MESSAGES = frozenset(
+    (
+        "unit",
+        "cq",
+        "indexEntry",
+        "traceStep",
+        "whereResult",
+        "evidence",
+        "tracedKey",
+        "difference",
+        "finding",
+        "findingRule",
+        "bookmark",
+        "field",
+        "route",
+    )
+)
 """Kinds of rows that speak of messages: their menus have all parts."""
-PLACES = frozenset((
-    "indexFile", "position", "groupProgress", "groupSum", "mark", "space", "recoveryPlan", "file", "frequency",
-    "rebuilt", "lost",
-    "statsTopic", "statsQueue", "statsTag", "statsProducer", "statsHour", "statsFile", "dispatched",
-))  # fmt: skip
+PLACES = frozenset(
+    (
+        "indexFile",
+        "position",
+        "groupProgress",
+        "groupSum",
+        "mark",
+        "space",
+        "recoveryPlan",
+        "file",
+        "frequency",
+        "rebuilt",
+        "lost",
+        "statsTopic",
+        "statsQueue",
+        "statsTag",
+        "statsProducer",
+        "statsHour",
+        "statsFile",
+        "dispatched",
+    )
+)
 """Kinds that speak of parts of a store: nothing to follow."""
-MARKS = frozenset((
-    "treeNode", "lineMark", "findingMark", "rulerMark", "queueMark", "indexMark", "area", "dayMark", "clusterMark",
-))  # fmt: skip
+MARKS = frozenset(
+    (
+        "treeNode",
+        "lineMark",
+        "findingMark",
+        "rulerMark",
+        "queueMark",
+        "indexMark",
+        "area",
+        "dayMark",
+        "clusterMark",
+    )
+)
 """What is no row: lines of the store tree, marks on the Lines, boxes of pictures."""
 COPIED = {"copy.cell": words("Copy value"), "copy.row": words("Copy what it says")}
 """How commands are called where there is no cell and no row."""
-VALUES = frozenset((
-    "config", "configValue", "configChange", "tried", "plug", "twoWays", "reading", "operation", "clusterLine",
-    "clusterRequest", "clusterStep", "clusterMove", "clusterList", "request", "requestField", "requestTalk", "frame",
-    "servedCode", "servedClient",
-))  # fmt: skip
+VALUES = frozenset(
+    (
+        "config",
+        "configValue",
+        "configChange",
+        "tried",
+        "plug",
+        "twoWays",
+        "reading",
+        "operation",
+        "clusterLine",
+        "clusterRequest",
+        "clusterStep",
+        "clusterMove",
+        "clusterList",
+        "request",
+        "requestField",
+        "requestTalk",
+        "frame",
+        "servedCode",
+        "servedClient",
+    )
+)
 """Kinds that speak of figures and settings: they are copied and explained."""
 PARTS_OF = {
     **dict.fromkeys(MESSAGES | MARKS, PARTS),

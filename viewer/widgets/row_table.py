@@ -79,8 +79,9 @@ class Glow:
         if not self._begun:
             return ()
         now = self._clock()
-        found = ((n, self._strength(now - at)) for n in range(WHOLE, count)
-                 if (at := self._begun.get((key, n))) is not None)  # fmt: skip
+        found = (
+            (n, self._strength(now - at)) for n in range(WHOLE, count) if (at := self._begun.get((key, n))) is not None
+        )
         return tuple((section, strength) for section, strength in found if strength > 0)
 
     @staticmethod

@@ -67,8 +67,10 @@ class SkewBars(MarkCanvas):
     def marks(self) -> Boxes:
         """A queue a bar, as wide as its share and as tall as all."""
         wide = self.width() / max(len(self._bars), 1)
-        return [(QRectF(at * wide, 1, wide, self.height() - 2), self._mark(name, f"{_queue(name)}: {number(count)}"))
-                for at, (name, count) in enumerate(self._bars)]  # fmt: skip
+        return [
+            (QRectF(at * wide, 1, wide, self.height() - 2), self._mark(name, f"{_queue(name)}: {number(count)}"))
+            for at, (name, count) in enumerate(self._bars)
+        ]
 
     def _mark(self, name: str, words: str) -> Mark:
         link = self.link_of(self._topic, int(name)) if self.link_of is not None else None

@@ -212,8 +212,9 @@ def store_nodes(
         groups = places.Place("groups")
         nodes.append(Node("groups", tr("Consumer groups"), number(survey.groups), "follow", place=groups, strong=True))
     if survey.tables:
-        config = Node("config", tr("Config"), number(len(survey.tables)), "config", place=places.Place("config"),
-                      strong=True)  # fmt: skip
+        config = Node(
+            "config", tr("Config"), number(len(survey.tables)), "config", place=places.Place("config"), strong=True
+        )
         for name in survey.tables:
             config.add(Node(f"config/{name}", name, "", dim=True, place=places.Place("config", name=name)))
         nodes.append(config)
@@ -222,8 +223,11 @@ def store_nodes(
         nodes.append(Node("checkpoint", "checkpoint", when, "file", place=places.Place("checkpoint")))
     if survey.abort:
         running = survey.lock == "held"
-        nodes.append(Node("abort", "abort", tr("present"), "file", place=places.Place("abort"),
-                          own_mark="" if running else "warn"))  # fmt: skip
+        nodes.append(
+            Node(
+                "abort", "abort", tr("present"), "file", place=places.Place("abort"), own_mark="" if running else "warn"
+            )
+        )
     return nodes
 
 
@@ -261,13 +265,27 @@ def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str])
 
 def _topic_node(topic: Any, places: Any) -> Node:
     count = short_count(topic.count) if topic.known else NOT_KNOWN
-    node = Node(f"topic/{topic.name}", plain(topic.name), count, topic=topic.name,
-                place=places.queue(topic.name), value=topic.count)  # fmt: skip
+    node = Node(
+        f"topic/{topic.name}",
+        plain(topic.name),
+        count,
+        topic=topic.name,
+        place=places.queue(topic.name),
+        value=topic.count,
+    )
     for one in topic.queues:
         count = NOT_KNOWN if one.note else number(one.count)
-        node.add(Node(f"queue/{topic.name}/{one.queue_id}", tr("Queue {number}", number=one.queue_id),
-                      count, place=places.queue(topic.name, one.queue_id), dim=True, value=one.count,
-                      own_mark="unread" if one.unread else "error" if one.note else ""))  # fmt: skip
+        node.add(
+            Node(
+                f"queue/{topic.name}/{one.queue_id}",
+                tr("Queue {number}", number=one.queue_id),
+                count,
+                place=places.queue(topic.name, one.queue_id),
+                dim=True,
+                value=one.count,
+                own_mark="unread" if one.unread else "error" if one.note else "",
+            )
+        )
     return node
 
 
@@ -276,8 +294,17 @@ def _index_nodes(survey: Any, places: Any) -> Node:
     top = Node("index", tr("Index files"), count, "index", place=places.index(), strong=True)
     for file in survey.index:
         badge = short_count(file.count) if file.count >= 0 else tr("unreadable" if file.unread else "damaged")
-        top.add(Node(f"index/{file.name}", file.name, badge, place=places.index(file.name), dim=True, value=file.count,
-                     own_mark="" if file.count >= 0 else "unread" if file.unread else "error"))  # fmt: skip
+        top.add(
+            Node(
+                f"index/{file.name}",
+                file.name,
+                badge,
+                place=places.index(file.name),
+                dim=True,
+                value=file.count,
+                own_mark="" if file.count >= 0 else "unread" if file.unread else "error",
+            )
+        )
     return top
 
 

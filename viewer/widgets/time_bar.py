@@ -72,8 +72,12 @@ class TimeTrack(QWidget):
             self._move(self._span[0] + share * (self._span[1] - self._span[0]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {Qt.Key.Key_Left: -1000, Qt.Key.Key_Right: 1000, Qt.Key.Key_PageUp: -10_000,
-                 Qt.Key.Key_PageDown: 10_000}  # fmt: skip
+        steps = {
+            Qt.Key.Key_Left: -1000,
+            Qt.Key.Key_Right: 1000,
+            Qt.Key.Key_PageUp: -10_000,
+            Qt.Key.Key_PageDown: 10_000,
+        }
         if event.key() in steps:
             self._move(self._at + steps[Qt.Key(event.key())])
         elif event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):

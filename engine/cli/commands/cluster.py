@@ -81,9 +81,14 @@ async def _read(name_servers: list[str]) -> ClusterState:
 def _brokers(state: ClusterState) -> Iterator[dict[str, Any]]:
     for one in state.brokers:
         yield {
-            "type": "clusterBroker", "brokerName": one.name, "brokerId": one.broker_id, "address": one.address,
-            "cluster": one.cluster, "release": one.release, "words": one.words or None,
-        }  # fmt: skip
+            "type": "clusterBroker",
+            "brokerName": one.name,
+            "brokerId": one.broker_id,
+            "address": one.address,
+            "cluster": one.cluster,
+            "release": one.release,
+            "words": one.words or None,
+        }
 
 
 def _clients(state: ClusterState) -> Iterator[dict[str, Any]]:
@@ -92,10 +97,15 @@ def _clients(state: ClusterState) -> Iterator[dict[str, Any]]:
         for one in group.clients:
             queues = group.owned.get(one.client_id)
             yield {
-                "type": "clusterClient", "group": group.name, "clientId": one.client_id, "address": one.address,
-                "language": one.language, "release": release_of(one.version), "model": group.model or None,
+                "type": "clusterClient",
+                "group": group.name,
+                "clientId": one.client_id,
+                "address": one.address,
+                "language": one.language,
+                "release": release_of(one.version),
+                "model": group.model or None,
                 "queues": None if queues is None else len(queues),
-            }  # fmt: skip
+            }
 
 
 def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
@@ -104,11 +114,16 @@ def _progress(state: ClusterState) -> Iterator[dict[str, Any]]:
         for queue in sorted(offsets):
             ends = state.queues.get(queue)
             yield {
-                "type": "clusterProgress", "group": name, "topic": queue.topic, "brokerName": queue.broker,
-                "queueId": queue.queue_id, "offset": offsets[queue],
-                "maxOffset": None if ends is None else ends.max_offset, "behind": behind.get(queue),
+                "type": "clusterProgress",
+                "group": name,
+                "topic": queue.topic,
+                "brokerName": queue.broker,
+                "queueId": queue.queue_id,
+                "offset": offsets[queue],
+                "maxOffset": None if ends is None else ends.max_offset,
+                "behind": behind.get(queue),
                 "owners": _owners(group, queue),
-            }  # fmt: skip
+            }
 
 
 def _owners(group: Group | None, queue: Queue) -> list[str] | None:
@@ -122,6 +137,10 @@ def _owners(group: Group | None, queue: Queue) -> list[str] | None:
 def _refused(state: ClusterState) -> Iterator[dict[str, Any]]:
     for one in state.refusals:
         yield {
-            "type": "refused", "address": one.address, "request": one.request, "about": one.about, "code": one.code,
+            "type": "refused",
+            "address": one.address,
+            "request": one.request,
+            "about": one.about,
+            "code": one.code,
             "words": one.words,
-        }  # fmt: skip
+        }

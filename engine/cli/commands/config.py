@@ -26,8 +26,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_given(args, out) as store:
         for name, reason in undecoded_tables(store):
             found += 1
-            out.record({"type": "config", "table": name.removesuffix(".json"), "file": None, "used": "undecoded",
-                        "why": reason, "willLoad": None, "value": None})  # fmt: skip
+            out.record(
+                {
+                    "type": "config",
+                    "table": name.removesuffix(".json"),
+                    "file": None,
+                    "used": "undecoded",
+                    "why": reason,
+                    "willLoad": None,
+                    "value": None,
+                }
+            )
             out.line(f"{name}: {plain(reason)}")
         for table in read_tables(store):
             found += 1

@@ -46,8 +46,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _for_people(info: StoreInfo, out: Output) -> None:
     lock = {
-        "held": "held: a broker has it open", "free": "free", "absent": "no lock file", "unknown": "not known",
-    }[info.lock]  # fmt: skip
+        "held": "held: a broker has it open",
+        "free": "free",
+        "absent": "no lock file",
+        "unknown": "not known",
+    }[info.lock]
     messages = "messages not known" if _is_partial(info) else f"{messages_in(info):,} messages in their queues"
     out.fields(
         (

@@ -41,9 +41,13 @@ def register(commands: Any) -> None:
     by_key_parser.add_argument("-e", "--endTimestamp", dest="end", type=number, default=LAST_TIME, metavar="MS")
     by_key_parser.add_argument("-c", "-m", "--maxNum", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")
     by_key_parser.add_argument(
-        "-p", "--keyType", dest="index_type", choices=INDEX_TYPES, metavar="TYPE",
+        "-p",
+        "--keyType",
+        dest="index_type",
+        choices=INDEX_TYPES,
+        metavar="TYPE",
         help="what KEY is: K one of KEYS, U a unique key, T the tags; without it a key of any kind",
-    )  # fmt: skip
+    )
     _add(commands, "queryMsgById", _query_by_id, "messages by their offset message ids (a,b,c)", "-i")
     _add(commands, "queryMsgByUniqueKey", _query_by_unique_key, "messages by topic and unique key", "-t", "-i")
     _add(commands, "queryMsgByOffset", _query_by_offset, "the message at a queue offset", "-t", "-i#", "-o")

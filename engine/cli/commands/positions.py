@@ -59,6 +59,10 @@ def _slaves(host: str, port: int) -> tuple[SlavePosition, ...]:
 def slave_record(slave: SlavePosition) -> dict[str, Any]:
     """A slave on the ruler of its master's log."""
     return {
-        "type": "slave", "peer": slave.peer, "wrote": slave.wrote, "sent": slave.sent,
-        "acknowledged": slave.acknowledged, "behind": slave.behind,
-    }  # fmt: skip
+        "type": "slave",
+        "peer": slave.peer,
+        "wrote": slave.wrote,
+        "sent": slave.sent,
+        "acknowledged": slave.acknowledged,
+        "behind": slave.behind,
+    }

@@ -113,9 +113,15 @@ def _asked(args: argparse.Namespace, release: Release) -> PutPlan:
             raise UsageError(f"--property: expected NAME=VALUE, found '{text}'")
         properties[name] = value
     message = Message(
-        args.topic, args.body.encode("utf-8", "surrogateescape"), args.queue or 0, properties, flag=args.flag or 0,
-        tags=args.tags, keys=args.keys, unique_key=args.unique_key,
-    )  # fmt: skip
+        args.topic,
+        args.body.encode("utf-8", "surrogateescape"),
+        args.queue or 0,
+        properties,
+        flag=args.flag or 0,
+        tags=args.tags,
+        keys=args.keys,
+        unique_key=args.unique_key,
+    )
     return PutPlan({}, (), (message,), ())
 
 
@@ -134,13 +140,34 @@ BORN_STEP = 7
 BORN_HOST = "10.1.2.3:40001"
 STORE_HOST = "127.0.0.1:10911"
 OF_THE_GENERATOR = (
-    "count", "body", "keys", "tags", "unicode", "storeHostV6", "halfEvery", "endHalfEvery", "batchEvery", "batchMax",
-    "delayEvery", "delayLevels", "compressEvery", "seed", "uniqStart",
-)  # fmt: skip
+    "count",
+    "body",
+    "keys",
+    "tags",
+    "unicode",
+    "storeHostV6",
+    "halfEvery",
+    "endHalfEvery",
+    "batchEvery",
+    "batchMax",
+    "delayEvery",
+    "delayLevels",
+    "compressEvery",
+    "seed",
+    "uniqStart",
+)
 OF_THE_RUN = (
-    "pauseEvery", "pauseMs", "bitmap", "flushAt", "crash", "crashAfter", "deleteFiles", "sessions", "damage",
+    "pauseEvery",
+    "pauseMs",
+    "bitmap",
+    "flushAt",
+    "crash",
+    "crashAfter",
+    "deleteFiles",
+    "sessions",
+    "damage",
     "rawIndex",
-)  # fmt: skip
+)
 _READ = ("config", "topics", "messages", "bornHosts", "bornBase", "storeHost")
 _NOT_LOOKED_AT = (props.DELAY, props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
 """Properties that a broker, not its store, has rules for: the store of 5.x keeps them as they are."""
@@ -241,14 +268,19 @@ def _message(one: Any, born: str, stored: str, born_at: int, like: Release) -> M
     else:
         looked_at = {name: value for name, value in looked_at.items() if name not in _NOT_LOOKED_AT}
     return Message(
-        one["topic"], _body(one), i32(_number(one, "queue", 0)), looked_at, raw,
-        flag=i32(_number(one, "flag", 0)), sys_flag=i32(_number(one, "sysFlag", 0)),
+        one["topic"],
+        _body(one),
+        i32(_number(one, "queue", 0)),
+        looked_at,
+        raw,
+        flag=i32(_number(one, "flag", 0)),
+        sys_flag=i32(_number(one, "sysFlag", 0)),
         born_timestamp=_number(one, "bornTimestamp", born_at),
         born_host=_host(one["bornHost"], "bornHost") if "bornHost" in one else born,
         store_host=_host(one["storeHost"], "storeHost") if "storeHost" in one else stored,
         reconsume_times=i32(_number(one, "reconsumeTimes", 0)),
         prepared_transaction_offset=_number(one, "preparedTransactionOffset", 0),
-    )  # fmt: skip
+    )
 
 
 def _body(one: dict[str, Any]) -> bytes:

@@ -99,9 +99,14 @@ def _apply(args: argparse.Namespace, out: Output) -> int:
     with keeping(args, path, config) as kept:
         with Progress("dispatch", shown.end_offset - begin, out.quiet) as progress:
             opened = MessageStore(
-                path, config, disk=kept.store_disk, release=like, services=False, empty_log=args.empty_log,
+                path,
+                config,
+                disk=kept.store_disk,
+                release=like,
+                services=False,
+                empty_log=args.empty_log,
                 progress=lambda place: progress.at(max(place - begin, 0)),
-            )  # fmt: skip
+            )
         with opened:
             done = replace(opened.recovery_plan, undispatched=shown.undispatched, dropped=shown.dropped)
     _show(done, out, written=written, kept=kept.record)

@@ -34,9 +34,10 @@ DIFFERENCES = (
 
 def register(commands: Any) -> None:
     parser = commands.add_parser(
-        "replay", parents=[common(store=False)],
+        "replay",
+        parents=[common(store=False)],
         help="writes: the requests of a recording (serve --record) sent again, into another store or to a broker",
-    )  # fmt: skip
+    )
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="a file that serve --record wrote")
     parser.add_argument("--store", metavar="STORE", help="a store, or a directory that is absent or empty")
     parser.add_argument("--to", type=address_list, metavar="HOST:PORT", help="a broker that runs, instead of a store")
@@ -106,9 +107,13 @@ def _to_store(args: argparse.Namespace, out: Output, replay: Any, number: int) -
 async def _broker(args: argparse.Namespace, target: WriteTarget, kept: Keeping) -> AsyncIterator[str]:
     def opened(host: str) -> MessageStore:
         return MessageStore(
-            target.path, target.config, disk=kept.store_disk, release=target.release, store_host=host,
+            target.path,
+            target.config,
+            disk=kept.store_disk,
+            release=target.release,
+            store_host=host,
             empty_log=args.empty_log,
-        )  # fmt: skip
+        )
 
     async with serving_open(opened) as server:
         kept.settled = True
@@ -118,22 +123,33 @@ async def _broker(args: argparse.Namespace, target: WriteTarget, kept: Keeping) 
 def _say(out: Output, result: Replayed, differ: list[Sent]) -> None:
     rows = [
         {
-            "type": "replayDifference", "time": sent.exchange.time, "name": sent.exchange.name,
-            "topic": sent.exchange.topic or None, "queueId": sent.exchange.queue_id,
+            "type": "replayDifference",
+            "time": sent.exchange.time,
+            "name": sent.exchange.name,
+            "topic": sent.exchange.topic or None,
+            "queueId": sent.exchange.queue_id,
             "before": None if sent.before is None else answer_name(sent.before),
-            "now": None if sent.now is None else answer_name(sent.now), "remark": sent.remark or None,
+            "now": None if sent.now is None else answer_name(sent.now),
+            "remark": sent.remark or None,
         }
         for sent in differ
-    ]  # fmt: skip
+    ]
     if out.as_json:
         for row in rows:
             out.record(row)
-        out.record({
-            "type": "replayed", "sent": result.sent, "same": result.same, "differs": result.differs,
-            "oneWay": result.one_way, "unanswered": result.unanswered, "leftOut": result.left_out,
-            "answeredNow": result.answered_now,
-            "byName": dict(result.by_name.most_common()),
-        })  # fmt: skip
+        out.record(
+            {
+                "type": "replayed",
+                "sent": result.sent,
+                "same": result.same,
+                "differs": result.differs,
+                "oneWay": result.one_way,
+                "unanswered": result.unanswered,
+                "leftOut": result.left_out,
+                "answeredNow": result.answered_now,
+                "byName": dict(result.by_name.most_common()),
+            }
+        )
         return
     for row in rows:
         out.record(row, DIFFERENCES)

@@ -181,9 +181,14 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             port = config.listen_port if args.port is None else args.port
             bound = opened.enter_context(bind(args.host, port, "the broker's port"))
             store = await asyncio.to_thread(
-                MessageStore, target.path, target.config, disk=kept.store_disk, release=target.release,
-                store_host=f"{config.broker_ip}:{port_of(bound)}", empty_log=args.empty_log,
-            )  # fmt: skip
+                MessageStore,
+                target.path,
+                target.config,
+                disk=kept.store_disk,
+                release=target.release,
+                store_host=f"{config.broker_ip}:{port_of(bound)}",
+                empty_log=args.empty_log,
+            )
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
             ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config), HA_PORT))
@@ -270,10 +275,18 @@ def _say_serving(out: Output, served: ListeningBroker, own: str | None, store: s
     registered, refused = sorted(served.registration.registered), served.registration.refused
     if out.as_json:
         record = {
-            "type": "serving", "namesrv": own, "broker": served.address, "ha": served.broker.ha_address,
-            "brokerName": config.broker_name, "cluster": config.cluster, "store": store, "pid": os.getpid(),
-            "metrics": metrics, "registered": registered, "notRegistered": refused,
-        }  # fmt: skip
+            "type": "serving",
+            "namesrv": own,
+            "broker": served.address,
+            "ha": served.broker.ha_address,
+            "brokerName": config.broker_name,
+            "cluster": config.cluster,
+            "store": store,
+            "pid": os.getpid(),
+            "metrics": metrics,
+            "registered": registered,
+            "notRegistered": refused,
+        }
         say_record(out, record)
     else:
         where = f"name server {own}" if own else registration_words(registered, refused)

@@ -150,13 +150,16 @@ def _for_people(space: Space, out: Output) -> None:
     for one in rest.values():
         out.record(one, _REST)
     check = "equal to the files" if space.equal else f"the files have {space.bytes:,}"
-    out.line(f"-- {space.counted:,} bytes in {space.file_count:,} files, {check}; {space.allocated:,} allocated, "
-             f"{space.dead:,} dead")  # fmt: skip
+    out.line(
+        f"-- {space.counted:,} bytes in {space.file_count:,} files, {check}; {space.allocated:,} allocated, "
+        f"{space.dead:,} dead"
+    )
     if space.changed:
         out.line(f"-- {space.changed:,} files have another length by now: the store is written to")
     if space.how in {"queues", "sampled"}:
-        out.line("-- from file lists and queues; without --quick the log is walked, for days, tags, producers and "
-                 "damage")  # fmt: skip
+        out.line(
+            "-- from file lists and queues; without --quick the log is walked, for days, tags, producers and damage"
+        )
         return
     out.line()
     for day, (size, messages) in sorted(days.items()):

@@ -32,13 +32,20 @@ def register(commands: Any) -> None:
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("key", metavar="KEY", help="a key, a unique key, tags (--tag), or T# and tags")
     parser.add_argument(
-        "--tag", dest="index_type", action="store_const", const=TAG,
+        "--tag",
+        dest="index_type",
+        action="store_const",
+        const=TAG,
         help="KEY is the tags of messages, which 5.4 and later index; as --keyType T",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "-p", "--keyType", dest="index_type", choices=INDEX_TYPES, metavar="TYPE",
+        "-p",
+        "--keyType",
+        dest="index_type",
+        choices=INDEX_TYPES,
+        metavar="TYPE",
         help="what KEY is: K one of KEYS, U a unique key, T tags; without it a key of any kind",
-    )  # fmt: skip
+    )
     parser.add_argument("--begin", type=number, default=0, metavar="MS")
     parser.add_argument("--end", type=number, default=LAST_TIME, metavar="MS")
     parser.add_argument("--max", dest="max_count", type=count, default=DEFAULT_MAX, metavar="N")

@@ -106,13 +106,19 @@ def space_of(
     found = walk_space(store.log, cancelled, progress, live=store.lock_state == "held", cache=known)
     rows = [*_log_rows(found, files), *_other_rows(store, files)]
     return _account(
-        store, files, rows, "walked" if found.complete else "cut", begun,
+        store,
+        files,
+        rows,
+        "walked" if found.complete else "cut",
+        begun,
         tags=_named((topic, tag, count.bytes, count.messages) for (topic, tag), count in found.tags.items()),
-        producers=_named((topic, host, count.bytes, count.messages)
-                         for (host, topic), count in found.producers.items()),
+        producers=_named(
+            (topic, host, count.bytes, count.messages) for (host, topic), count in found.producers.items()
+        ),
         compressed=_named((topic, None, count.bytes, count.messages) for topic, count in found.compressed.items()),
-        log_files=tuple(found.files), first_of=found.first_of if found.complete else {},
-    )  # fmt: skip
+        log_files=tuple(found.files),
+        first_of=found.first_of if found.complete else {},
+    )
 
 
 def quick_space(store: StoreSnapshot) -> Space:
@@ -179,8 +185,13 @@ def _log_rows(found: LogSpace, files: list[StoreFile]) -> Iterator[PartSpace]:
             continue
         seen.add(one.path)
         known = one.written + one.unreadable + one.blank + one.zero
-        own = [("units", one.written), ("unreadable", one.unreadable), ("blank", one.blank), ("zeroTail", one.zero),
-               ("notLookedAt", max(file.size - known, 0))]  # fmt: skip
+        own = [
+            ("units", one.written),
+            ("unreadable", one.unreadable),
+            ("blank", one.blank),
+            ("zeroTail", one.zero),
+            ("notLookedAt", max(file.size - known, 0)),
+        ]
         shares = share_out(file.allocated, own)
         for name, size in own:
             parts[name] += size
@@ -220,9 +231,13 @@ def _merged(rows: Iterable[PartSpace]) -> Iterator[PartSpace]:
             continue
         told = [n for n in (one.messages, row.messages) if n is not None]
         found[key] = replace(
-            one, bytes=one.bytes + row.bytes, allocated=one.allocated + row.allocated,
-            messages=sum(told) if told else None, files=one.files + row.files, note=one.note or row.note,
-        )  # fmt: skip
+            one,
+            bytes=one.bytes + row.bytes,
+            allocated=one.allocated + row.allocated,
+            messages=sum(told) if told else None,
+            files=one.files + row.files,
+            note=one.note or row.note,
+        )
     yield from found.values()
 
 

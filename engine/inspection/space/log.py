@@ -109,9 +109,13 @@ class Accounts(Protocol):
 
 
 def walk_space(
-    log: LogReader, cancelled: Cancelled | None = None, progress: Progress | None = None, *, live: bool = False,
+    log: LogReader,
+    cancelled: Cancelled | None = None,
+    progress: Progress | None = None,
+    *,
+    live: bool = False,
     cache: Accounts | None = None,
-) -> LogSpace:  # fmt: skip
+) -> LogSpace:
     """Account for every byte of the log's files; units behind the log's end are ``beyond``.
 
     With ``live`` a broker writes meanwhile: nothing is behind the end then, and what came behind the walk is in no

@@ -101,9 +101,17 @@ def queue_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
         for part, length in parts:
             if length or part == "entries":
                 yield PartSpace(
-                    kind, part, length, given[part], topic, queue_id, None,
-                    messages if part == "entries" else None, len(own), note,
-                )  # fmt: skip
+                    kind,
+                    part,
+                    length,
+                    given[part],
+                    topic,
+                    queue_id,
+                    None,
+                    messages if part == "entries" else None,
+                    len(own),
+                    note,
+                )
 
 
 def _names(folder: str) -> tuple[str | None, int | None]:
@@ -163,8 +171,11 @@ def index_parts(store: StoreSnapshot, files: list[StoreFile]) -> Iterator[PartSp
                     messages = max(header.entries, 0)
                     used = min(messages * ENTRY_SIZE, file.size - table)
                     gone = bool(header.entries) and header.end_phy_offset < least
-                    parts = [("belowMin" if gone else "entries", used), ("slots", table),
-                             ("unused", file.size - table - used)]  # fmt: skip
+                    parts = [
+                        ("belowMin" if gone else "entries", used),
+                        ("slots", table),
+                        ("unused", file.size - table - used),
+                    ]
             except StoreError as error:
                 note = str(error)
         given = share_out(file.allocated, parts)

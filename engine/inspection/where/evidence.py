@@ -100,8 +100,11 @@ def _as_far_as_read(store: StoreSnapshot, result: WhereResult) -> WhereResult:
     if not unread_parts or result.verdict in SEEN:
         return result
     told = {(one.file, one.holds) for one in result.evidence}
-    unread = [Evidence("not read", one.file, None, one.error) for one in unread_parts[:MOST_UNREAD]
-              if (one.file, one.error) not in told]  # fmt: skip
+    unread = [
+        Evidence("not read", one.file, None, one.error)
+        for one in unread_parts[:MOST_UNREAD]
+        if (one.file, one.error) not in told
+    ]
     routes = [one if one.verdict in SEEN else replace(one, verdict="unknown") for one in result.routes]
     kept = result.next_step in (rules.UNDECODED_STEP, rules.COMPACTED_STEP)
     step = result.next_step if kept else rules.NEXT_STEPS["unknown"]

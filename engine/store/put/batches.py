@@ -82,9 +82,13 @@ def put_encoded_batch(log: PutLog, batch: Message) -> PutMessageResult:
     try:
         host = host_raw(batch.store_host) if batch.store_host is not None else log.store_host_raw
         run = UnitRun(
-            batch, members, text_of(batch), stored_host=host, property_crc=log.property_crc,
+            batch,
+            members,
+            text_of(batch),
+            stored_host=host,
+            property_crc=log.property_crc,
             auto_version=log.auto_version,
-        )  # fmt: skip
+        )
     except ValueError:
         return PutMessageResult(_ILLEGAL)
     if run.longest_properties > LONGEST_PROPERTIES:

@@ -91,9 +91,15 @@ def _fill_file(log: PutLog, run: Run, now: int) -> int:
         if limit - position > MOST_ROOM:
             limit = position + max(MOST_ROOM, run.unit_size() + BLANK_SIZE)
         why, end = log.encoder.encode(
-            run, last.target(limit - position), position, limit, last.start_offset, now, log.queue_offsets.numbers,
+            run,
+            last.target(limit - position),
+            position,
+            limit,
+            last.start_offset,
+            now,
+            log.queue_offsets.numbers,
             log.max_message_size,
-        )  # fmt: skip
+        )
         if end > position:
             last.advance(end - position, now)
         if why != write_job.NO_ROOM or limit == last.size:

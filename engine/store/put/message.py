@@ -37,9 +37,16 @@ BLANK_SIZE = 8
 UNIT_SLACK = 65_536
 """Bytes by which a unit may be longer than ``maxMessageSize``."""
 _TIMES = (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
-RULED = frozenset({
-    props.DELAY, *_TIMES, props.INNER_NUM, props.INNER_BASE, props.INNER_MULTI_DISPATCH, props.CRC32,
-})  # fmt: skip
+RULED = frozenset(
+    {
+        props.DELAY,
+        *_TIMES,
+        props.INNER_NUM,
+        props.INNER_BASE,
+        props.INNER_MULTI_DISPATCH,
+        props.CRC32,
+    }
+)
 """Properties for which a put has rules; a message without any of them is stored as it is."""
 
 
@@ -153,9 +160,12 @@ class PutMessageResults(Sequence[PutMessageResult]):
         """Answers that are there already."""
         ends = [result.append.end_offset for result in results if result.append is not None and result.ok]
         return cls(
-            len(results), results.__getitem__, ok=all(result.ok for result in results), end_offset=max(ends, default=0),
+            len(results),
+            results.__getitem__,
+            ok=all(result.ok for result in results),
+            end_offset=max(ends, default=0),
             waits=waits,
-        )  # fmt: skip
+        )
 
     @classmethod
     def refused(cls, rows: int, status: PutMessageStatus) -> PutMessageResults:

@@ -147,9 +147,14 @@ def publish(log: PutLog, file: MappedFile, data: bytes | memoryview, now: int, t
 
 def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: int) -> bytes:
     return encode_unit(
-        message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=now, store_host=log.store_host,
-        property_crc=log.property_crc, auto_version=log.auto_version,
-    )  # fmt: skip
+        message,
+        queue_offset=queue_offset,
+        physical_offset=offset,
+        store_timestamp=now,
+        store_host=log.store_host,
+        property_crc=log.property_crc,
+        auto_version=log.auto_version,
+    )
 
 
 def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | None:

@@ -45,9 +45,11 @@ _CLEAN_MS = 30_000
 _FAR = 1 << 62
 _Status = PutMessageStatus
 _NEVER = {
-    _Status.MESSAGE_ILLEGAL, _Status.PROPERTIES_SIZE_EXCEEDED, _Status.WHEEL_TIMER_NOT_ENABLE,
+    _Status.MESSAGE_ILLEGAL,
+    _Status.PROPERTIES_SIZE_EXCEEDED,
+    _Status.WHEEL_TIMER_NOT_ENABLE,
     _Status.WHEEL_TIMER_MSG_ILLEGAL,
-}  # fmt: skip
+}
 Put = Callable[[Message], PutMessageResult]
 _log = logging.getLogger(__name__)
 
@@ -198,10 +200,8 @@ class TimerMessages:
         topic = _real_topic(message)
         slot = self.wheel.slot(due)
         offset = self.log.append(
-            TimerLogUnit(
-                0, slot.last, magic, began, due - began, message.physical_offset, message.size, jhash(topic)
-            )
-        )  # fmt: skip
+            TimerLogUnit(0, slot.last, magic, began, due - began, message.physical_offset, message.size, jhash(topic))
+        )
         first = offset if slot.first == NO_OFFSET else slot.first
         self.wheel.put(due, first, offset, max(slot.count, 0) + (-1 if deletes else 1))
         self._count(topic, -1 if deletes else 1)
@@ -308,9 +308,11 @@ class TimerMessages:
         """How far timers are, with the version of what was written last."""
         before = self._written
         return replace(
-            self._reads(before.flush_position), state_version=before.state_version,
-            version_timestamp=before.version_timestamp, version_counter=before.version_counter,
-        )  # fmt: skip
+            self._reads(before.flush_position),
+            state_version=before.state_version,
+            version_timestamp=before.version_timestamp,
+            version_counter=before.version_counter,
+        )
 
     def metrics_text(self) -> str:
         """Messages that wait by topic, as ``timermetrics`` has them."""
@@ -371,10 +373,18 @@ def _leaving(message: Unit, enqueued: int, now: int, *, rolls: bool) -> Message 
         queue_id = real
     rules = {**found, properties.WAIT: "false"}
     return Message(
-        topic, message.body, queue_id, rules, encode_properties(found), flag=message.flag,
-        sys_flag=message.sys_flag & ~HOST_BITS, born_timestamp=message.born_timestamp, born_host=message.born_host,
-        store_host=message.store_host, reconsume_times=message.reconsume_times,
-    )  # fmt: skip
+        topic,
+        message.body,
+        queue_id,
+        rules,
+        encode_properties(found),
+        flag=message.flag,
+        sys_flag=message.sys_flag & ~HOST_BITS,
+        born_timestamp=message.born_timestamp,
+        born_host=message.born_host,
+        store_host=message.store_host,
+        reconsume_times=message.reconsume_times,
+    )
 
 
 def _real_topic(message: Unit) -> str:

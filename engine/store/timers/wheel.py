@@ -184,8 +184,9 @@ class TimerLog:
                             raise StoreError(
                                 f"{seen.reason}; files follow, and a broker would delete them: put the file back, or "
                                 f"start with timerWheelEnable=false",
-                                file=file.path, offset=seen.offset - file.start_offset,
-                            )  # fmt: skip
+                                file=file.path,
+                                offset=seen.offset - file.start_offset,
+                            )
                         return
                     yield seen
 

@@ -13,16 +13,29 @@ from rocketmq.exceptions import RocketMQException
 
 NAMESRV, LOG = sys.argv[1:3]
 PROPERTIES = (
-    *(one.value for one in client.MessageProperty), "amount", "region", "plan", "__transactionId__", "CLUSTER",
-    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID",
-)  # fmt: skip
+    *(one.value for one in client.MessageProperty),
+    "amount",
+    "region",
+    "plan",
+    "__transactionId__",
+    "CLUSTER",
+    "TRAN_PREPARED_QUEUE_OFFSET",
+    "TRANSACTION_CHECK_TIMES",
+    "DLQ_ORIGIN_TOPIC",
+    "DLQ_ORIGIN_MESSAGE_ID",
+)
 """The interface in C gives a property by its name, and no list of them."""
 dll = ffi.dll
 SELECTED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 """A queue's number of so many, for a message and what the caller gave."""
 dll.SendMessageOrderly.argtypes = [
-    ctypes.c_void_p, ctypes.c_void_p, SELECTED, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(ffi._CSendResult),
-]  # fmt: skip
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    SELECTED,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.POINTER(ffi._CSendResult),
+]
 dll.SendMessageOrderly.restype = ffi._CStatus
 dll.SendMessageOnewayOrderly.argtypes = [ctypes.c_void_p, ctypes.c_void_p, SELECTED, ctypes.c_void_p]
 dll.SendMessageOnewayOrderly.restype = ffi._CStatus
@@ -61,8 +74,10 @@ def chosen(_queues, _message, queue):
 
 def told_of(result):
     return {
-        "status": STATUSES[result.sendStatus], "msgId": result.msgId.decode(), "queueOffset": result.offset,
-    }  # fmt: skip
+        "status": STATUSES[result.sendStatus],
+        "msgId": result.msgId.decode(),
+        "queueOffset": result.offset,
+    }
 
 
 def send(one):
@@ -98,11 +113,21 @@ def text(value):
 def as_handed(kind, m, **more):
     properties = {name: m.get_property(name) for name in PROPERTIES}
     say(
-        told=kind, topic=m.topic, keys=[text(m.keys)], tags=text(m.tags), body=text(m.body), msgId=m.id,
-        queueId=m.queue_id, queueOffset=m.queue_offset, reconsumeTimes=m.reconsume_times, storeSize=m.store_size,
-        commitLogOffset=m.commit_log_offset, prepared=m.prepared_transaction_offset,
-        properties={name: text(value) for name, value in properties.items() if value}, **more,
-    )  # fmt: skip
+        told=kind,
+        topic=m.topic,
+        keys=[text(m.keys)],
+        tags=text(m.tags),
+        body=text(m.body),
+        msgId=m.id,
+        queueId=m.queue_id,
+        queueOffset=m.queue_offset,
+        reconsumeTimes=m.reconsume_times,
+        storeSize=m.store_size,
+        commitLogOffset=m.commit_log_offset,
+        prepared=m.prepared_transaction_offset,
+        properties={name: text(value) for name, value in properties.items() if value},
+        **more,
+    )
 
 
 def producer(one):
@@ -149,9 +174,12 @@ def half(one):
         say(told="half", keys=[one["message"]["key"]], error=repr(error))
         return
     say(
-        told="half", keys=[one["message"]["key"]], status=STATUSES[result.status], msgId=result.msg_id,
+        told="half",
+        keys=[one["message"]["key"]],
+        status=STATUSES[result.status],
+        msgId=result.msg_id,
         queueOffset=result.offset,
-    )  # fmt: skip
+    )
 
 
 def consumer(one):

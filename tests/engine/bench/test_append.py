@@ -43,9 +43,13 @@ def test_c_writes_the_bytes_that_ours_writes(tmp_path) -> None:
 def test_every_row_has_its_figures(tmp_path) -> None:
     rows = list(append.run("append", tmp_path, repeats=1, size=1 << 20))
     assert [(row["batch"], row["properties"], row["built"]) for row in rows[:-1]] == [
-        (1, "text", True), (1, "map", True),
-        (64, "text", False), (64, "text", True), (64, "map", False), (64, "map", True),
-    ]  # fmt: skip
+        (1, "text", True),
+        (1, "map", True),
+        (64, "text", False),
+        (64, "text", True),
+        (64, "map", False),
+        (64, "map", True),
+    ]
     assert all(row["messagesPerSecond"] > 0 and row["messagesPerCpuSecond"] > 0 for row in rows[:-1])
     assert rows[-1]["puts"] == 64
     assert (rows[-1]["ratio"] is None) == (shutil.which("cc") is None)

@@ -88,8 +88,12 @@ def test_an_account_is_made_changed_and_deleted(tmp_path: Path) -> None:
         await it.told(50, **NEW, **more)
         await it.told(50, **NEW, groupPerms="g1=SUB", admin="true")
         expected = {
-            **NEW, **more, "topicPerms": ["t1=PUB", "t2=SUB"], "groupPerms": ["g1=SUB"], "admin": True,
-        }  # fmt: skip
+            **NEW,
+            **more,
+            "topicPerms": ["t1=PUB", "t2=SUB"],
+            "groupPerms": ["g1=SUB"],
+            "admin": True,
+        }
         assert (await it.shown())["plainAccessConfigs"][2] == expected
         account = read_acl(it.path).accounts["newuser"]
         assert (account.topics, account.groups, account.admin) == (

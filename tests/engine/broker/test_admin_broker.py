@@ -41,9 +41,18 @@ def test_held_pulls_are_told_to_those_that_ask(tmp_path: Path) -> None:
         async with asking(tmp_path) as client:
             await client.send("Orders", b"one")
             assert await asyncio.to_thread(client.server.broker.store.wait_dispatched)
-            pull = {"consumerGroup": "readers", "topic": "Orders", "queueId": 0, "queueOffset": 1, "maxMsgNums": 32,
-                    "sysFlag": 6, "commitOffset": 0, "suspendTimeoutMillis": 15_000, "subscription": "*",
-                    "subVersion": 0}  # fmt: skip
+            pull = {
+                "consumerGroup": "readers",
+                "topic": "Orders",
+                "queueId": 0,
+                "queueOffset": 1,
+                "maxMsgNums": 32,
+                "sysFlag": 6,
+                "commitOffset": 0,
+                "suspendTimeoutMillis": 15_000,
+                "subscription": "*",
+                "subVersion": 0,
+            }
             waiting = asyncio.ensure_future(client.ask(11, **pull))
             broker = client.server.broker
             while not len(broker.held):

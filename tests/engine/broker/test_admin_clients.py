@@ -13,12 +13,16 @@ from engine.remoting.subscriptions import Subscription
 HELLO = {
     "clientID": "one",
     "producerDataSet": [{"groupName": "senders"}],
-    "consumerDataSet": [{
-        "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-        "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
-        "subscriptionDataSet": [Subscription.of("Orders", "a || b", 7).record()],
-    }],
-}  # fmt: skip
+    "consumerDataSet": [
+        {
+            "groupName": "readers",
+            "consumeType": "CONSUME_PASSIVELY",
+            "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
+            "subscriptionDataSet": [Subscription.of("Orders", "a || b", 7).record()],
+        }
+    ],
+}
 
 
 async def body(client: Asking, code: int, **fields: object) -> dict[str, Any]:

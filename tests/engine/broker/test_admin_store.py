@@ -22,8 +22,11 @@ def test_queues_of_topics_that_are_not_declared_go(tmp_path: Path) -> None:
             store.wait_dispatched()
             assert (await client.ask(316)).code == 0
             assert sorted(store.parts.queues.topics()) == [
-                "%LMQ%room", "Orders", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer",
-            ]  # fmt: skip
+                "%LMQ%room",
+                "Orders",
+                "SCHEDULE_TOPIC_XXXX",
+                "rmq_sys_wheel_timer",
+            ]
 
     run(told)
 
@@ -87,9 +90,13 @@ def test_slaves_are_told_with_what_they_lack(tmp_path: Path) -> None:
             found = json.loads((await client.ask(907)).body)
             (slave,) = found["haConnectionInfo"]
             assert slave == {
-                "addr": "127.0.0.1:9", "diff": 10, "inSync": True, "slaveAckOffset": end - 10,
-                "transferFromWhere": end, "transferredByteInSecond": 0,
-            }  # fmt: skip
+                "addr": "127.0.0.1:9",
+                "diff": 10,
+                "inSync": True,
+                "slaveAckOffset": end - 10,
+                "transferFromWhere": end,
+                "transferredByteInSecond": 0,
+            }
             assert (found["master"], found["inSyncSlaveNums"], found["masterCommitLogMaxOffset"]) == (True, 1, end)
 
     run(told)

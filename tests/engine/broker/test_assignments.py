@@ -39,15 +39,25 @@ def test_who_pops_shares_queues() -> None:
 
 
 async def consuming(client: Asking, client_id: str = "me") -> None:
-    group = {"consumeType": "CONSUME_PASSIVELY", "groupName": GROUP, "messageModel": "CLUSTERING",
-             "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}]}  # fmt: skip
+    group = {
+        "consumeType": "CONSUME_PASSIVELY",
+        "groupName": GROUP,
+        "messageModel": "CLUSTERING",
+        "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}],
+    }
     told = {"clientID": client_id, "consumerDataSet": [group], "producerDataSet": []}
     assert (await client.ask(34, json.dumps(told).encode())).code == 0
 
 
 async def assigned(client: Asking, **more: object) -> dict[str, object]:
-    told = {"clientId": "me", "consumerGroup": GROUP, "messageModel": "CLUSTERING", "strategyName": "AVG",
-            "topic": "Orders", **more}  # fmt: skip
+    told = {
+        "clientId": "me",
+        "consumerGroup": GROUP,
+        "messageModel": "CLUSTERING",
+        "strategyName": "AVG",
+        "topic": "Orders",
+        **more,
+    }
     answer = await client.ask(400, json.dumps(told).encode())
     assert answer.code == 0
     found = json.loads(answer.body)
@@ -121,8 +131,14 @@ def test_queues_of_all_brokers_are_shared_out(tmp_path: Path) -> None:
         async with serving(tmp_path / "one") as addresses:
             host, _, port = addresses.broker.rpartition(":")
             connection = await connect(host, int(port))
-            declared = {"topic": "Orders", "defaultTopic": "TBW102", "readQueueNums": "3", "writeQueueNums": "3",
-                        "perm": "6", "topicFilterType": "SINGLE_TAG"}  # fmt: skip
+            declared = {
+                "topic": "Orders",
+                "defaultTopic": "TBW102",
+                "readQueueNums": "3",
+                "writeQueueNums": "3",
+                "perm": "6",
+                "topicFilterType": "SINGLE_TAG",
+            }
             assert (await connection.ask(Command(17, declared))).code == 0
             names_host, _, names_port = addresses.namesrv.rpartition(":")
             names = await connect(names_host, int(names_port))

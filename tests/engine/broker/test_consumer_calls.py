@@ -13,9 +13,10 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 BEAT = {
-    "clientID": "c@1", "producerDataSet": [],
+    "clientID": "c@1",
+    "producerDataSet": [],
     "consumerDataSet": [{"groupName": "readers", "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}]}],
-}  # fmt: skip
+}
 READS = b'{"messageQueueTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:5}}'
 
 

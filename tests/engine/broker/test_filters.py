@@ -58,10 +58,16 @@ def test_a_filter_is_kept_as_a_broker_keeps_it(filters: ConsumerFilters, clock: 
     filters.unregister("billing")
     filters.save(DAY)
     row = {
-        "bloomFilterData": {"bitNum": 112, "bitPos": list(positions("billing", "Orders"))}, "bornTime": 1_000_000,
-        "clientVersion": 1, "consumerGroup": "billing", "dead": True, "deadTime": 1_000_005,
-        "expression": "amount > 250", "expressionType": "SQL92", "topic": "Orders",
-    }  # fmt: skip
+        "bloomFilterData": {"bitNum": 112, "bitPos": list(positions("billing", "Orders"))},
+        "bornTime": 1_000_000,
+        "clientVersion": 1,
+        "consumerGroup": "billing",
+        "dead": True,
+        "deadTime": 1_000_005,
+        "expression": "amount > 250",
+        "expressionType": "SQL92",
+        "topic": "Orders",
+    }
     found = parse((tmp_path / FILE).read_bytes()).value
     assert found == {"filterDataByTopic": {"Orders": {"groupFilterData": {"billing": row}, "topic": "Orders"}}}
 
@@ -133,9 +139,12 @@ def test_a_table_that_is_as_it_was_is_not_written(filters: ConsumerFilters, tmp_
 
 
 def _beat(version: int = 9) -> bytes:
-    group = {"groupName": "billing", "subscriptionDataSet": [
-        {"topic": "Orders", "subString": "amount > 250", "expressionType": "SQL92", "subVersion": version}
-    ]}  # fmt: skip
+    group = {
+        "groupName": "billing",
+        "subscriptionDataSet": [
+            {"topic": "Orders", "subString": "amount > 250", "expressionType": "SQL92", "subVersion": version}
+        ],
+    }
     return json.dumps({"clientID": "me", "consumerDataSet": [group], "producerDataSet": []}).encode()
 
 

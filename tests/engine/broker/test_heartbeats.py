@@ -14,9 +14,12 @@ from engine.broker.config import BrokerConfig
 def beat(client_id: str, *topics: str, group: str = "readers") -> bytes:
     subscriptions = [{"topic": topic, "subString": "*", "subVersion": 1, "expressionType": "TAG"} for topic in topics]
     consumer = {
-        "groupName": group, "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET", "subscriptionDataSet": subscriptions,
-    }  # fmt: skip
+        "groupName": group,
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+        "subscriptionDataSet": subscriptions,
+    }
     return json.dumps({"clientID": client_id, "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
 
@@ -62,8 +65,9 @@ def test_subscriptions_by_sql_are_looked_at_before_they_hold(tmp_path: Path) -> 
             assert (await client.ask(46, asked("TAG", "a"))).code == 0
             answer = await client.ask(46, asked("SQL92", "a > 1"))
             assert (answer.code, answer.remark) == (
-                1, "The broker does not support consumer to filter message by SQL92",
-            )  # fmt: skip
+                1,
+                "The broker does not support consumer to filter message by SQL92",
+            )
 
     async def on() -> None:
         async with asking(tmp_path / "on", BrokerConfig(property_filter=True)) as client:

@@ -41,17 +41,35 @@ Seen = dict[str, dict[frozenset[tuple[str, str]], float]]
 
 def a_send(topic: str, text: str, body: bytes = b"12345") -> Command:
     fields = {
-        "a": "senders", "b": topic, "c": "TBW102", "d": "4", "e": "0", "f": "0", "g": "1700000000000", "h": "0",
-        "i": text, "j": "0", "k": "false", "m": "false",
-    }  # fmt: skip
+        "a": "senders",
+        "b": topic,
+        "c": "TBW102",
+        "d": "4",
+        "e": "0",
+        "f": "0",
+        "g": "1700000000000",
+        "h": "0",
+        "i": text,
+        "j": "0",
+        "k": "false",
+        "m": "false",
+    }
     return Command(310, fields, body=body)
 
 
 def a_pull(group: str, topic: str) -> Command:
     fields = {
-        "consumerGroup": group, "topic": topic, "queueId": "0", "queueOffset": "0", "maxMsgNums": "2", "sysFlag": "4",
-        "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0",
-    }  # fmt: skip
+        "consumerGroup": group,
+        "topic": topic,
+        "queueId": "0",
+        "queueOffset": "0",
+        "maxMsgNums": "2",
+        "sysFlag": "4",
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": "*",
+        "subVersion": "0",
+    }
     return Command(11, fields)
 
 
@@ -74,10 +92,13 @@ def one(seen: Seen, name: str, **labels: str) -> float:
 
 def heartbeat() -> Command:
     group = {
-        "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING", "unitMode": False,
+        "groupName": "readers",
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "unitMode": False,
         "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
         "subscriptionDataSet": [{"topic": "Orders", "subString": "*", "subVersion": 1}],
-    }  # fmt: skip
+    }
     told = {"clientID": "me@1", "consumerDataSet": [group], "producerDataSet": [{"groupName": "senders"}]}
     return Command(34, body=json.dumps(told).encode())
 
@@ -114,10 +135,13 @@ async def more(broker: Broker, connection: Connection) -> None:
     for word in (8, 12):
         half = await connection.ask(a_send("Orders", "TRAN_MSG\x01true\x02PGROUP\x01senders\x02"))
         end = {
-            "producerGroup": "senders", "tranStateTableOffset": half.fields["queueOffset"], "msgId": "",
-            "commitLogOffset": str(int(half.fields["msgId"][-16:], 16)), "commitOrRollback": str(word),
+            "producerGroup": "senders",
+            "tranStateTableOffset": half.fields["queueOffset"],
+            "msgId": "",
+            "commitLogOffset": str(int(half.fields["msgId"][-16:], 16)),
+            "commitOrRollback": str(word),
             "fromTransactionCheck": "false",
-        }  # fmt: skip
+        }
         assert (await connection.ask(Command(37, end))).code == 0
     letter = a_send("%RETRY%readers", "")
     letter.fields |= {"a": "readers", "j": "17"}
@@ -128,9 +152,15 @@ async def more(broker: Broker, connection: Connection) -> None:
         broker.store.dispatch_now()
         await asyncio.sleep(0.01)
     pop = {
-        "consumerGroup": "poppers", "topic": "Orders", "queueId": "0", "maxMsgNums": "3", "invisibleTime": "60000",
-        "pollTime": "0", "bornTime": str(broker.now()), "initMode": "0",
-    }  # fmt: skip
+        "consumerGroup": "poppers",
+        "topic": "Orders",
+        "queueId": "0",
+        "maxMsgNums": "3",
+        "invisibleTime": "60000",
+        "pollTime": "0",
+        "bornTime": str(broker.now()),
+        "initMode": "0",
+    }
     popped = await connection.ask(Command(200050, pop))
     assert popped.code == 0
     fields = popped.fields

@@ -66,16 +66,26 @@ def test_a_batch_is_one_record_for_each_entry(tmp_path: Path) -> None:
         async with asking(tmp_path) as client:
             await sent(client, b"one", b"two", b"three")
             popped_at = int((await pop(client)).fields["popTime"])
-            entry = {"b": base64.b64encode(b"\xff\x01").decode(), "c": GROUP, "it": 60_000, "pt": popped_at, "q": 0,
-                     "r": "0", "rq": 5, "so": 0, "t": "Orders"}  # fmt: skip
+            entry = {
+                "b": base64.b64encode(b"\xff\x01").decode(),
+                "c": GROUP,
+                "it": 60_000,
+                "pt": popped_at,
+                "q": 0,
+                "r": "0",
+                "rq": 5,
+                "so": 0,
+                "t": "Orders",
+            }
             more = {**entry, "r": "1", "b": "AQ=="}
             body = json.dumps({"acks": [entry, more], "brokerName": "broker-a"}).encode()
             assert (await client.ask(200151, body)).code == 0
             (_, first), (tag, second), (_, third) = waiting(client)
             assert b'"reviveTime"' in first
             assert (tag, second) == (
-                "bAck", Ack("Orders", GROUP, 0, 0, popped_at, "broker-a", offsets=(0, 1, 2, 3)).body()
-            )  # fmt: skip
+                "bAck",
+                Ack("Orders", GROUP, 0, 0, popped_at, "broker-a", offsets=(0, 1, 2, 3)).body(),
+            )
             assert json.loads(third)["t"] == f"%RETRY%{GROUP}_Orders"
             for wrong in (b"", b'{"acks":[]}'):
                 assert (await client.ask(200151, wrong)).code == 208

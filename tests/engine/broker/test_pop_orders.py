@@ -12,8 +12,16 @@ from engine.codec.json_dialect import parse
 from engine.mapped.disk import RealDisk
 from engine.store.config_tables import ConfigTable
 
-ROW = {"a": "attempt-1", "cm": 1, "i": 60000, "l": 1700000000500, "o": [10, 1], "oc": {10: 1},
-       "ot": {11: 1700000060000}, "popTime": 1700000000000}  # fmt: skip
+ROW = {
+    "a": "attempt-1",
+    "cm": 1,
+    "i": 60000,
+    "l": 1700000000500,
+    "o": [10, 1],
+    "oc": {10: 1},
+    "ot": {11: 1700000060000},
+    "popTime": 1700000000000,
+}
 WHERE = "Orders", "billing", 0
 
 

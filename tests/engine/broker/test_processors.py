@@ -66,22 +66,45 @@ _ODD: list[tuple[int, dict[str, str], bytes, int, str | None]] = [
     (46, {}, b'{"subscriptionData":5}', 1, None),
     (200151, {}, b"null", 208, None),
     (200151, {}, b'{"acks":5}', 1, None),
-    (37, {"producerGroup": "p", "tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "5"}, b"", 1,
-     "commitOrRollback field wrong"),
+    (
+        37,
+        {"producerGroup": "p", "tranStateTableOffset": "0", "commitLogOffset": "0", "commitOrRollback": "5"},
+        b"",
+        1,
+        "commitOrRollback field wrong",
+    ),
     (215, {}, b"", 29, "The specified topic is blank."),
     (307, {"consumerGroup": "readers"}, b"", 1, "The Consumer <readers> <null> not online"),
     (17, {**_TOPIC, "attributes": "+message.type=FIFO,+message.type=DELAY"}, b"", 1, "key duplication: +message.type"),
-    (17, {**_TOPIC, "attributes": "+queue.type=BatchCQ"}, b"", 1,
-     "attempt to update an unchangeable attribute. key: queue.type"),
+    (
+        17,
+        {**_TOPIC, "attributes": "+queue.type=BatchCQ"},
+        b"",
+        1,
+        "attempt to update an unchangeable attribute. key: queue.type",
+    ),
     (17, {**_TOPIC, "attributes": "+reserve.time=x"}, b"", 1, 'For input string: "x"'),
     (17, {**_TOPIC, "attributes": "-"}, b"", 1, "kv string format wrong."),
     (200, {}, b'{"groupName":"made","consumeEnable":"odd"}', 1, None),
     (200, {}, b'{"groupName":"made","retryQueueNums":null,"retryMaxTimes":""}', 0, None),
     (400, {}, b'{"topic":"Orders","consumerGroup":"readers","clientId":"me","strategyName":"AVG"}', 1, None),
     (41, {}, b'{"clientId":"me","mqSet":[]}', 1, None),
-    (11, {**_WHERE, "queueId": "0", "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "4", "subscription": "||",
-          "commitOffset": "0"}, b"", 23, "parse the consumer's subscription failed"),
-]  # fmt: skip
+    (
+        11,
+        {
+            **_WHERE,
+            "queueId": "0",
+            "queueOffset": "0",
+            "maxMsgNums": "1",
+            "sysFlag": "4",
+            "subscription": "||",
+            "commitOffset": "0",
+        },
+        b"",
+        23,
+        "parse the consumer's subscription failed",
+    ),
+]
 
 
 def test_what_is_partly_wrong_is_answered_as_by_rocketmq(tmp_path: Path) -> None:

@@ -62,13 +62,22 @@ def test_tags_are_compared_by_the_hashes_that_the_client_told(tmp_path: Path) ->
 
     def beat(code_set: list[int], expression: str, **more: object) -> bytes:
         wanted = {
-            "topic": "Orders", "subString": expression, "tagsSet": ["paid", "标签"], "codeSet": code_set,
-            "subVersion": 0, "expressionType": "TAG", "classFilterMode": False, **more,
-        }  # fmt: skip
+            "topic": "Orders",
+            "subString": expression,
+            "tagsSet": ["paid", "标签"],
+            "codeSet": code_set,
+            "subVersion": 0,
+            "expressionType": "TAG",
+            "classFilterMode": False,
+            **more,
+        }
         consumer = {
-            "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-            "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "subscriptionDataSet": [wanted],
-        }  # fmt: skip
+            "groupName": "readers",
+            "consumeType": "CONSUME_PASSIVELY",
+            "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
+            "subscriptionDataSet": [wanted],
+        }
         return json.dumps({"clientID": "one", "consumerDataSet": [consumer], "producerDataSet": []}).encode()
 
     async def told() -> None:
@@ -191,8 +200,11 @@ def test_before_5_a_message_tells_of_an_offset_that_is_none(tmp_path: Path) -> N
                 (event,) = units(client, "OFFSET_MOVED_EVENT")
                 queue = {"brokerName": "broker-a", "queueId": 0, "topic": "Orders"}
                 assert json.loads(event.body) == {
-                    "consumerGroup": "readers", "messageQueue": queue, "offsetNew": 1, "offsetRequest": 7,
-                }  # fmt: skip
+                    "consumerGroup": "readers",
+                    "messageQueue": queue,
+                    "offsetNew": 1,
+                    "offsetRequest": 7,
+                }
                 assert event.properties_raw == b"KEYS\x01readers\x02DELAY\x010\x02TAGS\x01readers"
                 client.close()
 

@@ -296,10 +296,13 @@ def test_two_that_ask_at_once_share_a_connection_and_the_end_leaves_none(broker:
 ROUTE = {
     "brokerDatas": [],
     "queueDatas": [
-        {"brokerName": "north", "readQueueNums": 4, "perm": 6}, {"brokerName": "south", "readQueueNums": 2, "perm": 4},
-        {"brokerName": "shut", "readQueueNums": 8, "perm": 2}, {"readQueueNums": 8, "perm": 6}, "no row",
+        {"brokerName": "north", "readQueueNums": 4, "perm": 6},
+        {"brokerName": "south", "readQueueNums": 2, "perm": 4},
+        {"brokerName": "shut", "readQueueNums": 8, "perm": 2},
+        {"readQueueNums": 8, "perm": 6},
+        "no row",
     ],
-}  # fmt: skip
+}
 
 
 def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:

@@ -7,10 +7,17 @@ from pathlib import Path
 from brokers import Asking, asking, run, units
 
 SENT = {
-    "producerGroup": "repliers", "topic": "DefaultCluster_REPLY_TOPIC", "defaultTopic": "TBW102",
-    "defaultTopicQueueNums": 4, "queueId": 0, "sysFlag": 0, "bornTimestamp": 1_700_000_000_000, "flag": 0,
-    "reconsumeTimes": 0, "unitMode": False,
-}  # fmt: skip
+    "producerGroup": "repliers",
+    "topic": "DefaultCluster_REPLY_TOPIC",
+    "defaultTopic": "TBW102",
+    "defaultTopicQueueNums": 4,
+    "queueId": 0,
+    "sysFlag": 0,
+    "bornTimestamp": 1_700_000_000_000,
+    "flag": 0,
+    "reconsumeTimes": 0,
+    "unitMode": False,
+}
 
 
 async def reply(client: Asking, properties: str):

@@ -70,9 +70,16 @@ def test_who_declares_a_topic_finds_it_at_the_name_server_when_he_is_answered(
         async with serving(tmp_path / "store") as addresses:
             (names, broker) = [await connect(*_host_and_port(at)) for at in (addresses.namesrv, addresses.broker)]
             for number in range(3):
-                topic = {"topic": f"Made{number}", "readQueueNums": "3", "writeQueueNums": "3", "perm": "6",
-                         "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
-                         "defaultTopic": "TBW102"}  # fmt: skip
+                topic = {
+                    "topic": f"Made{number}",
+                    "readQueueNums": "3",
+                    "writeQueueNums": "3",
+                    "perm": "6",
+                    "topicFilterType": "SINGLE_TAG",
+                    "topicSysFlag": "0",
+                    "order": "false",
+                    "defaultTopic": "TBW102",
+                }
                 assert (await broker.ask(Command(17, topic, version=477))).code == 0
                 assert (await names.ask(Command(105, {"topic": f"Made{number}"}, version=477))).code == 0
             assert (await broker.ask(Command(215, {"topic": "Made0"}, version=477))).code == 0

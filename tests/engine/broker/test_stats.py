@@ -56,14 +56,20 @@ def seen(kind: int, code: int, opaque: int, us: int = 0, flag: int = 0) -> Seen:
 def test_requests_are_counted_by_how_long_they_took() -> None:
     rpc = RpcLatency()
     for one in (
-        seen(CAME, 310, 1), seen(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
-        seen(CAME, 310, 2), seen(WENT, 0, 2, 4_000, ANSWER),
-        seen(CAME, 11, 3), seen(LATER, 19, 3, 9_000_000, ANSWER),
+        seen(CAME, 310, 1),
+        seen(WENT, 0, 1, 999, ANSWER),  # below 1 ms: RocketMQ counts whole ones
+        seen(CAME, 310, 2),
+        seen(WENT, 0, 2, 4_000, ANSWER),
+        seen(CAME, 11, 3),
+        seen(LATER, 19, 3, 9_000_000, ANSWER),
         seen(CAME, 15, 4, flag=ONE_WAY),
-        seen(WENT, 40, 5), seen(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
+        seen(WENT, 40, 5),
+        seen(CAME, 0, 5, 7_000, ANSWER),  # what the broker asks is none of a client's
         seen(WENT, 0, 6, 8_000, ANSWER),
-        seen(CAME, 310, 7), Seen(0, 1, CLOSED), seen(WENT, 0, 7, 8_000, ANSWER),
-    ):  # fmt: skip
+        seen(CAME, 310, 7),
+        Seen(0, 1, CLOSED),
+        seen(WENT, 0, 7, 8_000, ANSWER),
+    ):
         rpc.take(one)
     told = {kind: (spread.counts, spread.total) for kind, spread in rpc.spreads.items()}
     assert told == {

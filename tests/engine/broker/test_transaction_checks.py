@@ -51,9 +51,13 @@ def test_a_producer_is_asked_and_answers(tmp_path: Path) -> None:
             assert (fields["tranStateTableOffset"], fields["commitLogOffset"]) == ("1", str(copy.physical_offset))
             assert (fields["offsetMsgId"], fields["msgId"]) == (copy.offset_msg_id, "U0")
             answer = await client.ask(
-                37, producerGroup="payers", tranStateTableOffset=1, commitLogOffset=copy.physical_offset,
-                commitOrRollback=COMMIT, fromTransactionCheck=True,
-            )  # fmt: skip
+                37,
+                producerGroup="payers",
+                tranStateTableOffset=1,
+                commitLogOffset=copy.physical_offset,
+                commitOrRollback=COMMIT,
+                fromTransactionCheck=True,
+            )
             assert answer.code == 0
             later(broker, 7_000)
             check_transactions(broker)

@@ -100,10 +100,19 @@ def test_an_entry_may_be_of_some_addresses_only(sources: tuple[str, ...], may: b
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("Topic:a", "Topic:a"), ("topic:a*", "Topic:a*"), ("*", "*"), ("Any:*", "*"), ("GROUP:*", "Group:*"),
-        ("Topic:a*b", "Topic:a*b"), ("topicB", ""), ("Planet:x", ""), ("", ""), (None, ""), ("Topic:", "Topic:"),
+        ("Topic:a", "Topic:a"),
+        ("topic:a*", "Topic:a*"),
+        ("*", "*"),
+        ("Any:*", "*"),
+        ("GROUP:*", "Group:*"),
+        ("Topic:a*b", "Topic:a*b"),
+        ("topicB", ""),
+        ("Planet:x", ""),
+        ("", ""),
+        (None, ""),
+        ("Topic:", "Topic:"),
     ],
-)  # fmt: skip
+)
 def test_resources_as_they_are_kept(text: object, kept: str) -> None:
     assert resource_of(text) == kept
 
@@ -120,8 +129,10 @@ def test_an_entry_of_the_same_resource_takes_its_place() -> None:
     before = merged({}, lines("+Topic:a", "+Topic:b"))
     after = merged(before, lines("-Topic:a", "+Topic:c"))
     assert [(one.resource, one.decision) for one in after[CUSTOM]] == [
-        ("Topic:a", "Deny"), ("Topic:b", "Allow"), ("Topic:c", "Allow"),
-    ]  # fmt: skip
+        ("Topic:a", "Deny"),
+        ("Topic:b", "Allow"),
+        ("Topic:c", "Allow"),
+    ]
     assert [one.resource for one in without(after, CUSTOM, "Topic:b")[CUSTOM]] == ["Topic:a", "Topic:c"]
     assert without(lines("+Topic:a"), CUSTOM, "Topic:a") == {}
 
@@ -149,11 +160,12 @@ def test_accounts_of_a_file_as_they_are_taken_over() -> None:
     assert user == User("someuser", "12345678")
     assert policies == {
         CUSTOM: (
-            Entry("Topic:topicA", ("All",), "Deny"), Entry("Topic:topicB", ("Pub", "Sub")),
+            Entry("Topic:topicA", ("All",), "Deny"),
+            Entry("Topic:topicB", ("Pub", "Sub")),
             Entry("Group:closed", ("All",), "Deny"),
         ),
         DEFAULT: (Entry("Topic:*", ("All",), "Deny"), Entry("Group:*", ("Sub",))),
-    }  # fmt: skip
+    }
     assert taken_over(accounts["adminuser"]) == (User("adminuser", "87654321", SUPER), {})
 
 

@@ -191,10 +191,14 @@ def test_a_store_full_of_hostile_names_prints_as_plain_text(tmp_path):
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (0.4, "0 s left"), (99.4, "99 s left"), (119, "about 2 min left"), (3_540, "about 59 min left"),
-        (3_580, "about 1 h 0 min left"), (4_790, "about 1 h 20 min left"),
+        (0.4, "0 s left"),
+        (99.4, "99 s left"),
+        (119, "about 2 min left"),
+        (3_540, "about 59 min left"),
+        (3_580, "about 1 h 0 min left"),
+        (4_790, "about 1 h 20 min left"),
     ],
-)  # fmt: skip
+)
 def test_time_that_is_left_is_told_as_people_say_it(seconds, said):
     assert time_left(seconds) == said
 

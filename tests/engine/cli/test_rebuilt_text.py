@@ -9,9 +9,16 @@ from engine.cli.output import Output
 from engine.cli.rebuilt_text import rebuilt_figures, say_rebuilt
 
 DONE = SimpleNamespace(
-    units=1200, queues=3, entries=1190, index_files=1, index_entries=2400, damaged=2, damaged_bytes=512, stale=4,
+    units=1200,
+    queues=3,
+    entries=1190,
+    index_files=1,
+    index_entries=2400,
+    damaged=2,
+    damaged_bytes=512,
+    stale=4,
     deleted_topics=["Gone"],
-)  # fmt: skip
+)
 
 
 def test_figures_are_in_the_record_s_spelling():

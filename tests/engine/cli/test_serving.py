@@ -36,8 +36,12 @@ def test_an_address_that_is_none(text):
 
 def test_who_reaches_an_address():
     assert [is_loopback(one) for one in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "broker-a")] == [
-        True, True, True, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
@@ -81,6 +85,8 @@ def test_what_a_store_cannot_do_is_said_once_and_when_it_is_over(monkeypatch):
 
     asyncio.run(main())
     assert said == [
-        "the log cannot grow: no room at 4,096", "dispatch waits: no room", "over: dispatch waits",
+        "the log cannot grow: no room at 4,096",
+        "dispatch waits: no room",
+        "over: dispatch waits",
         "over: the log cannot grow",
-    ]  # fmt: skip
+    ]

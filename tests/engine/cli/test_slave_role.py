@@ -188,9 +188,15 @@ def test_a_slave_answers_as_real_slaves_did(tmp_path: Path, like: Release) -> No
             end = await copy.ask(37, producerGroup="p", tranStateTableOffset=0, commitLogOffset=0, commitOrRollback=8)
             assert (end.code, end.remark) == (11, "not set any response code")
             made = await copy.ask(
-                17, topic="Made", defaultTopic="TBW102", readQueueNums=1, writeQueueNums=1, perm=6,
-                topicFilterType="SINGLE_TAG", order=False,
-            )  # fmt: skip
+                17,
+                topic="Made",
+                defaultTopic="TBW102",
+                readQueueNums=1,
+                writeQueueNums=1,
+                perm=6,
+                topicFilterType="SINGLE_TAG",
+                order=False,
+            )
             gone = await copy.ask(215, topic="Made")
             for one, remark in ((made, "not set any response code"), (gone, None)):
                 assert (one.code, one.remark) == ((0, remark) if since_5 else (1, NO_DECLARING))

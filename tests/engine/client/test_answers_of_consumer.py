@@ -30,8 +30,9 @@ def test_both_spellings_of_a_reset_are_read(body: bytes) -> None:
 def test_a_status_has_queues_as_keys() -> None:
     table = parse(status_body({QUEUE: 7, MessageQueue("T", "broker-a", 4): None})).value["messageQueueTable"]
     assert [(key.value["queueId"], offset) for key, offset in table.items() if isinstance(key, ObjectKey)] == [
-        (3, 7), (4, -1),
-    ]  # fmt: skip
+        (3, 7),
+        (4, -1),
+    ]
 
 
 def test_a_consumer_tells_what_it_holds() -> None:
@@ -49,5 +50,9 @@ def test_a_consumer_tells_what_it_holds() -> None:
 def test_what_came_of_one_message_is_told() -> None:
     told = json.loads(consumed_directly(order=False, result="CR_SUCCESS", remark=None, spent=3))
     assert told == {
-        "autoCommit": True, "consumeResult": "CR_SUCCESS", "order": False, "remark": None, "spentTimeMills": 3,
-    }  # fmt: skip
+        "autoCommit": True,
+        "consumeResult": "CR_SUCCESS",
+        "order": False,
+        "remark": None,
+        "spentTimeMills": 3,
+    }

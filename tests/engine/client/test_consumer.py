@@ -242,9 +242,11 @@ def test_a_listener_is_asked_directly_by_an_administrator(tmp_path: Path) -> Non
         async with reader(beside, seen) as one:
             await until(lambda: seen.messages)
             fields = {
-                "consumerGroup": "readers", "clientId": one.client_id, "msgId": result.offset_msg_id,
+                "consumerGroup": "readers",
+                "clientId": one.client_id,
+                "msgId": result.offset_msg_id,
                 "brokerName": "broker-a",
-            }  # fmt: skip
+            }
             answer = await producer.instance.call(beside.server.address, 309, fields)
             assert b'"consumeResult":"CR_LATER"' in bytes(answer.body)
             answer = await producer.instance.call(beside.server.address, 307, {**fields, "jstackEnable": False})

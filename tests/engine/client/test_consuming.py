@@ -264,10 +264,12 @@ def test_what_is_held_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (ConsumerConfig(most_held=0), "messages are held"), (ConsumerConfig(most_bytes=1), "bytes are held"),
-        (ConsumerConfig(widest_span=0), "span"), (ConsumerConfig(orderly=True), "lock"),
+        (ConsumerConfig(most_held=0), "messages are held"),
+        (ConsumerConfig(most_bytes=1), "bytes are held"),
+        (ConsumerConfig(widest_span=0), "span"),
+        (ConsumerConfig(orderly=True), "lock"),
     ],
-)  # fmt: skip
+)
 def test_every_limit_says_why(config: ConsumerConfig, words: str) -> None:
     from engine.client.messages import read_messages
     from engine.client.process_queue import ProcessQueue
@@ -341,9 +343,11 @@ def test_a_broker_that_comes_back_is_found_again(tmp_path: Path) -> None:
             async with Producer("senders", names.address, ProducerConfig(send_timeout=20.0, retries=30)) as producer:
                 one = Consumer("plain", lambda got, _: plain.extend(got), names.address, FIRST)
                 other = Consumer(
-                    "ordered", lambda got, _: ordered.extend(got), names.address,
+                    "ordered",
+                    lambda got, _: ordered.extend(got),
+                    names.address,
                     ConsumerConfig(start=FROM_FIRST, orderly=True),
-                )  # fmt: skip
+                )
                 for consumer in (one, other):
                     consumer.subscribe("Orders")
                 async with serving():

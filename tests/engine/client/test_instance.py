@@ -122,9 +122,11 @@ def test_with_an_account_each_request_is_signed(tmp_path: Path, secret: str) -> 
             client = ClientInstance(beside.namesrv, account=("someuser", secret))
             seen: list[bytes] = []
             consumer = Consumer(
-                "readers", lambda got, _: seen.extend(one.body for one in got),
-                config=ConsumerConfig(start=FROM_FIRST), instance=client,
-            )  # fmt: skip
+                "readers",
+                lambda got, _: seen.extend(one.body for one in got),
+                config=ConsumerConfig(start=FROM_FIRST),
+                instance=client,
+            )
             consumer.subscribe("T")
             async with Producer("senders", instance=client) as producer, consumer:
                 if secret == "wrong":

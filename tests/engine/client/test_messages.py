@@ -86,8 +86,11 @@ def test_a_reply_goes_where_its_request_says() -> None:
     reply = reply_to(asked, b"!")
     assert reply.topic == "C_REPLY_TOPIC"
     assert reply.properties == {
-        "MSG_TYPE": "reply", "CORRELATION_ID": "7", "REPLY_TO_CLIENT": "me", "TTL": "3000",
-    }  # fmt: skip
+        "MSG_TYPE": "reply",
+        "CORRELATION_ID": "7",
+        "REPLY_TO_CLIENT": "me",
+        "TTL": "3000",
+    }
     with pytest.raises(WrongMessage):
         reply_to(read_messages(unit(b"?", {}), QUEUE)[0], b"!")
 
@@ -108,8 +111,14 @@ def test_a_plain_unit_and_any_other_tell_the_same() -> None:
     raw = unit(b"tea", {"UNIQ_KEY": "U", "KEYS": "k"})
     (quick,) = read_messages(raw, QUEUE)
     slow = received(codec.decode(raw), QUEUE)
-    for name in (*(one for one in ReceivedMessage.__slots__ if not one.startswith("_")), "properties", "msg_id",
-                 "offset_msg_id", "born_host", "store_host"):  # fmt: skip
+    for name in (
+        *(one for one in ReceivedMessage.__slots__ if not one.startswith("_")),
+        "properties",
+        "msg_id",
+        "offset_msg_id",
+        "born_host",
+        "store_host",
+    ):
         assert getattr(quick, name) == getattr(slow, name), name
 
 
@@ -139,8 +148,10 @@ def test_what_a_consumer_adds_is_seen_whenever_one_looks() -> None:
 @given(
     keys=st.sampled_from(["", "order-1", "a b", "ключ", "a\x01b"]),
     tags=st.sampled_from(["", "hot", "标签", "\x02", "x" * 32_500]),
-    waits=st.booleans(), level=st.sampled_from([0, 3]), own=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
-)  # fmt: skip
+    waits=st.booleans(),
+    level=st.sampled_from([0, 3]),
+    own=st.sampled_from([{}, {"a": "1"}, {"WAIT": "maybe"}]),
+)
 def test_the_short_way_to_property_text_gives_what_the_long_one_gives(keys, tags, waits, level, own) -> None:
     made = Message("T", b"x", tags, keys, own, delay_level=level, waits=waits, msg_id="7F00")
 

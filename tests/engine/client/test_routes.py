@@ -27,8 +27,11 @@ def test_only_brokers_with_a_master_are_sent_to_and_all_are_read() -> None:
     route = read_route("T", BARE)
     assert route.publish_queues == (MessageQueue("T", "broker-b", 0), MessageQueue("T", "broker-b", 1))
     assert [(one.broker, one.queue_id) for one in route.subscribe_queues] == [
-        ("broker-a", 0), ("broker-b", 0), ("broker-b", 1), ("broker-b", 2),
-    ]  # fmt: skip
+        ("broker-a", 0),
+        ("broker-b", 0),
+        ("broker-b", 1),
+        ("broker-b", 2),
+    ]
     assert route.address("broker-a") is None
 
 

@@ -19,12 +19,17 @@ from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
 BEAT = {
-    "clientID": "c@1", "producerDataSet": [{"groupName": "senders"}],
-    "consumerDataSet": [{
-        "groupName": "readers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
-        "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}],
-    }],
-}  # fmt: skip
+    "clientID": "c@1",
+    "producerDataSet": [{"groupName": "senders"}],
+    "consumerDataSet": [
+        {
+            "groupName": "readers",
+            "consumeType": "CONSUME_PASSIVELY",
+            "messageModel": "CLUSTERING",
+            "subscriptionDataSet": [{"topic": "Orders", "subString": "*"}],
+        }
+    ],
+}
 OWNS = b'{"mqTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:{"droped":false}}}'
 FIRST = Queue("Orders", "broker-a", 0)
 

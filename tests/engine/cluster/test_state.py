@@ -80,8 +80,15 @@ def test_readings_side_by_side_share_what_stayed_as_it_was():
     def read(at: int, end: int) -> ClusterState:
         queues = {Queue("T", "a", 0): 5, Queue("T", "a", 1): end}
         held = group(Client("c1", "127.0.0.1:1", "JAVA", 479), c1=frozenset(queues))
-        return whole(part("a", at, queues, groups={"g": held}, offsets={"g": {Queue("T", "a", 0): 4},
-                                                                         "h": {Queue("T", "a", 1): end}}))  # fmt: skip
+        return whole(
+            part(
+                "a",
+                at,
+                queues,
+                groups={"g": held},
+                offsets={"g": {Queue("T", "a", 0): 4}, "h": {Queue("T", "a", 1): end}},
+            )
+        )
 
     before, fresh = read(1_000, 7), read(2_000, 9)
     made = fresh.sharing(before)

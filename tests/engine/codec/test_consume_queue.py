@@ -18,7 +18,7 @@ CASES = [
     pytest.param(CqUnit(5, -1, 0), "0000000000000005ffffffff0000000000000000", "empty", id="size below zero"),
     pytest.param(CqUnit(-1, 91, 0), "ffffffffffffffff0000005b0000000000000000", "empty", id="offset below zero"),
     pytest.param(CqUnit((1 << 63) - 1, 91, -(1 << 63)), "7fffffffffffffff0000005b8000000000000000", "entry", id="most"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("unit", "wire", "state"), CASES)

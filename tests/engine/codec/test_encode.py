@@ -108,8 +108,11 @@ def test_what_is_encoded_is_decoded(message, queue_offset, physical_offset, stor
     assert unit.crc == "ok"
     assert (unit.queue_offset, unit.physical_offset, unit.store_timestamp) == (queue_offset, physical_offset, stored)
     assert (unit.topic, unit.body, unit.queue_id, unit.flag) == (
-        message.topic, message.body, message.queue_id, message.flag,
-    )  # fmt: skip
+        message.topic,
+        message.body,
+        message.queue_id,
+        message.flag,
+    )
     assert {name: value for name, value in unit.properties.items() if name != "__CRC32#"} == message.properties
     assert unit.sys_flag & ~0x30 == message.sys_flag
     assert (unit.born_timestamp, unit.reconsume_times) == (message.born_timestamp, message.reconsume_times)

@@ -25,7 +25,7 @@ HEADERS = [
     ),
     pytest.param(IndexHeader(0, 0, 0, 0, 0, 1), "00" * 36 + "00000001", id="a new file"),
     pytest.param(IndexHeader(-1, -1, -1, -1, -1, -1), "ff" * 40, id="below zero"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("header", "wire"), HEADERS)

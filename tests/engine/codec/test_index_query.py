@@ -35,9 +35,13 @@ class Files:
             raw = np.zeros(GEOMETRY.file_size, np.uint8)
             hashes = np.array([index_key_hash("T", key) for key, _, _ in keys], np.int32)
             header = index_builder.put_entries(
-                raw, IndexHeader(0, 0, 0, 0, 0, 1), GEOMETRY, hashes,
-                np.array([o for _, o, _ in keys], np.int64), np.array([t for _, _, t in keys], np.int64),
-            )  # fmt: skip
+                raw,
+                IndexHeader(0, 0, 0, 0, 0, 1),
+                GEOMETRY,
+                hashes,
+                np.array([o for _, o, _ in keys], np.int64),
+                np.array([t for _, _, t in keys], np.int64),
+            )
             if count is not None:
                 header = IndexHeader(BEGIN, BEGIN, 1, 1, 1, count)
             self.raw.append(raw)
@@ -65,8 +69,12 @@ keys = st.lists(
 
 
 @settings(max_examples=60)
-@given(st.lists(keys, max_size=4), st.integers(BEGIN - 1, BEGIN + 9000), st.integers(BEGIN, BEGIN + 9001),
-       st.integers(0, 9))  # fmt: skip
+@given(
+    st.lists(keys, max_size=4),
+    st.integers(BEGIN - 1, BEGIN + 9000),
+    st.integers(BEGIN, BEGIN + 9001),
+    st.integers(0, 9),
+)
 def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, most):
     files, window = Files(*chains), Window(begin, end, most)
     with compiled():

@@ -92,8 +92,14 @@ def test_every_function_says_what_each_of_its_parameters_is():
             code = getattr(source, function.name).py_func.__code__
             assert code.co_argcount == len(function.parameters), function.name
             assert set(function.parameters) - {INT, "table"} <= {
-                "int8", "int32", "int64", "int64:2", "uint8", "uint32", "bool"
-            }  # fmt: skip
+                "int8",
+                "int32",
+                "int64",
+                "int64:2",
+                "uint8",
+                "uint32",
+                "bool",
+            }
 
 
 def test_threads_that_bind_a_function_at_once_share_one_entry(monkeypatch):

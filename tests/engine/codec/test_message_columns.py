@@ -42,10 +42,22 @@ def columns_of(found) -> MessageColumns:
     topic, body, text, queue, flag, sys_flag, born, born_host, store_host, again, prepared = zip(*found, strict=True)
     i32, i64 = (lambda column: np.array(column, np.int32)), (lambda column: np.array(column, np.int64))
     return MessageColumns(
-        TOPICS, b"".join(body), i32([len(b) for b in body]), b"".join(text), i32([len(t) for t in text]), i32(queue),
-        i32(topic), i32(flag), i32(sys_flag), i64(born), i32(born_host), i32(store_host), i32(again), i64(prepared),
+        TOPICS,
+        b"".join(body),
+        i32([len(b) for b in body]),
+        b"".join(text),
+        i32([len(t) for t in text]),
+        i32(queue),
+        i32(topic),
+        i32(flag),
+        i32(sys_flag),
+        i64(born),
+        i32(born_host),
+        i32(store_host),
+        i32(again),
+        i64(prepared),
         HOSTS,
-    )  # fmt: skip
+    )
 
 
 def run_of(what: MessageColumns, places: int = 16) -> Run:
@@ -64,10 +76,19 @@ def test_both_twins_write_the_units_of_single_messages(found) -> None:
     offset = 5000
     for topic, body, text, queue, flag, sys_flag, born, born_host, store_host, again, prepared in found:
         message = Message(
-            TOPICS[topic], body, queue, None, text, flag=flag, sys_flag=sys_flag, born_timestamp=born,
-            born_host=HOSTS[born_host], store_host=HOSTS[store_host], reconsume_times=again,
+            TOPICS[topic],
+            body,
+            queue,
+            None,
+            text,
+            flag=flag,
+            sys_flag=sys_flag,
+            born_timestamp=born,
+            born_host=HOSTS[born_host],
+            store_host=HOSTS[store_host],
+            reconsume_times=again,
             prepared_transaction_offset=prepared,
-        )  # fmt: skip
+        )
         queue_offset = taken.get((topic, queue), 0) if sys_flag in (0, 1, 2, 8) else 0
         unit = encode_unit(message, queue_offset=queue_offset, physical_offset=offset, store_timestamp=NOW)
         if sys_flag in (0, 1, 2, 8):
@@ -206,8 +227,11 @@ def test_messages_as_columns_make_the_same_units(many) -> None:
     for message in many:
         again = run.message()
         assert (again.topic, again.body, again.queue_id, again.flag) == (
-            message.topic, message.body, message.queue_id, message.flag,
-        )  # fmt: skip
+            message.topic,
+            message.body,
+            message.queue_id,
+            message.flag,
+        )
         run.skip()
 
 

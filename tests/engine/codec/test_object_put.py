@@ -67,7 +67,7 @@ def message(**given: Any) -> Message:
     st.integers(-(1 << 63), (1 << 63) - 1),
     st.none() | st.integers(-5, 1 << 60),
     st.sampled_from(["1.2.3.4:5", "[::1]:7"]),
-)  # fmt: skip
+)
 def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offset, born, host) -> None:
     log = Log()
     log.put.learn_host("[::1]:7")
@@ -75,9 +75,17 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
     if found:
         log.put.learn_map(found)
     one = message(
-        body=body, queue_id=queue, properties=found, properties_raw=raw, sys_flag=flags, flag=number,
-        reconsume_times=number, prepared_transaction_offset=offset, born_timestamp=born, born_host=host,
-    )  # fmt: skip
+        body=body,
+        queue_id=queue,
+        properties=found,
+        properties_raw=raw,
+        sys_flag=flags,
+        flag=number,
+        reconsume_times=number,
+        prepared_transaction_offset=offset,
+        born_timestamp=born,
+        born_host=host,
+    )
     queued = not flags & 4
     place = (0, 3).index(queue)
     before = log.numbers[place] if queued else 0
@@ -93,22 +101,40 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"topic": "another"}, ANOTHER), ({"born_host": "1.2.3.4:6"}, ANOTHER), ({"topic": b"bytes"}, REFUSED),
-        ({"queue_id": 1}, NO_PLACE), ({"queue_id": 1 << 30}, NO_PLACE), ({"queue_id": -1}, REFUSED),
-        ({"queue_id": 1 << 70}, REFUSED), ({"queue_id": True}, REFUSED), ({"body": bytearray(3)}, REFUSED),
-        ({"body": None}, REFUSED), ({"body": bytes(1001)}, REFUSED), ({"properties_raw": bytes(32_768)}, REFUSED),
-        ({"properties": {"TAGS": "a"}}, OTHER_MAP), ({"properties": {"KEYS": "a", "TAGS": "b"}}, OTHER_MAP),
-        ({"properties": {"KEYS": 7}}, REFUSED), ({"properties": {"KEYS": "a\x02"}}, REFUSED),
-        ({"properties": {"KEYS": "\ud800"}}, REFUSED), ({"properties": [1], "properties_raw": b""}, REFUSED),
+        ({"topic": "another"}, ANOTHER),
+        ({"born_host": "1.2.3.4:6"}, ANOTHER),
+        ({"topic": b"bytes"}, REFUSED),
+        ({"queue_id": 1}, NO_PLACE),
+        ({"queue_id": 1 << 30}, NO_PLACE),
+        ({"queue_id": -1}, REFUSED),
+        ({"queue_id": 1 << 70}, REFUSED),
+        ({"queue_id": True}, REFUSED),
+        ({"body": bytearray(3)}, REFUSED),
+        ({"body": None}, REFUSED),
+        ({"body": bytes(1001)}, REFUSED),
+        ({"properties_raw": bytes(32_768)}, REFUSED),
+        ({"properties": {"TAGS": "a"}}, OTHER_MAP),
+        ({"properties": {"KEYS": "a", "TAGS": "b"}}, OTHER_MAP),
+        ({"properties": {"KEYS": 7}}, REFUSED),
+        ({"properties": {"KEYS": "a\x02"}}, REFUSED),
+        ({"properties": {"KEYS": "\ud800"}}, REFUSED),
+        ({"properties": [1], "properties_raw": b""}, REFUSED),
         ({"properties": {"TAGS": "a", "DELAY": "1"}, "properties_raw": b""}, REFUSED),
         ({"properties": {7: "a"}, "properties_raw": b""}, REFUSED),
-        ({"properties": [1]}, REFUSED), ({"properties_raw": "text"}, REFUSED), ({"store_host": STORE}, REFUSED),
-        ({"flag": 1 << 31}, REFUSED), ({"flag": 1.5}, REFUSED), ({"sys_flag": 0x10}, REFUSED),
-        ({"sys_flag": 0x80}, REFUSED), ({"sys_flag": -1}, REFUSED), ({"reconsume_times": 1 << 64}, REFUSED),
-        ({"prepared_transaction_offset": 1 << 63}, REFUSED), ({"born_timestamp": 1 << 63}, REFUSED),
+        ({"properties": [1]}, REFUSED),
+        ({"properties_raw": "text"}, REFUSED),
+        ({"store_host": STORE}, REFUSED),
+        ({"flag": 1 << 31}, REFUSED),
+        ({"flag": 1.5}, REFUSED),
+        ({"sys_flag": 0x10}, REFUSED),
+        ({"sys_flag": 0x80}, REFUSED),
+        ({"sys_flag": -1}, REFUSED),
+        ({"reconsume_times": 1 << 64}, REFUSED),
+        ({"prepared_transaction_offset": 1 << 63}, REFUSED),
+        ({"born_timestamp": 1 << 63}, REFUSED),
         ({"born_timestamp": "now"}, REFUSED),
     ],
-)  # fmt: skip
+)
 def test_what_it_refuses_is_not_written(given, why) -> None:
     log = Log()
     log.put.learn_map({"KEYS": "any"})
@@ -160,9 +186,7 @@ def test_many_go_as_far_as_nothing_changes() -> None:
         for m, n, at in ((many[0], 70, 0), (many[1], 5, out[1] - BASE))
     )
     assert bytes(log.target[: log.put.position]) == one + two
-    assert (list(out[:2]), list(out[4:6]), list(out[8:10])) == (
-        [BASE, BASE + len(one)], [70, 5], [len(one), len(two)]
-    )  # fmt: skip
+    assert (list(out[:2]), list(out[4:6]), list(out[8:10])) == ([BASE, BASE + len(one)], [70, 5], [len(one), len(two)])
     assert log.put.put_many(many, 3, out) == (4, 0)
     assert (out[7], log.put.position) == (71, 2 * len(one) + len(two))
 

@@ -15,11 +15,16 @@ from engine.codec.queue_builder import EntryRows, QueueRuns, build_runs, run_end
 
 rows = st.lists(
     st.tuples(
-        st.sampled_from([0, 1, 4, 8, 12, 17]), st.integers(-1, 2), st.integers(-1, 2), st.integers(0, 4),
-        st.integers(-5, 100), st.integers(1, 9), st.integers(-(2**63), 2**63 - 1),
+        st.sampled_from([0, 1, 4, 8, 12, 17]),
+        st.integers(-1, 2),
+        st.integers(-1, 2),
+        st.integers(0, 4),
+        st.integers(-5, 100),
+        st.integers(1, 9),
+        st.integers(-(2**63), 2**63 - 1),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 def filled(rows: list[tuple[int, ...]]) -> UnitColumns:

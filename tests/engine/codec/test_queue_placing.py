@@ -14,11 +14,16 @@ from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, 
 
 rows = st.lists(
     st.tuples(
-        st.sampled_from([0, 1, 4, 8, 12, 17]), st.integers(-1, 2), st.integers(-1, 2), st.integers(0, 4),
-        st.integers(-5, 100), st.integers(1, 9), st.integers(-(2**63), 2**63 - 1),
+        st.sampled_from([0, 1, 4, 8, 12, 17]),
+        st.integers(-1, 2),
+        st.integers(-1, 2),
+        st.integers(0, 4),
+        st.integers(-5, 100),
+        st.integers(1, 9),
+        st.integers(-(2**63), 2**63 - 1),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 @dataclass

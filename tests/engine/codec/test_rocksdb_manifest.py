@@ -27,8 +27,9 @@ def string(text: bytes) -> bytes:
 
 def new_file(number: int, size: int) -> bytes:
     fields = varint(2) + string(b"creation time") + varint(1)
-    return b"".join((varint(103), varint(0), varint(number), varint(size), string(b"a"), string(b"z"), varint(1),
-                     varint(9), fields))  # fmt: skip
+    return b"".join(
+        (varint(103), varint(0), varint(number), varint(size), string(b"a"), string(b"z"), varint(1), varint(9), fields)
+    )
 
 
 def in_family(number: int, *edits: bytes) -> bytes:
@@ -101,12 +102,15 @@ def test_any_bytes_give_an_answer(data, place):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize(("name", "folder", "families"), [
-    ("rocks-5.5.1", "consumequeue", {"default": 46509, "offset": 1621}),
-    ("rocksdb-timer-index-5.5.1", "rocksdbstore", {"default": 105131, "timer": 1954}),
-    ("clean-5.5.1", "rocksdbstore", {}),
-    ("rocksdb-orders-5.5.1", "config/topics", {"default": 6868, "kvDataVersion": 2535}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "folder", "families"),
+    [
+        ("rocks-5.5.1", "consumequeue", {"default": 46509, "offset": 1621}),
+        ("rocksdb-timer-index-5.5.1", "rocksdbstore", {"default": 105131, "timer": 1954}),
+        ("clean-5.5.1", "rocksdbstore", {}),
+        ("rocksdb-orders-5.5.1", "config/topics", {"default": 6868, "kvDataVersion": 2535}),
+    ],
+)
 def test_manifests_of_brokers(golden, name, folder, families):
     place = golden(name) / folder
     manifest = decode(next(place.glob("MANIFEST-*")).read_bytes())

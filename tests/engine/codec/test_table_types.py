@@ -15,11 +15,44 @@ from engine.codec.table_types import find_misfit, to_number
 
 LOADS = json.loads(Path(__file__).with_name("table_loads.json").read_text())
 STRANGE = {
-    "[1]", "1.5", "372.0", "1e3", "1,5", "{}", '{"a":1}', "true", '"1.5"', '"2020-01-01"', "//c\n5", "/*c*/5", "NaN",
-    "undefined", '"null"', '""', "[]", '"a":1}', '[{"topic":"T"}]', '[{"topic":1}]', "{true:5}", "{null:5}",
-    "99999999999999999999", '"99999999999999999999"', '"2147483648"', '"x"', "'x'", '"0"', '"-5"', "{0:5}", "{5:null}",
-    "+5", "{5:1.5}", "{5:{}}", "{5:[]}", '{"timestamp":"x"}', "1F",
-}  # fmt: skip
+    "[1]",
+    "1.5",
+    "372.0",
+    "1e3",
+    "1,5",
+    "{}",
+    '{"a":1}',
+    "true",
+    '"1.5"',
+    '"2020-01-01"',
+    "//c\n5",
+    "/*c*/5",
+    "NaN",
+    "undefined",
+    '"null"',
+    '""',
+    "[]",
+    '"a":1}',
+    '[{"topic":"T"}]',
+    '[{"topic":1}]',
+    "{true:5}",
+    "{null:5}",
+    "99999999999999999999",
+    '"99999999999999999999"',
+    '"2147483648"',
+    '"x"',
+    "'x'",
+    '"0"',
+    '"-5"',
+    "{0:5}",
+    "{5:null}",
+    "+5",
+    "{5:1.5}",
+    "{5:{}}",
+    "{5:[]}",
+    '{"timestamp":"x"}',
+    "1F",
+}
 """Values that no program writes, of which one of the parsers takes some at a few places."""
 
 
@@ -83,5 +116,12 @@ def test_numbers_that_a_broker_converts_are_read_as_it_reads_them():
     text = '{"offsetTable":{"T@G":{0:"372",1:372.0,"2":372.9,3:"1,000"}}}'
     assert load_table("consumerOffset.json", lambda name: text.encode()).used == "main"
     assert [to_number(value) for value in ("372", 372.0, 372.9, "1,000", "x", None, True, 1 << 63)] == [
-        372, 372, 372, 1000, None, None, None, None,
-    ]  # fmt: skip
+        372,
+        372,
+        372,
+        1000,
+        None,
+        None,
+        None,
+        None,
+    ]

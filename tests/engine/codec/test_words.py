@@ -401,9 +401,18 @@ def test_retries_and_timers_of_a_real_broker(golden, golden_account):
     units = list(_units(golden("broker-retries")))
     roles = Counter(map(role, units))
     assert set(roles) == {
-        "plain", "retryWaiting", "retryDelivered", "deadLetter", "delayed", "delayDelivered", "timerWaiting",
-        "timerPast", "timerRolled", "timerDelivered", "recall",
-    }  # fmt: skip
+        "plain",
+        "retryWaiting",
+        "retryDelivered",
+        "deadLetter",
+        "delayed",
+        "delayDelivered",
+        "timerWaiting",
+        "timerPast",
+        "timerRolled",
+        "timerDelivered",
+        "recall",
+    }
     told = Counter((line["kind"], line.get("topic")) for line in golden_account("broker-retries", "truth.jsonl.xz"))
     recalls = {word.facts["key"] for seen in units for word in words(seen) if word.kind == "recall"}
     assert len(recalls) == told["recall", "OrderEvents"] + told["recall", "PaymentEvents"]

@@ -9,8 +9,18 @@ from engine.inspection.copy_out import copy_one
 
 def test_what_can_be_read_goes_into_a_new_store_and_the_rest_to_the_screen():
     assert shlex.split(copy_one("/a b", 42, readable=True)) == [
-        "storescope", "copy", "/a b", "NEW", "--where", "physicalOffset == 42",
-    ]  # fmt: skip
+        "storescope",
+        "copy",
+        "/a b",
+        "NEW",
+        "--where",
+        "physicalOffset == 42",
+    ]
     assert shlex.split(copy_one("/a b", 42, readable=False)) == [
-        "storescope", "message", "/a b", "42", "--json", "--body",
-    ]  # fmt: skip
+        "storescope",
+        "message",
+        "/a b",
+        "42",
+        "--json",
+        "--body",
+    ]

@@ -90,8 +90,10 @@ def test_a_recovery_plan_says_what_it_leaves_out(root):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize(("name", "release"), [("clean-5.3.3", "5.3"), ("clean-4.9.8", "4.9"),
-                                               ("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("clean-5.3.3", "5.3"), ("clean-4.9.8", "4.9"), ("broker-orders", "5.3"), ("broker-orders-4.9.7", "4.9")],
+)
 def test_stores_of_both_releases_are_told_apart(golden, name, release):
     with inspection_open_store(golden(name)) as store:
         found = guess(store)
@@ -110,10 +112,14 @@ def test_where_nothing_speaks_nothing_is_guessed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "release"),
     [
-        ("clean-4.9.8", "4.9"), ("clean-5.3.3", "5.3"), ("crash-5.4.0", "5.4"), ("broker-transactions-5.4.0", "5.4"),
-        ("clean-5.5.1", "5.5"), ("broker-tags-5.5.1", "5.5"),
+        ("clean-4.9.8", "4.9"),
+        ("clean-5.3.3", "5.3"),
+        ("crash-5.4.0", "5.4"),
+        ("broker-transactions-5.4.0", "5.4"),
+        ("clean-5.5.1", "5.5"),
+        ("broker-tags-5.5.1", "5.5"),
     ],
-)  # fmt: skip
+)
 def test_the_release_of_a_real_store_is_seen(golden, name, release):
     with open_store(golden(name)) as store:
         assert foreign.release_of(store) == release

@@ -13,8 +13,10 @@ def test_messages_in_retry_topics_and_popped_ones_wait(golden) -> None:
         retry = store.topics()["%RETRY%billing_OrderEvents"][0]
         assert waits.retry == {("billing", "OrderEvents"): retry.max_offset - 17}
         assert set(waits.popped) <= {
-            ("billing", "OrderEvents", 0), ("billing", "OrderEvents", 1), ("billing", "%RETRY%billing_OrderEvents", 0),
-        }  # fmt: skip
+            ("billing", "OrderEvents", 0),
+            ("billing", "OrderEvents", 1),
+            ("billing", "%RETRY%billing_OrderEvents", 0),
+        }
         assert waits.popped.total() > 0
 
 

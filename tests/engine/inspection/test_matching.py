@@ -19,9 +19,15 @@ pytestmark = pytest.mark.golden
 
 STORES = ("broker-orders", "crash-flip-5.3.3", "crash-late-5.3.3", "batchcq-5.3.3", "first-files-deleted-5.3.3")
 FILTERS = (
-    "true", "queueId = 1", 'keys contains "1"', 'body contains "e" and not tags = "TagA"', 'crc = "ok"',
-    'crc = "unchecked"', 'file endswith "0"', "size < 0",
-)  # fmt: skip
+    "true",
+    "queueId = 1",
+    'keys contains "1"',
+    'body contains "e" and not tags = "TagA"',
+    'crc = "ok"',
+    'crc = "unchecked"',
+    'file endswith "0"',
+    "size < 0",
+)
 
 
 def found(log: LogReader, wanted: Filter, near: int, start: int | None, stop: int | None) -> list[Unit | Stop]:

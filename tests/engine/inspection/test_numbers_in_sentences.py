@@ -20,10 +20,26 @@ from engine.inspection.snapshot import open_store
 
 BARE = re.compile(r"(?<![\w,.:/@#%+-])\d{5,}(?![\w:/@-]|\.\w)")
 AS_IT_STANDS = re.compile(r"(CRC is|the unit says|hash|has tag code|gives) -?\d+")
-INCIDENTS = [state for name, state in vars(states).items() if name in (
-    "hole", "tail_not_dispatched", "tail_of_next_to_last_file", "pages_of_queues_lost", "pages_lost_and_closed",
-    "queue_folder_lost", "index_behind_the_checkpoint", "magic_code_lost", "tail_of_log_zero", "middle_file_lost",
-    "empty_log_file", "name_that_is_no_number", "index_files_turned_round")]  # fmt: skip
+INCIDENTS = [
+    state
+    for name, state in vars(states).items()
+    if name
+    in (
+        "hole",
+        "tail_not_dispatched",
+        "tail_of_next_to_last_file",
+        "pages_of_queues_lost",
+        "pages_lost_and_closed",
+        "queue_folder_lost",
+        "index_behind_the_checkpoint",
+        "magic_code_lost",
+        "tail_of_log_zero",
+        "middle_file_lost",
+        "empty_log_file",
+        "name_that_is_no_number",
+        "index_files_turned_round",
+    )
+]
 
 
 def sentences(value: Any) -> Iterator[str]:

@@ -16,9 +16,12 @@ from engine.inspection.tail import STEP, StoreTail
 from engine.message_store import MessageStore
 
 SMALL = {
-    "mappedFileSizeCommitLog": 1 << 20, "mappedFileSizeConsumeQueue": 20 * 100, "maxHashSlotNum": 100,
-    "maxIndexNum": 400, "timerWheelEnable": False,
-}  # fmt: skip
+    "mappedFileSizeCommitLog": 1 << 20,
+    "mappedFileSizeConsumeQueue": 20 * 100,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 400,
+    "timerWheelEnable": False,
+}
 
 
 def config(**more):

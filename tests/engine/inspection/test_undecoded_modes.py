@@ -18,8 +18,10 @@ def test_each_mode_is_refused_by_what_writes(mode, tmp_path, capsys):
     assert [found.key for found in undecoded_modes(conf)] == [mode.key]
     with pytest.raises(UsageError, match=f"{mode.key}={mode.value} means {mode.what}"):
         refuse_undecoded_modes(conf)
-    for words in (["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
-                  ["put", "STORE", "--topic", "Orders", "--body", "tea", "--yes"]):  # fmt: skip
+    for words in (
+        ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
+        ["put", "STORE", "--topic", "Orders", "--body", "tea", "--yes"],
+    ):
         asked = [str(tmp_path / "new") if word == "STORE" else word for word in words]
         assert main([*asked, "--config", str(conf)]) in (2, 3)
         assert mode.key in capsys.readouterr().err
@@ -34,12 +36,15 @@ def test_a_configuration_of_files_is_taken(tmp_path):
     refuse_undecoded_modes(conf)
 
 
-@pytest.mark.parametrize(("text", "refused"), [
-    ("rocksdbCQDoubleWriteEnable=true\n", True),
-    ("rocksdbCQDoubleWriteEnable=true\ncombineCQUseRocksdbForLmq=true\n", False),
-    ("rocksdbCQDoubleWriteEnable=false\n", False),
-    ("", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("rocksdbCQDoubleWriteEnable=true\n", True),
+        ("rocksdbCQDoubleWriteEnable=true\ncombineCQUseRocksdbForLmq=true\n", False),
+        ("rocksdbCQDoubleWriteEnable=false\n", False),
+        ("", False),
+    ],
+)
 def test_what_5_5_does_not_start_with_is_told(text, refused, tmp_path):
     conf = tmp_path / "broker.conf"
     conf.write_text(text)

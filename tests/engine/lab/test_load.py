@@ -147,8 +147,11 @@ def test_messages_are_what_the_settings_say() -> None:
     texts = [message.properties_raw or b"" for message in made]
     assert len({text.split(b"KEYS\x01")[1].split(b"\x02")[0] for text in texts}) == 7
     assert len({text.split(b"\x02")[0] for text in texts}) == 4000
-    for body in (message.body for size in (0, 1, 7, 60, 61, 200, 5000) for message in
-                 MessageMaker(LoadSettings(body_size=size), 0).many(50)):  # fmt: skip
+    for body in (
+        message.body
+        for size in (0, 1, 7, 60, 61, 200, 5000)
+        for message in MessageMaker(LoadSettings(body_size=size), 0).many(50)
+    ):
         assert not body or json.loads(body), "bodies are whole"
     again = MessageMaker(settings, 0).many(4000)
     assert [message.body for message in again] == [message.body for message in made]

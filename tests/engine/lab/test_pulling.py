@@ -210,9 +210,13 @@ def test_a_second_plug_begins_from_where_the_first_recovery_ended(tmp_path: Path
 # What the disk kept is recovered again beside the store: the same comes of it, and a change is seen.
 
 TINY_AGAIN = replace(
-    MessageStoreConfig(), mapped_file_size_commit_log=1 << 16, max_message_size=1 << 14,
-    mapped_file_size_consume_queue=20 * 40, max_hash_slot_num=50, max_index_num=200,
-)  # fmt: skip
+    MessageStoreConfig(),
+    mapped_file_size_commit_log=1 << 16,
+    max_message_size=1 << 14,
+    mapped_file_size_consume_queue=20 * 40,
+    max_hash_slot_num=50,
+    max_index_num=200,
+)
 
 
 def recovered(folder: Path) -> tuple[LabStore, PlugReport]:

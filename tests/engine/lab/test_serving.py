@@ -145,9 +145,17 @@ def test_the_last_entry_of_sends_and_pulls_is_told(lab: Lab) -> None:
 def pull_of(lab: Lab, topic: str) -> Command:
     lab._open.wait_dispatched()
     fields = {
-        "consumerGroup": "readers", "topic": topic, "queueId": "0", "queueOffset": "0", "maxMsgNums": "4",
-        "sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "0",
-    }  # fmt: skip
+        "consumerGroup": "readers",
+        "topic": topic,
+        "queueId": "0",
+        "queueOffset": "0",
+        "maxMsgNums": "4",
+        "sysFlag": "4",
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": "*",
+        "subVersion": "0",
+    }
     return Command(11, fields)
 
 
@@ -235,9 +243,11 @@ def test_a_topic_gets_queues_and_gives_back_those_that_are_empty(lab: Lab) -> No
     assert lab.set_queues("broker-a", "New", 0) == 3
     assert lab.set_queues("broker-a", "New", 1) == 0
     for name, topic, queues, said in (
-        ("nobody", "Orders", 1, "no broker nobody"), ("broker-a", "Orders", 2000, "expected 0 to 1,024"),
-        ("broker-a", "no topic!", 1, "illegal characters"), ("broker-a", "broker-a", 1, "of the broker's own"),
-    ):  # fmt: skip
+        ("nobody", "Orders", 1, "no broker nobody"),
+        ("broker-a", "Orders", 2000, "expected 0 to 1,024"),
+        ("broker-a", "no topic!", 1, "illegal characters"),
+        ("broker-a", "broker-a", 1, "of the broker's own"),
+    ):
         with pytest.raises(UsageError, match=said):
             lab.set_queues(name, topic, queues)
 
@@ -265,8 +275,10 @@ def test_one_client_is_cut_and_comes_again(lab: Lab) -> None:
 
 def test_nothing_is_done_to_what_is_not_served(lab: Lab, tmp_path: Path) -> None:
     for deed in (
-        lambda: lab.add_broker("b", tmp_path / "b"), lambda: lab.end_broker("b"),
-        lambda: lab.set_queues("b", "T", 1), lambda: lab.cut_client("c", ""),
-    ):  # fmt: skip
+        lambda: lab.add_broker("b", tmp_path / "b"),
+        lambda: lab.end_broker("b"),
+        lambda: lab.set_queues("b", "T", 1),
+        lambda: lab.cut_client("c", ""),
+    ):
         with pytest.raises(UsageError, match="nothing is served"):
             deed()

@@ -77,8 +77,11 @@ def test_a_failing_disk_is_noted_in_the_door_and_by_whoever_gathers(tmp_path):
 def test_its_record_is_the_one_of_the_contract():
     one = Unread("/s/checkpoint", "Input/output error", "list")
     assert one.record() == {
-        "type": "unreadable", "file": "/s/checkpoint", "error": "Input/output error", "action": "list",
-    }  # fmt: skip
+        "type": "unreadable",
+        "file": "/s/checkpoint",
+        "error": "Input/output error",
+        "action": "list",
+    }
     assert one.reason == "cannot be listed: Input/output error"
 
 

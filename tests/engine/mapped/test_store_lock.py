@@ -92,8 +92,9 @@ def test_another_engine_is_named_by_its_abort_file(path):
     )
     with subprocess.Popen(
         [sys.executable, "-c", f"{other}; print(1, flush=True); sys.stdin.read()", str(path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         process.stdout.readline()
         with pytest.raises(StoreLocked, match="another process"):
             StoreLock(path)

@@ -20,13 +20,20 @@ from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import BINARY, ONE_WAY, Command
 
 WHO = {
-    "brokerName": "a", "brokerAddr": "127.0.0.1:10911", "clusterName": "C", "haServerAddr": "127.0.0.1:10912",
+    "brokerName": "a",
+    "brokerAddr": "127.0.0.1:10911",
+    "clusterName": "C",
+    "haServerAddr": "127.0.0.1:10912",
     "brokerId": "0",
-}  # fmt: skip
+}
 TOPIC = {
-    "order": False, "perm": 6, "readQueueNums": 8, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0,
+    "order": False,
+    "perm": 6,
+    "readQueueNums": 8,
+    "topicFilterType": "SINGLE_TAG",
+    "topicSysFlag": 0,
     "writeQueueNums": 8,
-}  # fmt: skip
+}
 BODY = json.dumps(
     {
         "filterServerList": [],

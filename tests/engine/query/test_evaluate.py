@@ -110,11 +110,23 @@ def test_a_unit_and_its_record_get_the_same_answer(text, answer):
 @pytest.mark.parametrize(
     "text",
     [
-        'tags = "x"', 'tags != "x"', 'tags in ("x")', 'tags not in ("x")', 'tags contains ""', 'tags not contains "x"',
-        "tags matches /x?/", "tags not matches /x/", 'tags between "" and "z"', 'tags not between "a" and "z"',
-        'keys = "x"', 'keys != "x"', 'keys not in ("x")', "properties.a < 5", "properties.a != properties.b",
+        'tags = "x"',
+        'tags != "x"',
+        'tags in ("x")',
+        'tags not in ("x")',
+        'tags contains ""',
+        'tags not contains "x"',
+        "tags matches /x?/",
+        "tags not matches /x/",
+        'tags between "" and "z"',
+        'tags not between "a" and "z"',
+        'keys = "x"',
+        'keys != "x"',
+        'keys not in ("x")',
+        "properties.a < 5",
+        "properties.a != properties.b",
     ],
-)  # fmt: skip
+)
 def test_a_comparison_with_an_absent_value_is_false_and_not_around_it_true(text):
     for item in (BARE, record(BARE)):
         assert parse(text).matches(item) is False

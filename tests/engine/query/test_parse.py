@@ -82,11 +82,11 @@ MISTAKES = [
     ("properties. = 'x'", "properties.", "name follows"),
     ("properties.a.b = 'x'", ".", 'properties["a.b"]'),
     ("properties[a] = 'x'", "[", "in quotes"),
-    ('size = not compressed', "not", "parentheses"),
+    ("size = not compressed", "not", "parentheses"),
     ("(size > 1) = compressed", "(size > 1)", "cannot be compared"),
     ("(size > 1) is null", "(size > 1)", "a value is expected"),
     ("size > 1 not", "not", "not expected"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "word", "says"), MISTAKES)
@@ -119,8 +119,10 @@ SAME = [
 @pytest.mark.parametrize(("loose", "strict"), SAME)
 def test_words_bind_as_documented(loose, strict):
     names = {"a": "compressed", "b": "batch", "c": "retry"}
-    texts = ["".join(names.get(letter, letter) if letter in "abc" else letter for letter in text.replace("and", "&&"))
-             for text in (loose, strict)]  # fmt: skip
+    texts = [
+        "".join(names.get(letter, letter) if letter in "abc" else letter for letter in text.replace("and", "&&"))
+        for text in (loose, strict)
+    ]
     assert parse(texts[0]) == parse(texts[1])
 
 
@@ -131,10 +133,45 @@ def test_sums_go_from_left_to_right_and_bind_tighter_than_bits():
 
 
 PIECES = [
-    "size", "topic", "keys", "properties.a", "storeTimestamp", "now", "and", "or", "not", "in", "between", "is", "null",
-    "matches", "like", "contains", "true", "=", "!=", "<", "(", ")", ",", "-", "+", "&", "5", "4KiB", "5m", "'a'",
-    "/b/i", '"2026-11-20"', "properties[", "]", "'", '"', "/", "\\",
-]  # fmt: skip
+    "size",
+    "topic",
+    "keys",
+    "properties.a",
+    "storeTimestamp",
+    "now",
+    "and",
+    "or",
+    "not",
+    "in",
+    "between",
+    "is",
+    "null",
+    "matches",
+    "like",
+    "contains",
+    "true",
+    "=",
+    "!=",
+    "<",
+    "(",
+    ")",
+    ",",
+    "-",
+    "+",
+    "&",
+    "5",
+    "4KiB",
+    "5m",
+    "'a'",
+    "/b/i",
+    '"2026-11-20"',
+    "properties[",
+    "]",
+    "'",
+    '"',
+    "/",
+    "\\",
+]
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))

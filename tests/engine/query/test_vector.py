@@ -249,9 +249,16 @@ def test_every_match_has_the_text_that_its_pattern_needs() -> None:
 
 
 STORES_of_blocks = (
-    "broker-orders", "broker-transactions", "broker-retries", "broker-sqlfilter", "batchcq-5.3.3", "crash-flip-5.3.3",
-    "propcrc-5.3.3", "ipv6-and-unicode-5.3.3", "clean-4.9.8",
-)  # fmt: skip
+    "broker-orders",
+    "broker-transactions",
+    "broker-retries",
+    "broker-sqlfilter",
+    "batchcq-5.3.3",
+    "crash-flip-5.3.3",
+    "propcrc-5.3.3",
+    "ipv6-and-unicode-5.3.3",
+    "clean-4.9.8",
+)
 NOW = 1_795_167_667_250
 ODD = (0x00, 0x01, 0x02, 0x20, 0x31, 0x41, 0x80, 0xC3, 0xE6, 0xF0, 0xFF)
 FILE = "00000000000000000000"

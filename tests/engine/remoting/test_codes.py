@@ -40,14 +40,20 @@ def test_a_number_that_is_none_counts_as_absent():
 @pytest.mark.parametrize(
     ("text", "of_32_bits", "of_64_bits"),
     [
-        ("7", 7, 7), ("+7", 7, 7), ("-0", 0, 0), ("007", 7, 7), ("७", 7, 7),
-        ("2147483647", 2147483647, 2147483647), ("2147483648", None, 2147483648),
+        ("7", 7, 7),
+        ("+7", 7, 7),
+        ("-0", 0, 0),
+        ("007", 7, 7),
+        ("७", 7, 7),
+        ("2147483647", 2147483647, 2147483647),
+        ("2147483648", None, 2147483648),
         ("-2147483648", -2147483648, -2147483648),
-        ("9223372036854775807", None, 9223372036854775807), ("9223372036854775808", None, None),
+        ("9223372036854775807", None, 9223372036854775807),
+        ("9223372036854775808", None, None),
         ("-9223372036854775809", None, None),
         *((one, None, None) for one in ("", " 7", "7 ", "1_0", "0x1", "1.0", "1e3", "+", "--1", "9" * 5000)),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
     """Python read `` 7``, ``1_0`` and any number of digits: a queue of 2³¹ was asked for as if there could be one."""
     row = codes._row(0, "ASKED", "", "short:int? wide:long?")

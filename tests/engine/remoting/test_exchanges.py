@@ -40,9 +40,18 @@ def named(talked: list[Exchange], name: str) -> list[Exchange]:
 def test_every_request_is_there_once_with_its_answer(talked: list[Exchange]) -> None:
     names = [one.name for one in talked if one.direction == "in"]
     assert names == [
-        "HEART_BEAT", "SEND_MESSAGE", "SEND_MESSAGE", "SEND_MESSAGE", "PULL_MESSAGE", "PULL_MESSAGE", "SEND_MESSAGE",
-        "PULL_MESSAGE", "UPDATE_CONSUMER_OFFSET", "SEND_MESSAGE", "END_TRANSACTION",
-    ]  # fmt: skip
+        "HEART_BEAT",
+        "SEND_MESSAGE",
+        "SEND_MESSAGE",
+        "SEND_MESSAGE",
+        "PULL_MESSAGE",
+        "PULL_MESSAGE",
+        "SEND_MESSAGE",
+        "PULL_MESSAGE",
+        "UPDATE_CONSUMER_OFFSET",
+        "SEND_MESSAGE",
+        "END_TRANSACTION",
+    ]
     assert all(one.answer is not None for one in talked if not one.one_way)
     assert not any(one.waits for one in talked)
 
@@ -83,8 +92,25 @@ def test_a_record_gives_the_exchange_again(talked: list[Exchange]) -> None:
     (broken,) = Exchanges().take(Seen(0, 1, BROKEN, b"GET / HTTP/1.1", None, "no frame"))
     for one in (*talked, broken):
         again = exchange_of(request_record(one), one.number)
-        for name in ("time", "peer", "name", "code", "direction", "opaque", "topic", "group", "queue_id", "offset",
-                     "answer_code", "one_way", "held", "broken", "bytes", "written_at", "waits"):  # fmt: skip
+        for name in (
+            "time",
+            "peer",
+            "name",
+            "code",
+            "direction",
+            "opaque",
+            "topic",
+            "group",
+            "queue_id",
+            "offset",
+            "answer_code",
+            "one_way",
+            "held",
+            "broken",
+            "bytes",
+            "written_at",
+            "waits",
+        ):
             assert getattr(again, name) == getattr(one, name), name
     with pytest.raises(ValueError, match="lacks what a request has"):
         exchange_of({"type": "request"}, 1)

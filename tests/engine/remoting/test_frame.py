@@ -37,18 +37,37 @@ VECTORS = {
         SEND_BINARY,
         Command(
             310,
-            {"a": "PG", "b": "TopicTest", "c": "TBW102", "d": "4", "e": "3", "f": "0", "g": "1700000000000", "h": "0",
-             "i": "TAGS\x01TagA\x02KEYS\x01k1\x02", "j": "0", "k": "false", "m": "false"},
-            b"Hello", opaque=8, form=BINARY,
+            {
+                "a": "PG",
+                "b": "TopicTest",
+                "c": "TBW102",
+                "d": "4",
+                "e": "3",
+                "f": "0",
+                "g": "1700000000000",
+                "h": "0",
+                "i": "TAGS\x01TagA\x02KEYS\x01k1\x02",
+                "j": "0",
+                "k": "false",
+                "m": "false",
+            },
+            b"Hello",
+            opaque=8,
+            form=BINARY,
         ),
     ),
     "sent, binary": (
         SENT_BINARY,
-        Command(0, {"msgId": "7F00000100002A9F00000000000004D2", "queueId": "3", "queueOffset": "5"}, opaque=8,
-                flag=ANSWER, form=BINARY),
+        Command(
+            0,
+            {"msgId": "7F00000100002A9F00000000000004D2", "queueId": "3", "queueOffset": "5"},
+            opaque=8,
+            flag=ANSWER,
+            form=BINARY,
+        ),
     ),
     "error, binary": (ERROR_BINARY, Command(1, opaque=1, flag=ANSWER, remark="not set any response code", form=BINARY)),
-}  # fmt: skip
+}
 
 
 def read(data: bytes, step: int | None = None) -> list[Command | Fault]:
@@ -79,9 +98,12 @@ def framed(header: bytes, form: int = JSON, body: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
-    [(None, {}), ({}, {}), ({"a": 3, "b": True, "c": 1.5, "d": None, "e": "x"},
-                            {"a": "3", "b": "true", "c": "1.5", "e": "x"})],
-)  # fmt: skip
+    [
+        (None, {}),
+        ({}, {}),
+        ({"a": 3, "b": True, "c": 1.5, "d": None, "e": "x"}, {"a": "3", "b": "true", "c": "1.5", "e": "x"}),
+    ],
+)
 def test_fields_may_be_absent_or_numbers(fields, expected):
     """The C++ client sends numbers, and others none at all."""
     [command] = read(framed(json.dumps({"code": 34, "extFields": fields, "opaque": 1}).encode(), body=b"{}"))
@@ -117,7 +139,7 @@ def test_a_code_without_room_in_the_binary_form_goes_as_json():
         (b"\x16\x03\x01\x02\x00\x01\x00", "TLS"),
         (b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", "PROXY"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_frame_is_told_and_ends_the_connection(data, words):
     first = b"" if words in {"TLS", "PROXY"} else ROUTE_JSON
     reader = FrameReader()
@@ -185,8 +207,19 @@ def test_no_bytes_raise(data, draw):
 
 @pytest.mark.parametrize(
     ("version", "name"),
-    [(213, "4.0.0"), (233, "4.1.0"), (397, "4.9.2"), (409, "4.9.8"), (413, "5.0.0"), (479, "5.3.3"), (317, "4.5.2"),
-     (480, "5.3.4-SNAPSHOT"), (121, "version 121"), (0, "version 0"), (9999, "version 9999")],
-)  # fmt: skip
+    [
+        (213, "4.0.0"),
+        (233, "4.1.0"),
+        (397, "4.9.2"),
+        (409, "4.9.8"),
+        (413, "5.0.0"),
+        (479, "5.3.3"),
+        (317, "4.5.2"),
+        (480, "5.3.4-SNAPSHOT"),
+        (121, "version 121"),
+        (0, "version 0"),
+        (9999, "version 9999"),
+    ],
+)
 def test_releases_by_their_ordinals(version: int, name: str) -> None:
     assert release_of(version) == name

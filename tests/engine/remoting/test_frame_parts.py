@@ -28,9 +28,11 @@ def test_every_field_has_its_place(form: int) -> None:
 
 
 @given(
-    st.dictionaries(TEXTS, TEXTS, max_size=5), st.binary(max_size=20), st.sampled_from([JSON, BINARY]),
+    st.dictionaries(TEXTS, TEXTS, max_size=5),
+    st.binary(max_size=20),
+    st.sampled_from([JSON, BINARY]),
     st.one_of(st.none(), TEXTS),
-)  # fmt: skip
+)
 def test_parts_lie_in_order_and_name_every_field(fields, body, form, remark):
     frame = b"".join(encode(Command(34, fields, body, 3, 0, remark, form=form)))
     parts = frame_parts(frame)

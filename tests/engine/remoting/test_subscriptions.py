@@ -16,9 +16,14 @@ def test_a_star_is_all(expression: str | None) -> None:
 def test_tags_have_their_hashes() -> None:
     """Protocol 9.5."""
     assert Subscription.of("TopicTest", "TagA || TagB", 1700000000000).record() == {
-        "classFilterMode": False, "codeSet": [2598919, 2598920], "expressionType": "TAG",
-        "subString": "TagA || TagB", "subVersion": 1700000000000, "tagsSet": ["TagA", "TagB"], "topic": "TopicTest",
-    }  # fmt: skip
+        "classFilterMode": False,
+        "codeSet": [2598919, 2598920],
+        "expressionType": "TAG",
+        "subString": "TagA || TagB",
+        "subVersion": 1700000000000,
+        "tagsSet": ["TagA", "TagB"],
+        "topic": "TopicTest",
+    }
 
 
 def test_sql_is_kept_as_it_is() -> None:

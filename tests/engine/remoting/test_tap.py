@@ -24,8 +24,10 @@ def test_frames_are_kept_as_they_came_and_went(tmp_path: Path) -> None:
         assert isinstance(command, Command)
         assert one.command is not None
         assert (command.code, command.opaque, command.fields) == (
-            one.command.code, one.command.opaque, one.command.fields,
-        )  # fmt: skip
+            one.command.code,
+            one.command.opaque,
+            one.command.fields,
+        )
         assert command.body == one.body
 
 

@@ -11,10 +11,18 @@ from engine.errors import UsageError
 from engine.rules.masking import PARTS, Masking
 
 RECORD = {
-    "type": "unit", "topic": "Orders", "bornHost": "10.1.2.3:4711", "storeHost": "10.1.2.9:10911", "keys": ["A7", "B8"],
-    "uniqueKey": "0A010203", "offsetMsgId": "0A01020900002A9F00", "body": "c2VjcmV0", "bodySha256": "ff", "bodyCRC": 5,
+    "type": "unit",
+    "topic": "Orders",
+    "bornHost": "10.1.2.3:4711",
+    "storeHost": "10.1.2.9:10911",
+    "keys": ["A7", "B8"],
+    "uniqueKey": "0A010203",
+    "offsetMsgId": "0A01020900002A9F00",
+    "body": "c2VjcmV0",
+    "bodySha256": "ff",
+    "bodyCRC": 5,
     "properties": {"KEYS": "A7 B8", "UNIQ_KEY": "0A010203", "TAGS": "paid", "CLIENT_HOST": "10.1.2.3"},
-}  # fmt: skip
+}
 
 
 def test_everything_asked_for_is_gone_and_the_rest_stays() -> None:
@@ -75,9 +83,12 @@ def test_sentences_lose_hosts_ids_keys_and_folders_and_nothing_else() -> None:
 
 def test_findings_are_masked_to_the_bottom_of_their_evidence() -> None:
     finding = {
-        "type": "finding", "id": "X", "file": "/data/prod/a/store/index/2026", "message": "10.0.0.7 wrote Orders#K1",
+        "type": "finding",
+        "id": "X",
+        "file": "/data/prod/a/store/index/2026",
+        "message": "10.0.0.7 wrote Orders#K1",
         "evidence": {"uniqueKey": "uvw", "entry": 7, "units": [{"bornHost": "10.0.0.7:1", "text": "tea"}]},
-    }  # fmt: skip
+    }
     made = Masking(True, True, True).record(finding)
     text = json.dumps(made)
     for secret in ("10.0.0.7", "K1", "uvw", "tea", "prod"):
@@ -95,17 +106,27 @@ def test_what_is_to_be_masked_is_said_in_words() -> None:
 
 
 PROPERTIES = {
-    "KEYS": "A7 B8", "PGROUP": "billing", "REAL_TOPIC": "%RETRY%billing", "TAGS": "paid", "DELAY": "3",
-    "INNER_MULTI_DISPATCH": "%LMQ%u1,u2,%RETRY%billing", "colour": "blue", "note": "A7 of billing, at 10.1.2.3:10911",
-}  # fmt: skip
+    "KEYS": "A7 B8",
+    "PGROUP": "billing",
+    "REAL_TOPIC": "%RETRY%billing",
+    "TAGS": "paid",
+    "DELAY": "3",
+    "INNER_MULTI_DISPATCH": "%LMQ%u1,u2,%RETRY%billing",
+    "colour": "blue",
+    "note": "A7 of billing, at 10.1.2.3:10911",
+}
 
 
 def test_every_word_hides_what_it_names_and_no_other_does() -> None:
     """Walks the words: a new one that hides nothing, or whose secret another word leaves, is seen here."""
     secrets = {
-        "bodies": ["c2VjcmV0"], "keys": ["A7", "B8"], "hosts": ["10.1.2.3"], "groups": ["billing"],
-        "lmq": ["u1", "u2"], "properties": ["blue"],
-    }  # fmt: skip
+        "bodies": ["c2VjcmV0"],
+        "keys": ["A7", "B8"],
+        "hosts": ["10.1.2.3"],
+        "groups": ["billing"],
+        "lmq": ["u1", "u2"],
+        "properties": ["blue"],
+    }
     assert tuple(secrets) == PARTS
     record = RECORD | {"topic": "%DLQ%billing", "properties": PROPERTIES}
     for word, hidden in secrets.items():

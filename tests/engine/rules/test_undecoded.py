@@ -25,8 +25,11 @@ class Folders:
         return self
 
     def entries(self, folder: str):
-        below = [name[len(folder) + 1 if folder else 0 :] for name in self.files
-                 if not folder or name.startswith(f"{folder}/")]  # fmt: skip
+        below = [
+            name[len(folder) + 1 if folder else 0 :]
+            for name in self.files
+            if not folder or name.startswith(f"{folder}/")
+        ]
         folders = {name.split("/")[0] for name in below if "/" in name}
         yield from ((name, 0, True) for name in sorted(folders))
         for name in below:
@@ -37,18 +40,21 @@ class Folders:
         return self.files.get(file, b"")[:size]
 
 
-@pytest.mark.parametrize(("folder", "subjects"), [
-    ("consumequeue", {"queues"}),
-    ("consumequeue_rocksdb", {"queues"}),
-    ("config/topics", {"topics"}),
-    ("config/subscriptionGroups", {"groups"}),
-    ("config/consumerOffsets", {"offsets"}),
-    ("config/metadata", {"topics", "groups", "offsets"}),
-    ("config/rdb", {"topics", "groups", "offsets"}),
-    ("rocksdbstore", {"index", "timer", "transactions"}),
-    ("kvStore", {"pop"}),
-    ("a/folder/of/others", set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("folder", "subjects"),
+    [
+        ("consumequeue", {"queues"}),
+        ("consumequeue_rocksdb", {"queues"}),
+        ("config/topics", {"topics"}),
+        ("config/subscriptionGroups", {"groups"}),
+        ("config/consumerOffsets", {"offsets"}),
+        ("config/metadata", {"topics", "groups", "offsets"}),
+        ("config/rdb", {"topics", "groups", "offsets"}),
+        ("rocksdbstore", {"index", "timer", "transactions"}),
+        ("kvStore", {"pop"}),
+        ("a/folder/of/others", set()),
+    ],
+)
 def test_a_rocksdb_is_one_wherever_it_lies(folder, subjects):
     (part,) = find_undecoded(Folders().put(folder))
     assert (part.folder, part.format, part.subjects) == (folder, "RocksDB", subjects)
@@ -86,16 +92,22 @@ def manifest_of(*families: str) -> bytes:
     return b"".join(struct.pack("<IHB", 0, len(edit), 1) + edit for edit in edits)
 
 
-@pytest.mark.parametrize(("folder", "families", "subjects"), [
-    ("elsewhere", ("offset",), {"queues"}),
-    ("elsewhere", ("popState",), {"pop"}),
-    ("elsewhere", ("timer", "trans"), {"index", "timer", "transactions"}),
-    ("elsewhere", ("kvDataVersion",), {"topics", "groups", "offsets"}),
-    ("config/topics", ("kvDataVersion", "forbidden"), {"topics"}),
-    ("config/consumerOffsets", ("kvDataVersion", "forbidden"), {"offsets"}),
-    ("config/metadata", ("topic", "topicVersion", "subscriptionGroup", "consumerOffset"),
-     {"topics", "groups", "offsets"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("folder", "families", "subjects"),
+    [
+        ("elsewhere", ("offset",), {"queues"}),
+        ("elsewhere", ("popState",), {"pop"}),
+        ("elsewhere", ("timer", "trans"), {"index", "timer", "transactions"}),
+        ("elsewhere", ("kvDataVersion",), {"topics", "groups", "offsets"}),
+        ("config/topics", ("kvDataVersion", "forbidden"), {"topics"}),
+        ("config/consumerOffsets", ("kvDataVersion", "forbidden"), {"offsets"}),
+        (
+            "config/metadata",
+            ("topic", "topicVersion", "subscriptionGroup", "consumerOffset"),
+            {"topics", "groups", "offsets"},
+        ),
+    ],
+)
 def test_column_families_tell_what_a_rocksdb_is_for(folder, families, subjects):
     """A broker of 5.3.3 has the family ``forbidden`` in the databases of topics and of offsets, too: these were taken
     for groups.

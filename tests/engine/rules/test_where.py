@@ -87,7 +87,7 @@ CASES = [
     pytest.param([PLAIN, RETRY_WAITING, RETRY], {}, "retried", id="delivered again"),
     pytest.param([PLAIN, RETRY_WAITING, RETRY, DEAD], {}, "deadLetter", id="dead"),
     pytest.param([PLAIN, RETRY], {"place": ABSENT}, "notInQueue", id="the retry queue has lost it"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("family", "given", "verdict"), CASES)
@@ -107,7 +107,7 @@ GROUP_CASES = [
     pytest.param("retried", RETRY_WAITING, {"group_known": True, "group_offset": 99}, "retried", id="still waiting"),
     pytest.param("hiddenByTag", PLAIN, {"group_known": True, "group_offset": 6}, "hiddenByTag", id="passed over"),
     pytest.param("truncated", PLAIN, {"group_known": True, "group_offset": 6}, "truncated", id="read, then cut off"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("verdict", "one", "given", "expected"), GROUP_CASES)

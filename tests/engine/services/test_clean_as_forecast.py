@@ -18,9 +18,12 @@ from engine.message_store import MessageStore
 
 HOUR = 3_600_000
 SMALL = {
-    "mappedFileSizeCommitLog": 4096, "mappedFileSizeConsumeQueue": 200, "maxHashSlotNum": 100, "maxIndexNum": 30,
+    "mappedFileSizeCommitLog": 4096,
+    "mappedFileSizeConsumeQueue": 200,
+    "maxHashSlotNum": 100,
+    "maxIndexNum": 30,
     "deleteFileBatchMax": 1000,
-}  # fmt: skip
+}
 NOON = int(time.mktime((2026, 3, 10, 12, 0, 0, 0, 0, -1)) * 1000)
 
 

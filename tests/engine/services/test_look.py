@@ -29,8 +29,9 @@ def test_each_flush_that_moved_something_leaves_a_mark() -> None:
     ends.append(small.append(50))
     log.flush()
     assert [(mark.number, mark.to_offset, mark.bytes, mark.waiters) for mark in log.marks] == [
-        (1, ends[0], 100, 0), (2, ends[1], 50, 0),
-    ]  # fmt: skip
+        (1, ends[0], 100, 0),
+        (2, ends[1], 50, 0),
+    ]
     for _ in range(MARKS):
         small.append(1)
         log.flush()
@@ -129,8 +130,11 @@ def test_what_a_store_cannot_do_is_told_until_it_can() -> None:
     store.step("checkpoint")
     told = {one.what: one.why for one in store.troubles()}
     assert told.keys() == {
-        "the log cannot grow", "dispatch waits", "tables are not saved", "the checkpoint is not written",
-    }  # fmt: skip
+        "the log cannot grow",
+        "dispatch waits",
+        "tables are not saved",
+        "the checkpoint is not written",
+    }
     assert all("No space left on device" in why for why in told.values())
     disk.heal()
     disk.used = 0.95

@@ -40,8 +40,11 @@ def test_a_birth_without_a_time_is_now(tmp_path) -> None:
 
 def test_every_queue_counts_for_itself(tmp_path) -> None:
     put = PutLog(tmp_path)
-    offsets = [put.log.put_message(Message(t, b"x", q)).append.queue_offset for t, q in ["A0", "A1", "A0", "B0", "A0"]
-               for q in [int(q)]]  # fmt: skip
+    offsets = [
+        put.log.put_message(Message(t, b"x", q)).append.queue_offset
+        for t, q in ["A0", "A1", "A0", "B0", "A0"]
+        for q in [int(q)]
+    ]
     assert offsets == [0, 0, 1, 0, 2]
     assert put.offsets.offsets() == {("A", 0): 3, ("A", 1): 1, ("B", 0): 1}
 
@@ -180,8 +183,19 @@ def test_many_threads_put_in_the_order_of_the_log(tmp_path) -> None:
 
 # What real stores made of the same messages
 
-REPLAYED = ["clean-5.3.3", "clean-4.9.8", "lmq-5.3.3", "batchcq-5.3.3", "propcrc-5.3.3", "ipv6-and-unicode-5.3.3",
-            "broker-lmq", "broker-orders", "broker-transactions", "broker-pop", "multi-queue-ext-5.3.3"]  # fmt: skip
+REPLAYED = [
+    "clean-5.3.3",
+    "clean-4.9.8",
+    "lmq-5.3.3",
+    "batchcq-5.3.3",
+    "propcrc-5.3.3",
+    "ipv6-and-unicode-5.3.3",
+    "broker-lmq",
+    "broker-orders",
+    "broker-transactions",
+    "broker-pop",
+    "multi-queue-ext-5.3.3",
+]
 MADE_BY_THE_STORE = {"INNER_MULTI_QUEUE_OFFSET", "INNER_BASE"}
 
 

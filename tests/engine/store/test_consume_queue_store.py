@@ -114,8 +114,14 @@ def test_ten_thousand_topics_keep_few_files_open_and_little_memory(tmp_path):
     assert used / len(names) < 2500
 
 
-FAULTS = [("move_folder", "*"), ("sync_folder", "*consumequeue*"), ("delete", "*"), ("remove_folder", "*"),
-          ("write_file", "*config*"), ("replace", "*config*")]  # fmt: skip
+FAULTS = [
+    ("move_folder", "*"),
+    ("sync_folder", "*consumequeue*"),
+    ("delete", "*"),
+    ("remove_folder", "*"),
+    ("write_file", "*config*"),
+    ("replace", "*config*"),
+]
 
 
 @pytest.mark.parametrize(("kind", "path"), FAULTS)

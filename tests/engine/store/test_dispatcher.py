@@ -21,11 +21,26 @@ from engine.rules.unit_check import Request
 from engine.services.rebuild import Rebuild
 
 CLEAN = (
-    "batchcq-5.3.3", "broker-lmq", "broker-orders", "broker-orders-4.9.7", "broker-pop", "broker-retries",
-    "broker-retries-4.9.7", "broker-sqlfilter", "broker-transactions", "broker-transactions-4.9.7", "broker-transient",
-    "clean-4.9.8", "clean-5.3.3", "ipv6-and-unicode-5.3.3", "lmq-5.3.3", "multi-queue-ext-5.3.3", "propcrc-5.3.3",
-    "sync-5.3.3", "transient-5.3.3",
-)  # fmt: skip
+    "batchcq-5.3.3",
+    "broker-lmq",
+    "broker-orders",
+    "broker-orders-4.9.7",
+    "broker-pop",
+    "broker-retries",
+    "broker-retries-4.9.7",
+    "broker-sqlfilter",
+    "broker-transactions",
+    "broker-transactions-4.9.7",
+    "broker-transient",
+    "clean-4.9.8",
+    "clean-5.3.3",
+    "ipv6-and-unicode-5.3.3",
+    "lmq-5.3.3",
+    "multi-queue-ext-5.3.3",
+    "propcrc-5.3.3",
+    "sync-5.3.3",
+    "transient-5.3.3",
+)
 DELETED = "DroppedAuditTrail"
 SMALL = {"mappedFileSizeConsumeQueue": 60, "mappedFileSizeConsumeQueueExt": 128, "maxHashSlotNum": 3, "maxIndexNum": 5}
 

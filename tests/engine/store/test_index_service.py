@@ -87,8 +87,14 @@ def test_what_was_put_since_the_last_question_is_found():
         seen.append(offsets(place.index, "a"))
         known.append(place.index.query_offset("TopicTest", "a", 1, 0, 1 << 62)[2] // size)
     assert [[offset // size for offset in found] for found in seen] == [
-        [0], [0], [2, 0], [3, 2, 0], [4, 3, 2, 0], [4, 3, 2, 0], [6, 4, 3, 2, 0]
-    ]  # fmt: skip
+        [0],
+        [0],
+        [2, 0],
+        [3, 2, 0],
+        [4, 3, 2, 0],
+        [4, 3, 2, 0],
+        [6, 4, 3, 2, 0],
+    ]
     assert known == list(range(7))
     assert place.index.delete_expired(4 * size) == [place.full[0]]
     assert offsets(place.index, "a") == [6 * size, 4 * size]

@@ -9,14 +9,24 @@ from engine.store.positions import Positions
 
 def look(**other: int) -> Positions:
     values = {
-        "min": 0, "wrote": 900, "committed": 800, "flushed": 600, "dispatched": 500, "confirm": 800,
-        "queue_max": 500, "index_end": 400,
-    }  # fmt: skip
+        "min": 0,
+        "wrote": 900,
+        "committed": 800,
+        "flushed": 600,
+        "dispatched": 500,
+        "confirm": 800,
+        "queue_max": 500,
+        "index_end": 400,
+    }
     none = Histogram(())
     return Positions(
-        **values | other, checkpoint=Checkpoint(0, 0, 0), buffers_left=None, waiting=0, put_latency=none,
+        **values | other,
+        checkpoint=Checkpoint(0, 0, 0),
+        buffers_left=None,
+        waiting=0,
+        put_latency=none,
         flush_latency=none,
-    )  # fmt: skip
+    )
 
 
 def test_what_is_behind_and_what_is_not_flushed():

@@ -91,9 +91,24 @@ def test_a_plan_becomes_the_record_of_the_contract(golden):
     record = plan_of(golden("crash-flip-5.3.3"), "5.3").record()
     assert record["type"] == "recoveryPlan"
     wanted = {
-        "willStart", "blockers", "exit", "startFile", "why", "startOffset", "endOffset", "endReason", "unitsKept",
-        "bytesDropped", "dispatchFrom", "units", "filesDeleted", "queues", "groupsBeyond", "index", "bytesToRead",
-    }  # fmt: skip
+        "willStart",
+        "blockers",
+        "exit",
+        "startFile",
+        "why",
+        "startOffset",
+        "endOffset",
+        "endReason",
+        "unitsKept",
+        "bytesDropped",
+        "dispatchFrom",
+        "units",
+        "filesDeleted",
+        "queues",
+        "groupsBeyond",
+        "index",
+        "bytesToRead",
+    }
     assert wanted <= record.keys()
     assert record["bytesDropped"] == 398929
     assert record["unitsDropped"] == 783

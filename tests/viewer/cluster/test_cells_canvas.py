@@ -112,9 +112,12 @@ def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
 
     def told(second: int):
         state = made.large(second)
-        return replace(state, brokers=tuple(
-            replace(part, held={queue: {"group-00": 2} for queue in part.queues}) for part in state.brokers
-        ))  # fmt: skip
+        return replace(
+            state,
+            brokers=tuple(
+                replace(part, held={queue: {"group-00": 2} for queue in part.queues}) for part in state.brokers
+            ),
+        )
 
     def picture(*states):
         model = made.looked_at(*states)

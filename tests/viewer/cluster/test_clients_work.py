@@ -113,10 +113,11 @@ def test_events_become_one_report():
     stream = EventStream()
     ring = stream.ring(10)
     for event in (
-        Started(1, "c", "g"), Sent(2, "p", "s", queue, 0, "id", "k", "SEND_OK", 1, 3, 10, 1.0),
+        Started(1, "c", "g"),
+        Sent(2, "p", "s", queue, 0, "id", "k", "SEND_OK", 1, 3, 10, 1.0),
         Delivered(3, "c", "g", queue, 7, "id", "k", 0, 1),
         Rebalanced(4, "c", "g", "T", (queue,), ("c",), (queue,), (queue,), ()),
-    ):  # fmt: skip
+    ):
         stream.emit(event)
     seen = seen_of(ring.take(), 2)
     assert seen is not None

@@ -31,8 +31,9 @@ def test_each_queue_has_a_row_for_each_group_that_consumes_it():
 def test_requests_are_told_with_their_answers_and_what_was_refused_first():
     rows = request_rows(MODEL)
     assert [(row.request, row.answer, row.times) for row in rows] == [
-        ("GET_BROKER_CLUSTER_INFO", "SUCCESS", 2), ("GET_TOPIC_STATS_INFO", "SUCCESS", 4),
-    ]  # fmt: skip
+        ("GET_BROKER_CLUSTER_INFO", "SUCCESS", 2),
+        ("GET_TOPIC_STATS_INFO", "SUCCESS", 4),
+    ]
     refused = made.looked_at(made.small(refusals=(Refusal("a:1", "GET_CONSUMER_RUNNING_INFO", "g c", 206, "off"),)))
     first = request_rows(refused)[0]
     assert (first.answer, first.trouble, first.about) == ("206", "error", "g c off")

@@ -21,12 +21,21 @@ from viewer.cluster.cluster_model import Chosen
 from viewer.cluster.own_clients import OwnClients
 
 SERVING = ServingState(
-    "127.0.0.1:1", made.NAMES, "broker-a", 0, 0.1, 1.0,
-    clients=tuple(ServedClient(made.C1.client_id, "127.0.0.1:7", "JAVA", "5.3.3", broker=name)
-                  for name in ("broker-a", "broker-b")),
-    brokers=(ServedBroker("broker-a", "127.0.0.1:1", Path("x"), True),
-             ServedBroker("broker-b", "127.0.0.1:2", Path("y"))),
-)  # fmt: skip
+    "127.0.0.1:1",
+    made.NAMES,
+    "broker-a",
+    0,
+    0.1,
+    1.0,
+    clients=tuple(
+        ServedClient(made.C1.client_id, "127.0.0.1:7", "JAVA", "5.3.3", broker=name)
+        for name in ("broker-a", "broker-b")
+    ),
+    brokers=(
+        ServedBroker("broker-a", "127.0.0.1:1", Path("x"), True),
+        ServedBroker("broker-b", "127.0.0.1:2", Path("y")),
+    ),
+)
 
 
 class Desk(QObject):

@@ -69,8 +69,11 @@ def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
     """ "Two owners" stood below "68 twice" and the ticks of those."""
     model = canvas.model = made.looked_at(*made.rebalanced(), *two_own(60, 70))
     line = timeline("billing", tuple(model.moments["billing"]))
-    handed = [Handed(made.BEGUN + at, name, "billing", made.A[0], n)
-              for n in range(90) for at, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))]  # fmt: skip
+    handed = [
+        Handed(made.BEGUN + at, name, "billing", made.A[0], n)
+        for n in range(90)
+        for at, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))
+    ]
     model.deliveries.add(handed)
     for begin in (0, 50, 60):
         canvas.show_line(line, (made.BEGUN + begin * 1000, line.end), 1)
@@ -95,11 +98,15 @@ def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
     for key in (Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight, Qt.Key.Key_Left):
         QTest.keyClick(canvas, key)
     assert asked == [-1, 1, -1]
-    for turn, modifier in ((120, Qt.KeyboardModifier.NoModifier), (-120, Qt.KeyboardModifier.NoModifier),
-                           (120, Qt.KeyboardModifier.ControlModifier)):  # fmt: skip
+    for turn, modifier in (
+        (120, Qt.KeyboardModifier.NoModifier),
+        (-120, Qt.KeyboardModifier.NoModifier),
+        (120, Qt.KeyboardModifier.ControlModifier),
+    ):
         at = QPointF(600, 100)
-        event = QWheelEvent(at, at, QPoint(), QPoint(0, turn), Qt.MouseButton.NoButton, modifier,
-                            Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+        event = QWheelEvent(
+            at, at, QPoint(), QPoint(0, turn), Qt.MouseButton.NoButton, modifier, Qt.ScrollPhase.NoScrollPhase, False
+        )
         QApplication.sendEvent(canvas, event)
     assert [factor for factor, _ in zooms] == [0.8, 1.25]
     assert canvas.line.begin < zooms[0][1] < canvas.line.end

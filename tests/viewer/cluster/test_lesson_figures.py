@@ -60,11 +60,14 @@ def test_a_record_keeps_its_own_alone(record):
 def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(record):
     assert again_after_kill(record) == []
     record.take([handed(n, "c1", Q[0], n, f"k{n}") for n in range(10)])
-    record.take([
-        Stopped(20, "c1", G, said_goodbye=False), QueueTaken(30, "c2", G, Q[0], 7),
-        QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
-        *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
-    ])  # fmt: skip
+    record.take(
+        [
+            Stopped(20, "c1", G, said_goodbye=False),
+            QueueTaken(30, "c2", G, Q[0], 7),
+            QueueTaken(31, "c2", G, MessageQueue("%RETRY%lesson", "a", 0), 0),
+            *(handed(40 + n, "c2", Q[0], n, f"k{n}") for n in range(7, 12)),
+        ]
+    )
     found = again_after_kill(record)
     assert told(found) == {"Again by key": "3", "Not committed": "3"}
     assert found[0].note == "3 by queue and offset, since it was killed"
@@ -74,13 +77,22 @@ def test_after_a_kill_what_was_not_committed_comes_again_by_offset_and_by_key(re
 def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
     record.clients = {"c1": Options(), "c2": Options(strategy="AVG_BY_CIRCLE")}
     for who, owned in (("c1", (Q[0], Q[1])), ("c2", (Q[1], Q[3]))):
-        record.take([Rebalanced(5, who, G, "T", tuple(Q), ("c1", "c2"), owned, owned, ()),
-                     Rebalanced(6, who, G, "%RETRY%lesson", (), ("c1", "c2"), (), (), ())])  # fmt: skip
+        record.take(
+            [
+                Rebalanced(5, who, G, "T", tuple(Q), ("c1", "c2"), owned, owned, ()),
+                Rebalanced(6, who, G, "%RETRY%lesson", (), ("c1", "c2"), (), (), ()),
+            ]
+        )
     record.take([sent(7, Q[n % 4], n // 4, f"k{n}") for n in range(8)])
     record.take([handed(8, "c1", Q[0], 0, "k0"), handed(8, "c1", Q[1], 0, "k1"), handed(9, "c2", Q[1], 0, "k1")])
     found = disagreement(record, {"c1": "C1", "c2": "C2"}.__getitem__)
-    assert told(found) == {"With two owners": "1", "With no owner": "1", "Handed out twice": "1", "Read by nobody": "2",
-                           "Lists of clients": "the same"}  # fmt: skip
+    assert told(found) == {
+        "With two owners": "1",
+        "With no owner": "1",
+        "Handed out twice": "1",
+        "Read by nobody": "2",
+        "Lists of clients": "the same",
+    }
     assert found[0].note == "a q1: C1 C2"
     assert found[1].note == "a q2"
     assert found[4].note == "C1: C1 C2, AVG → a q0, a q1 · C2: C1 C2, AVG_BY_CIRCLE → a q1, a q3"
@@ -90,8 +102,14 @@ def test_two_strategies_give_a_queue_two_owners_and_another_none(record):
 def test_who_avoids_the_slow_broker_is_done_sooner(record):
     slow, quick = MessageQueue("T", "slow", 0), MessageQueue("T", "quick", 0)
     record.clients = {"p1": Options(), "p2": Options(avoids=True)}
-    record.take([sent(1_000, slow, 0, "a", "p1", 600), sent(1_002, quick, 0, "b", "p1", 2),
-                 sent(1_602, slow, 1, "c", "p1", 600), sent(1_604, quick, 1, "d", "p1", 2)])  # fmt: skip
+    record.take(
+        [
+            sent(1_000, slow, 0, "a", "p1", 600),
+            sent(1_002, quick, 0, "b", "p1", 2),
+            sent(1_602, slow, 1, "c", "p1", 600),
+            sent(1_604, quick, 1, "d", "p1", 2),
+        ]
+    )
     record.take(
         [sent(9_000, slow, 2, "e", "p2", 600), *(sent(9_002 + n, quick, 2 + n, f"f{n}", "p2", 1) for n in range(3))]
     )
@@ -134,15 +152,25 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
     retry, dead = MessageQueue("%RETRY%lesson", "a", 0), MessageQueue("%DLQ%lesson", "a", 0)
     record.take([sent(n, Q[0], n, f"k{n}") for n in range(5)])
     record.take([handed(100, "c", Q[0], n, f"k{n}") for n in range(5)])
-    record.take([
-        SentBack(100, "c", G, Q[0], 0, "x", 0, by_broker=True), handed(1_150, "c", retry, 0, "k0", 1),
-        SentBack(1_150, "c", G, retry, 0, "x", 1, by_broker=True), handed(3_200, "c", retry, 1, "k0", 2),
-        SentBack(3_200, "c", G, retry, 1, "x", 2, by_broker=True),
-        handed(3_300, "d", dead, 0, "k0", 3, f"{G}-dead"), handed(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
-    ])  # fmt: skip
+    record.take(
+        [
+            SentBack(100, "c", G, Q[0], 0, "x", 0, by_broker=True),
+            handed(1_150, "c", retry, 0, "k0", 1),
+            SentBack(1_150, "c", G, retry, 0, "x", 1, by_broker=True),
+            handed(3_200, "c", retry, 1, "k0", 2),
+            SentBack(3_200, "c", G, retry, 1, "x", 2, by_broker=True),
+            handed(3_300, "d", dead, 0, "k0", 3, f"{G}-dead"),
+            handed(3_300, "d", dead, 1, "strange", 3, f"{G}-dead"),
+        ]
+    )
     found = dead_letters(record)
-    assert told(found) == {"Taken at once": "4 of 5", "Refused": "1", "Wait 1": "1.05 s", "Wait 2": "2.05 s",
-                           "Dead letters": "1"}  # fmt: skip
+    assert told(found) == {
+        "Taken at once": "4 of 5",
+        "Refused": "1",
+        "Wait 1": "1.05 s",
+        "Wait 2": "2.05 s",
+        "Dead letters": "1",
+    }
     assert found[1].note == "each handed out 3 times"
     assert found[2].note == "level 3, from %RETRY%lesson; reconsumeTimes 1"
     assert found[4].note.startswith("read from %DLQ%lesson, reconsumeTimes 3.")
@@ -151,10 +179,19 @@ def test_refused_messages_are_followed_through_their_waits_to_the_dead_letters(r
 def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
     given_up = MessageQueue(GIVEN_UP, "a", 0)
     record.take([sent(100, Q[0], n, f"k{n}") for n in range(4)])
-    record.take([TransactionEnded(101, "p", G, "T", f"id-k{n}", "COMMIT" if n % 2 == 0 else "UNKNOWN", checked=False)
-                 for n in range(4)])  # fmt: skip
-    record.take([TransactionEnded(600 + 500 * step, "p", G, "T", f"id-k{n}", "UNKNOWN", checked=True)
-                 for step in range(3) for n in (1, 3)])  # fmt: skip
+    record.take(
+        [
+            TransactionEnded(101, "p", G, "T", f"id-k{n}", "COMMIT" if n % 2 == 0 else "UNKNOWN", checked=False)
+            for n in range(4)
+        ]
+    )
+    record.take(
+        [
+            TransactionEnded(600 + 500 * step, "p", G, "T", f"id-k{n}", "UNKNOWN", checked=True)
+            for step in range(3)
+            for n in (1, 3)
+        ]
+    )
     record.take([handed(110, "c", Q[0], n, f"k{n}") for n in (0, 2)])
     record.take([handed(2_100, "g", given_up, n, f"k{n}", group=f"{G}-given-up") for n in (1, 3)])
     found = transactions(record)
@@ -166,8 +203,13 @@ def test_transactions_that_nobody_ends_are_checked_and_given_up(record):
 
 
 def test_where_nothing_was_told_nothing_is_said(record):
-    for found in (latencies(record), broadcast(record, str), dead_letters(record), transactions(record),
-                  disagreement(record, str)):  # fmt: skip
+    for found in (
+        latencies(record),
+        broadcast(record, str),
+        dead_letters(record),
+        transactions(record),
+        disagreement(record, str),
+    ):
         assert all(one.figure in {"0", "0 of 0", "0.00 s", "0 different"} for one in found)
 
 

@@ -57,13 +57,19 @@ def state(run: LessonRun, second: int, owners: str) -> ClusterState:
     queues = [Queue(run.topic, "broker-a", n) for n in range(4)]
     at = made.BEGUN + second * 1000
     clients = tuple(Client(one, f"{one}:1", "PYTHON", 479) for one in sorted(set(owners)))
-    owned = {one.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == one.client_id)
-             for one in clients}  # fmt: skip
+    owned = {
+        one.client_id: frozenset(q for q, who in zip(queues, owners, strict=True) if who == one.client_id)
+        for one in clients
+    }
     group = Group(run.group, made.PUSH, "CLUSTERING", "", clients, {run.topic: "*"}, owned)
     part = replace(
-        made.small(second).brokers[0], at=at, queues={queue: QueueEnds(0, 100 * second, at) for queue in queues},
-        offsets={run.group: dict.fromkeys(queues, 100 * second)}, groups={run.group: group}, producers={},
-    )  # fmt: skip
+        made.small(second).brokers[0],
+        at=at,
+        queues={queue: QueueEnds(0, 100 * second, at) for queue in queues},
+        offsets={run.group: dict.fromkeys(queues, 100 * second)},
+        groups={run.group: group},
+        producers={},
+    )
     return ClusterState(at, {made.NAMES: ""}, (part,))
 
 
@@ -103,8 +109,12 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     assert run.standing == "done"
     assert run.result.startswith("pause ")
     assert "twice 10" in run.result
-    assert own.done[-4:] == [("stop", 1), ("stop", 2), ("stop", 4),
-                             ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",))]  # fmt: skip
+    assert own.done[-4:] == [
+        ("stop", 1),
+        ("stop", 2),
+        ("stop", 4),
+        ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",)),
+    ]
 
 
 def test_what_does_not_come_ends_the_run(model):
@@ -139,19 +149,20 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     own.tell(1, "running")
     run.go_on(model, own)
     assert [one[:3] for one in own.done[1:]] == [
-        ("consumer", "retry-lesson-3", "retry-Lesson-3"), ("producer", "retry-lesson-3", "retry-Lesson-3"),
+        ("consumer", "retry-lesson-3", "retry-Lesson-3"),
+        ("producer", "retry-lesson-3", "retry-Lesson-3"),
         ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
-    ]  # fmt: skip
+    ]
     assert own.rows[2].spec.options.refuses == 5
     assert all(row.spec.options.told for row in own.rows.values())
     at = MessageQueue(run.topic, "retry-3", 0)
-    sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0)
-            for n in range(4)]  # fmt: skip
+    sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
     strange = replace(sent[0], group="another")
     dead = MessageQueue("%DLQ%retry-lesson-3", "retry-3", 0)
     run.record.take([*sent, strange])
-    run.record.take([Delivered(9_000 + n, "d", "retry-lesson-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000)
-                     for n in range(4)])  # fmt: skip
+    run.record.take(
+        [Delivered(9_000 + n, "d", "retry-lesson-3-dead", dead, n, f"m{n}", f"3-{n}", 3, 8_000) for n in range(4)]
+    )
     assert strange not in run.record.events
     run.go_on(model, own)
     assert run.standing == "done"
@@ -180,10 +191,19 @@ def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
     queue = MessageQueue(run.topic, "broker-a", 0)
 
     def told(count: int, first: int, *clients: str) -> None:
-        run.record.take([Sent(n, "p", run.group, queue, n, f"m{n}", f"1-{n}", "SEND_OK", 1, 1, 9, 1.0)
-                         for n in range(first, first + count)])  # fmt: skip
-        run.record.take([Delivered(n, who, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
-                         for who in clients for n in range(first, first + count)])  # fmt: skip
+        run.record.take(
+            [
+                Sent(n, "p", run.group, queue, n, f"m{n}", f"1-{n}", "SEND_OK", 1, 1, 9, 1.0)
+                for n in range(first, first + count)
+            ]
+        )
+        run.record.take(
+            [
+                Delivered(n, who, run.group, queue, n, f"m{n}", f"1-{n}", 0, 0)
+                for who in clients
+                for n in range(first, first + count)
+            ]
+        )
 
     model.take(Look(made.small(0)))
     run.go_on(model, own)

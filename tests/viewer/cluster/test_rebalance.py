@@ -17,9 +17,14 @@ def moment(second: int, owners: Sequence[str], offsets: Sequence[int] = (), clie
     """Owners are written "AB" for two, "" for none; clients "ABC"."""
     there = tuple(clients or sorted({one for mine in owners for one in mine}))
     return Moment(
-        second * SECOND, there, Q[: len(owners)], tuple(tuple(mine) for mine in owners),
-        np.array(offsets or [100 * second] * len(owners), np.int64), np.full(len(owners), 10**6, np.int64), told,
-    )  # fmt: skip
+        second * SECOND,
+        there,
+        Q[: len(owners)],
+        tuple(tuple(mine) for mine in owners),
+        np.array(offsets or [100 * second] * len(owners), np.int64),
+        np.full(len(owners), 10**6, np.int64),
+        told,
+    )
 
 
 def test_nothing_was_read():
@@ -41,10 +46,14 @@ def test_an_allocation_that_stays_is_one_step_and_one_piece_a_queue():
 
 def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
     moments = [moment(second, ("A", "A", "B", "B"), clients="AB") for second in range(15)]
-    moments += [moment(second, ("A", "A", "", ""), [100 * second, 100 * second, 1400, 1400], clients="A")
-                for second in (15, 16, 17)]  # fmt: skip
-    moments += [moment(second, ("A", "A", "A", "A"), [100 * second] * 2 + [1400 + 300 * (second - 17)] * 2)
-                for second in range(18, 40)]  # fmt: skip
+    moments += [
+        moment(second, ("A", "A", "", ""), [100 * second, 100 * second, 1400, 1400], clients="A")
+        for second in (15, 16, 17)
+    ]
+    moments += [
+        moment(second, ("A", "A", "A", "A"), [100 * second] * 2 + [1400 + 300 * (second - 17)] * 2)
+        for second in range(18, 40)
+    ]
     line = timeline("g", moments)
     assert len(line.steps) == 2
     step = line.steps[1]
@@ -57,7 +66,10 @@ def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
     assert step.worst_burst[1].factor == 3.0
     assert step.went_back == 0
     assert [(piece.owners, piece.begin, piece.end) for piece in line.pieces[Q[2]]] == [
-        (("B",), 0, 15_000), ((), 15_000, 18_000), (("A",), 18_000, 39_000)]  # fmt: skip
+        (("B",), 0, 15_000),
+        ((), 15_000, 18_000),
+        (("A",), 18_000, 39_000),
+    ]
     assert line.lanes["B"][-1].there is False
 
 

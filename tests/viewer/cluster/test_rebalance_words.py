@@ -31,8 +31,10 @@ LINE = timeline("billing", tuple(MODEL.moments["billing"]))
 
 def test_steps_say_who_came_and_who_left():
     assert [step_words(MODEL, step) for step in LINE.steps] == [
-        "as it was found: C2 C3 C4", "C3 left", "C3 joins, C3 idle",
-    ]  # fmt: skip
+        "as it was found: C2 C3 C4",
+        "C3 left",
+        "C3 joins, C3 idle",
+    ]
     moved = replace(LINE.steps[1], clients=LINE.steps[1].clients_before)
     assert step_words(MODEL, moved) == "queues move"
     gone = made.looked_at(*made.rebalanced())
@@ -41,8 +43,10 @@ def test_steps_say_who_came_and_who_left():
     assert mark_words(gone, gone.marks[0]) == "C3 killed"
     rows = step_rows(MODEL, LINE)
     assert [(row.number, row.moved, row.pause, row.idle) for row in rows] == [
-        (1, 6, "", 0), (2, 2, "2.0–4.0 s", 0), (3, 0, "", 1),
-    ]  # fmt: skip
+        (1, 6, "", 0),
+        (2, 2, "2.0–4.0 s", 0),
+        (3, 0, "", 1),
+    ]
     assert [mark_words(MODEL, one) for one in MODEL.marks] == ["C3 left", "C3 joins"]
     assert mark_words(MODEL, Mark(0, "registers", "broker-b")) == "broker-b registers"
 
@@ -56,8 +60,9 @@ def test_harms_have_a_figure_each():
     none = harms(LINE.steps[2], 1.0)
     assert (none[0].figure, none[0].kind) == ("0", "ok")
     assert (none[3].figure, none[3].kind) == ("0 → 1", "warn")
-    bad = replace(LINE.steps[1], doubles={made.A[0]: Span(0, 1_000)}, went_back=40,
-                  bursts={made.A[1]: Burst(100.0, 310.0)})  # fmt: skip
+    bad = replace(
+        LINE.steps[1], doubles={made.A[0]: Span(0, 1_000)}, went_back=40, bursts={made.A[1]: Burst(100.0, 310.0)}
+    )
     _, twice, burst, _ = harms(bad, 1.0)
     assert (twice.figure, twice.kind) == ("≥ 40", "warn")
     assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in twice.note
@@ -68,9 +73,13 @@ def test_harms_have_a_figure_each():
 def test_each_queue_says_whose_it_was_and_is():
     rows = move_rows(MODEL, LINE.steps[1])
     assert [(row.before, row.after, row.change) for row in rows] == [
-        ("C2", "C2", "stays"), ("C2", "C2", "stays"), ("C3", "C2", "moved"), ("C3", "C2", "moved"),
-        ("C4", "C4", "stays"), ("C4", "C4", "stays"),
-    ]  # fmt: skip
+        ("C2", "C2", "stays"),
+        ("C2", "C2", "stays"),
+        ("C3", "C2", "moved"),
+        ("C3", "C2", "moved"),
+        ("C4", "C4", "stays"),
+        ("C4", "C4", "stays"),
+    ]
     assert {row.change for row in move_rows(MODEL, LINE.steps[0])} == {"taken"}
     gone = replace(LINE.steps[1], after={made.A[0]: ()}, before={made.A[0]: ("x",)})
     assert move_rows(MODEL, gone)[0].change == "nobody has it"
@@ -132,8 +141,9 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     step = line.steps[-1]
     assert step.after[made.A[2]] == ()
     times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
-    model.deliveries.add([Handed(at, "a", "billing", queue, n) for queue, some in times.items()
-                          for n, at in enumerate(some)])  # fmt: skip
+    model.deliveries.add(
+        [Handed(at, "a", "billing", queue, n) for queue, some in times.items() for n, at in enumerate(some)]
+    )
     pause = harms(step, 1.0, model.deliveries, "billing", until(line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"

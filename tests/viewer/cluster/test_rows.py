@@ -46,9 +46,10 @@ def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
     state = made.small(owns=owns)
     silent = [
         replace(part, groups={**part.groups, "billing": replace(part.groups["billing"], owned={})})
-        if part.groups else part
+        if part.groups
+        else part
         for part in state.brokers
-    ]  # fmt: skip
+    ]
     quiet = topic_rows(Index(replace(state, brokers=tuple(silent)), FIGURES))[0]
     assert [one.orphan for one in quiet.queues] == [False] * 6
 
@@ -74,8 +75,9 @@ def test_brokers_have_their_slaves_and_producers_their_brokers():
     state = made.small()
     rows = broker_rows(state, topic_rows(Index(state, FIGURES)))
     assert [(row.name, len(row.slaves), [name for name, _ in row.topics]) for row in rows] == [
-        ("broker-a", 1, ["OrderPaid", "StockReserved"]), ("broker-b", 0, ["OrderPaid"]),
-    ]  # fmt: skip
+        ("broker-a", 1, ["OrderPaid", "StockReserved"]),
+        ("broker-b", 0, ["OrderPaid"]),
+    ]
     senders = producer_rows(state, {})
     assert [row.client for row in senders] == [made.P1, made.P2]
     assert {(row.brokers, row.groups) for row in senders} == {(("broker-a", "broker-b"), ("order-service",))}

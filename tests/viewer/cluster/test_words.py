@@ -64,16 +64,34 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
         (Chosen(), "Nothing is chosen", ("Brokers 2", "Topics 2 8 queues", "Groups 3 5 consumers")),
         (Chosen("names"), "Name servers", ("127.0.0.1:9876 answers", "broker-a 10.0.0.9:10911")),
         (Chosen("broker", "broker-a"), "broker-a", ("master 10.0.0.9:10911 ours, 5.3.3", "slave 1", "In 500 /s")),
-        (Chosen("topic", "OrderPaid"), "OrderPaid", ("Queues 6 broker-a, broker-b", "Worst behind 4,500",
-                                                    "broker-b / 1 16,000 · 4,500 behind")),
-        (Chosen("group", "billing"), "billing", ("Model cluster · push", "Begins at CONSUME_FROM_LAST_OFFSET",
-                                                "Subscribes OrderPaid *", "Behind 9,004", "C2")),
-        (Chosen("client", made.C3.client_id, "billing"), "C4", ("Language JAVA 5.3.3 version 479", "Consumes 0 /s",
-                                                              "Owns 2 queues of 6 of its group")),
-        (Chosen("producer", made.P2.client_id), "P2", ("Language GO", "Group order-service", "Connected broker-b",
-                                                       "told by no administrator's request")),
+        (
+            Chosen("topic", "OrderPaid"),
+            "OrderPaid",
+            ("Queues 6 broker-a, broker-b", "Worst behind 4,500", "broker-b / 1 16,000 · 4,500 behind"),
+        ),
+        (
+            Chosen("group", "billing"),
+            "billing",
+            (
+                "Model cluster · push",
+                "Begins at CONSUME_FROM_LAST_OFFSET",
+                "Subscribes OrderPaid *",
+                "Behind 9,004",
+                "C2",
+            ),
+        ),
+        (
+            Chosen("client", made.C3.client_id, "billing"),
+            "C4",
+            ("Language JAVA 5.3.3 version 479", "Consumes 0 /s", "Owns 2 queues of 6 of its group"),
+        ),
+        (
+            Chosen("producer", made.P2.client_id),
+            "P2",
+            ("Language GO", "Group order-service", "Connected broker-b", "told by no administrator's request"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_chosen_is_taken_apart(chosen, title, parts):
     assert title_of(MODEL, chosen)[0] == title
     said = texts(MODEL, chosen)
@@ -81,8 +99,14 @@ def test_what_is_chosen_is_taken_apart(chosen, title, parts):
 
 
 def test_a_thing_that_is_gone_tells_nothing():
-    for chosen in (Chosen("queue", queue=replace_queue()), Chosen("group", "x"), Chosen("client", "x", "billing"),
-                   Chosen("topic", "x"), Chosen("broker", "x"), Chosen("producer", "x")):  # fmt: skip
+    for chosen in (
+        Chosen("queue", queue=replace_queue()),
+        Chosen("group", "x"),
+        Chosen("client", "x", "billing"),
+        Chosen("topic", "x"),
+        Chosen("broker", "x"),
+        Chosen("producer", "x"),
+    ):
         assert told_of(MODEL, chosen) == []
 
 

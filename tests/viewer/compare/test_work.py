@@ -106,15 +106,20 @@ def test_a_log_that_ends_earlier_lacks_the_rest_as_one_row(pair: tuple[Path, Pat
 def test_entries_that_differ_are_runs(pair: tuple[Path, Path]) -> None:
     one, other = pair
     with open_store(one) as store:
-        topic, number = next((t, q) for t, queues in store.topics().items() for q, one_queue in queues.items()
-                             if one_queue.max_offset > 20)  # fmt: skip
+        topic, number = next(
+            (t, q)
+            for t, queues in store.topics().items()
+            for q, one_queue in queues.items()
+            if one_queue.max_offset > 20
+        )
     file = min((other / "consumequeue" / topic / str(number)).iterdir())
     for entry in (3, 4, 9):
         change(file, entry * 20 + 12, struct.pack(">q", 4711))
     rows = of_kind(differences(one, other), "queue")
     assert [(row.subject, row.count, row.fields) for row in rows] == [
-        (f"{topic}/{number}/3", 2, "tags_code"), (f"{topic}/{number}/9", 1, "tags_code"),
-    ]  # fmt: skip
+        (f"{topic}/{number}/3", 2, "tags_code"),
+        (f"{topic}/{number}/9", 1, "tags_code"),
+    ]
     shutil.rmtree(file.parent)
     (row,) = of_kind(differences(one, other), "queue")
     assert (row.side, row.subject, row.place_there) == ("here", f"{topic}/{number}", None)

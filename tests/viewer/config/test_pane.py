@@ -31,8 +31,9 @@ def test_every_table_tells_which_file_counts(qapp, root) -> None:
         await settled(session.jobs)
         rows = {row.name: row for row in pane.table.source.rows}
         assert {name: row.table.used for name, row in rows.items()} == {
-            "topics.json": "main", "consumerOffset.json": "bak",
-        }  # fmt: skip
+            "topics.json": "main",
+            "consumerOffset.json": "bak",
+        }
         assert rows["topics.json"].differing == "1 value"
         assert rows["consumerOffset.json"].differing == "not comparable"
         assert pane.status() == "2 tables"

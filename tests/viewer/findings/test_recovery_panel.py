@@ -162,8 +162,9 @@ def trial(*figures: Figure, round_: int = 1) -> Trial:
 def test_a_difference_stands_first_and_is_counted() -> None:
     made = trial(Figure("endOffset", 100, 100), Figure("Orders/1", 7, 6))
     assert [(row.what, row.verdict, row.mark) for row in tried_rows(made)] == [
-        ("Orders / 1", "differs", "error"), ("end of log", "equal", "ok"),
-    ]  # fmt: skip
+        ("Orders / 1", "differs", "error"),
+        ("end of log", "equal", "ok"),
+    ]
     assert tried_chip(made) == ("error", "1 of 2 figures differ")
     assert tried_note(made) == "1 of 2 figures differ · 250 ms · /copies/one"
 

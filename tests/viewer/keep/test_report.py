@@ -22,8 +22,10 @@ pytestmark = pytest.mark.golden
 def incident(golden):
     done = subprocess.run(
         [sys.executable, "-m", "engine.cli.main", "check", str(golden("crash-flip-5.3.3")), "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     records = [json.loads(line) for line in done.stdout.splitlines()]
     return next(record["incident"] for record in records if record.get("incident"))
 

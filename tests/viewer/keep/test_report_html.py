@@ -10,17 +10,25 @@ from viewer.keep.report_html import Bars, LogLine, Mark, Part, Picture, Report, 
 
 EVIL = '</script><script>alert(1)</script><img src="http://example.org/x">'
 REPORT = Report(
-    "zh-CN", f"Report {EVIL}", (EVIL,),
+    "zh-CN",
+    f"Report {EVIL}",
+    (EVIL,),
     (
-        Section("one", "One", (
-            Part(EVIL, (EVIL, ""), Table(("", "n"), ((("error", EVIL), 1_234_567), (None, True))), EVIL, kind="error"),
-            Part(pictures=(Picture(b"\x89PNG", EVIL),)),
-            Part(figure=Bars(EVIL, ((EVIL, 9, EVIL), ("none", 0, "")))),
-            Part(figure=LogLine(EVIL, 0, 1000, (Mark(500, EVIL, "error"), Mark(9999, "end")))),
-        )),
+        Section(
+            "one",
+            "One",
+            (
+                Part(
+                    EVIL, (EVIL, ""), Table(("", "n"), ((("error", EVIL), 1_234_567), (None, True))), EVIL, kind="error"
+                ),
+                Part(pictures=(Picture(b"\x89PNG", EVIL),)),
+                Part(figure=Bars(EVIL, ((EVIL, 9, EVIL), ("none", 0, "")))),
+                Part(figure=LogLine(EVIL, 0, 1000, (Mark(500, EVIL, "error"), Mark(9999, "end")))),
+            ),
+        ),
     ),
     {"evil": EVIL},
-)  # fmt: skip
+)
 
 
 class Reader(HTMLParser):

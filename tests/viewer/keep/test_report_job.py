@@ -32,9 +32,15 @@ class Window(QWidget):
         self.begun: list[Any] = []
         self.error: Exception | None = None
         self.session: Any = SimpleNamespace(
-            path=store, findings=(), findings_complete=True, survey=None, harmed=False, snapshot=None, incident=None,
+            path=store,
+            findings=(),
+            findings_complete=True,
+            survey=None,
+            harmed=False,
+            snapshot=None,
+            incident=None,
             unread=UnreadLedger(store, self),
-        )  # fmt: skip
+        )
 
     async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
         if self.error is not None:

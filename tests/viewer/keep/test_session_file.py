@@ -12,9 +12,16 @@ from viewer.keep.session_file import Session, from_text, read, to_text, write
 from viewer.runtime.bookmarks import Bookmark
 
 WHOLE = Session(
-    "/data/store", "log:1310900", ("log", "queue:A/0/7"), (Bookmark("log:5", "五", "warn", "why", 9),), "seen\ntwice",
-    'topic = "A"', (1280, 720), {"log.0": b"\x00\xff", "side": b""}, 1_795_261_264_536,
-)  # fmt: skip
+    "/data/store",
+    "log:1310900",
+    ("log", "queue:A/0/7"),
+    (Bookmark("log:5", "五", "warn", "why", 9),),
+    "seen\ntwice",
+    'topic = "A"',
+    (1280, 720),
+    {"log.0": b"\x00\xff", "side": b""},
+    1_795_261_264_536,
+)
 
 
 def test_what_is_written_is_read() -> None:

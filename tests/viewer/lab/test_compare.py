@@ -86,9 +86,11 @@ class Desk(QObject):
 
     async def recover(self) -> None:
         self.report = SimpleNamespace(
-            loss=SimpleNamespace(messages=3, allowed=True), recovered_ms=7.0, before=SimpleNamespace(end_offset=900),
+            loss=SimpleNamespace(messages=3, allowed=True),
+            recovered_ms=7.0,
+            before=SimpleNamespace(end_offset=900),
             after=SimpleNamespace(end_offset=640, units=5),
-        )  # fmt: skip
+        )
 
 
 @pytest.fixture

@@ -11,8 +11,22 @@ from engine.lab.presets import PRESETS
 from engine.message_store import MessageStore
 from viewer.lab.pane import LabPane, unit_parts
 
-NAMES = ("lab.put", "lab.flush", "lab.commit", "lab.load", "lab.plug", "lab.recover", "lab.hex", "lab.comparison",
-         "lab.put.topic", "lab.put.body", "lab.put.kind", "lab.mode", "lab.make", "lab.write")  # fmt: skip
+NAMES = (
+    "lab.put",
+    "lab.flush",
+    "lab.commit",
+    "lab.load",
+    "lab.plug",
+    "lab.recover",
+    "lab.hex",
+    "lab.comparison",
+    "lab.put.topic",
+    "lab.put.body",
+    "lab.put.kind",
+    "lab.mode",
+    "lab.make",
+    "lab.write",
+)
 
 
 def test_every_name_is_there_and_speaks_before_a_store_is(qapp: QApplication) -> None:

@@ -15,11 +15,20 @@ from viewer.runtime import places
 from viewer.runtime.places import REQUESTS_LIVE, Place
 
 STATE = ServingState(
-    "127.0.0.1:10911", "127.0.0.1:9876", "broker-a", 0, 0.4, 12.0, 3, 1,
-    (CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 7, 1234)),
-     CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1)),
+    "127.0.0.1:10911",
+    "127.0.0.1:9876",
+    "broker-a",
+    0,
+    0.4,
+    12.0,
+    3,
+    1,
+    (
+        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 7, 1234)),
+        CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1),
+    ),
     (ServedClient("a@1", "127.0.0.1:9", "JAVA", "5.3.3", ("payers",), (), 1),),
-)  # fmt: skip
+)
 
 
 @pytest.fixture

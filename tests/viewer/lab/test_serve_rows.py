@@ -9,12 +9,23 @@ from viewer.lab.serve_rows import CODES, address_facts, client_rows, code_rows, 
 
 BEFORE = ServingState("127.0.0.1:1", "127.0.0.1:2", "broker-a", 0, 0.4, 10.0, codes=(CodeCount(10, "SEND_MESSAGE", 5),))
 AFTER = ServingState(
-    "127.0.0.1:1", "127.0.0.1:2", "broker-a", 0, 0.4, 12.0, 3, 1,
-    (CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 4217, 99)),
-     CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1)),
-    (ServedClient("a@1", "127.0.0.1:9", "JAVA", "5.3.3", ("payers",), ("readers", "payers"), 1),
-     ServedClient("b@1", "127.0.0.1:8", "GO", "4.9.7", (), ("readers",))),
-)  # fmt: skip
+    "127.0.0.1:1",
+    "127.0.0.1:2",
+    "broker-a",
+    0,
+    0.4,
+    12.0,
+    3,
+    1,
+    (
+        CodeCount(10, "SEND_MESSAGE", 25, 0.25, 2.0, last=LastEntry("Orders", 0, 4217, 99)),
+        CodeCount(11, "PULL_MESSAGE", 4, None, None, 3, 1),
+    ),
+    (
+        ServedClient("a@1", "127.0.0.1:9", "JAVA", "5.3.3", ("payers",), ("readers", "payers"), 1),
+        ServedClient("b@1", "127.0.0.1:8", "GO", "4.9.7", (), ("readers",)),
+    ),
+)
 
 
 def test_rates_are_the_difference_of_two_looks() -> None:
@@ -31,8 +42,9 @@ def test_rates_are_the_difference_of_two_looks() -> None:
 def test_clients_are_what_their_groups_make_them() -> None:
     rows = client_rows(AFTER)
     assert [(row.groups, row.role, row.language, row.held) for row in rows] == [
-        ("payers, readers", "producer and consumer", "JAVA 5.3.3", 1), ("readers", "consumer", "GO 4.9.7", 0),
-    ]  # fmt: skip
+        ("payers, readers", "producer and consumer", "JAVA 5.3.3", 1),
+        ("readers", "consumer", "GO 4.9.7", 0),
+    ]
 
 
 def test_addresses_and_how_it_stands() -> None:
@@ -43,14 +55,19 @@ def test_addresses_and_how_it_stands() -> None:
 
 def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
     served = replace(
-        AFTER, ha="127.0.0.1:3", slaves=1, no_vip="cannot listen on 127.0.0.1:10909: Address already in use",
-        config="/etc/broker.conf", without_effect=("flushDiskType", "brokerIP1"),
-    )  # fmt: skip
+        AFTER,
+        ha="127.0.0.1:3",
+        slaves=1,
+        no_vip="cannot listen on 127.0.0.1:10909: Address already in use",
+        config="/etc/broker.conf",
+        without_effect=("flushDiskType", "brokerIP1"),
+    )
     told = {fact.name: fact for fact in address_facts(served)}
     assert (told["HA"].value, told["HA"].note) == ("127.0.0.1:3", "1 slave")
     assert (told["VIP"].value, told["VIP"].role) == ("not served", "warn")
     assert "127.0.0.1:10909" in told["VIP"].note
     assert (told["Config"].value, told["Config"].note) == (
-        "broker.conf", "without effect here: flushDiskType, brokerIP1",
-    )  # fmt: skip
+        "broker.conf",
+        "without effect here: flushDiskType, brokerIP1",
+    )
     assert {fact.name: fact.value for fact in address_facts(replace(served, vip="127.0.0.1:4"))}["VIP"] == "127.0.0.1:4"

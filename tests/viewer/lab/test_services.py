@@ -42,8 +42,12 @@ def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
     panel.lines["reput"].step.click()
     panel.mode.click()
     panel.pool.click()
-    assert asked == [("commit", False), "reput", {"flush_disk_type": "SYNC_FLUSH"},
-                     {"transient_store_pool_enable": False}]  # fmt: skip
+    assert asked == [
+        ("commit", False),
+        "reput",
+        {"flush_disk_type": "SYNC_FLUSH"},
+        {"transient_store_pool_enable": False},
+    ]
     panel.show_store(MessageStoreConfig(), able=True)
     assert not panel.commit.isEnabled()
     panel.deleteLater()

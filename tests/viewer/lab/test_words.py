@@ -17,9 +17,31 @@ from viewer.lab.words import MEANINGS, CompareRow, plug_view, waiting_view
 
 AT = 1_700_000_000_000
 PLAN = RecoveryPlan(
-    "5.3", True, (), "abnormal", "00000000000000000000", "", 0, 5000, "", 50, 3, 300, 1000, 40, (), (), (), (), (),
-    5000, None, 5300, 0, 5300,
-)  # fmt: skip
+    "5.3",
+    True,
+    (),
+    "abnormal",
+    "00000000000000000000",
+    "",
+    0,
+    5000,
+    "",
+    50,
+    3,
+    300,
+    1000,
+    40,
+    (),
+    (),
+    (),
+    (),
+    (),
+    5000,
+    None,
+    5300,
+    0,
+    5300,
+)
 BEFORE = StoreState(
     AT, 0, 9000, 90, False, {("T", 0): 90}, 90, 1, Checkpoint(AT - 17_000, AT, AT), 1, flushed=4000, committed=6000
 )
@@ -39,8 +61,11 @@ def test_three_lines_have_one_scale() -> None:
         assert sum(part.share for part in line.parts) == pytest.approx(1.0)
     before, kept, after = lines
     assert [part.kind for part in before.parts] == ["disk", "cache", "pool", "zero"]
-    assert [part.words for part in before.parts][:3] == ["on disk 3.91 KiB", "page cache 1.95 KiB",
-                                                         "transient pool 2.93 KiB"]  # fmt: skip
+    assert [part.words for part in before.parts][:3] == [
+        "on disk 3.91 KiB",
+        "page cache 1.95 KiB",
+        "transient pool 2.93 KiB",
+    ]
     assert [part.kind for part in kept.parts] == ["disk", "cache", "drop", "gone", "zero"]
     assert kept.parts[3].words == "3.61 KiB gone"
     assert kept.flags[0].words == "torn unit"
@@ -107,7 +132,9 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
 def test_answers_stand_in_words_and_what_was_refused_is_marked() -> None:
     facts = answer_facts({"OS_PAGE_CACHE_BUSY": 12, "PUT_OK": 3, "FLUSH_DISK_TIMEOUT": 1_200, "UNKNOWN_ERROR": 0})
     assert [(fact.value, fact.role) for fact in facts] == [
-        ("PUT_OK 3", "ok"), ("FLUSH_DISK_TIMEOUT 1,200", "warn"), ("OS_PAGE_CACHE_BUSY 12", "warn"),
-    ]  # fmt: skip
+        ("PUT_OK 3", "ok"),
+        ("FLUSH_DISK_TIMEOUT 1,200", "warn"),
+        ("OS_PAGE_CACHE_BUSY 12", "warn"),
+    ]
     assert facts[2].note == "not stored: a put has held the log for too long"
     assert set(MEANINGS) <= {status.name for status in PutMessageStatus}

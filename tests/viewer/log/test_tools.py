@@ -117,8 +117,16 @@ def test_a_log_without_a_unit_has_none(tmp_path):
 
 
 def unit(**changes):
-    values = {"topic": "Orders", "queue_id": 3, "keys": [], "unique_key": None, "sys_flag": 0, "offset": 500,
-              "prepared_transaction_offset": 0, "properties": {}}  # fmt: skip
+    values = {
+        "topic": "Orders",
+        "queue_id": 3,
+        "keys": [],
+        "unique_key": None,
+        "sys_flag": 0,
+        "offset": 500,
+        "prepared_transaction_offset": 0,
+        "properties": {},
+    }
     return SimpleNamespace(**values | changes)
 
 

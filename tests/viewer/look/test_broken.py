@@ -29,11 +29,18 @@ def test_a_file_that_followed_the_last_one_is_missing_as_a_finding_tells() -> No
 
 
 def test_damage_is_told_by_findings_and_by_the_count_once() -> None:
-    found = broken_in(FILES, (finding("CL01", 10, bytes=5), finding("CQ01", 40), finding("CL03", 50, bodyOffset=60,
-                      bodyLength=20)), ((10, 15), (70, 75), (100, 200)), set())  # fmt: skip
+    found = broken_in(
+        FILES,
+        (finding("CL01", 10, bytes=5), finding("CQ01", 40), finding("CL03", 50, bodyOffset=60, bodyLength=20)),
+        ((10, 15), (70, 75), (100, 200)),
+        set(),
+    )
     assert found == (
-        Broken(10, 15, "damaged"), Broken(50, 80, "damaged"), Broken(70, 75, "damaged"), Broken(100, 200, "missing"),
-    )  # fmt: skip
+        Broken(10, 15, "damaged"),
+        Broken(50, 80, "damaged"),
+        Broken(70, 75, "damaged"),
+        Broken(100, 200, "missing"),
+    )
 
 
 def test_a_file_that_cannot_be_read_is_neither() -> None:

@@ -87,7 +87,7 @@ ENGLISH = [
     "a unit or a blank",
     "a message or a committed one",
     "below 1,048,097",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("said", ENGLISH)
@@ -96,8 +96,15 @@ def test_a_sentence_with_its_values_is_said_in_chinese(dressed: QApplication, sa
     assert not re.search("(?<!/)[a-z]{2,} [a-z]{2,}", engine_words(said)), engine_words(said)
 
 
-SPANS = [(12, "12 毫秒"), (3000, "3 秒"), (90_000, "1.5 分钟"), (9_000_000, "2.5 小时"), (86_400_000, "1 天"),
-         (400 * 86_400_000, "400 天"), (29_920_807 * 60_000, "56.9 年")]  # fmt: skip
+SPANS = [
+    (12, "12 毫秒"),
+    (3000, "3 秒"),
+    (90_000, "1.5 分钟"),
+    (9_000_000, "2.5 小时"),
+    (86_400_000, "1 天"),
+    (400 * 86_400_000, "400 天"),
+    (29_920_807 * 60_000, "56.9 年"),
+]
 
 
 @pytest.mark.parametrize(("ms", "words"), SPANS)
@@ -122,8 +129,30 @@ def test_what_a_rule_says_is_said_in_chinese(dressed: QApplication, rule: str) -
         assert engine_words(text) != text, text
 
 
-FOUND = ("CF03", "CF05", "CF06", "CF07", "CF08", "CF09", "CF10", "CF11", "CF12", "CF13", "RP03",
-         "CL08", "CL13", "CQ14", "CQ15", "DK03", "IX03", "IX10", "TM01", "TM02", "TM03", "CK02")  # fmt: skip
+FOUND = (
+    "CF03",
+    "CF05",
+    "CF06",
+    "CF07",
+    "CF08",
+    "CF09",
+    "CF10",
+    "CF11",
+    "CF12",
+    "CF13",
+    "RP03",
+    "CL08",
+    "CL13",
+    "CQ14",
+    "CQ15",
+    "DK03",
+    "IX03",
+    "IX10",
+    "TM01",
+    "TM02",
+    "TM03",
+    "CK02",
+)
 
 
 @pytest.mark.parametrize("rule", FOUND)

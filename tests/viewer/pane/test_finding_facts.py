@@ -78,7 +78,7 @@ def test_what_follows_is_folded_below_its_cause_and_opened_by_its_line() -> None
         (finding("CF01", "/s/config/topics.json", 9), Place("config", name="topics.json"), "topics.json"),
         (finding("CF01", None), None, ""),
     ],
-)  # fmt: skip
+)
 def test_a_finding_leads_where_it_is_seen(one, place, text) -> None:
     assert place_of(one) == place
     assert place_text(one) == text
@@ -121,17 +121,20 @@ def test_long_evidence_is_a_line_each_and_a_crc_is_written_as_in_the_log() -> No
     witnesses = ["the queue knows more", "the index too"]
     one = finding("CL11", None, None, witnesses=witnesses, CQ13={"queue": "A/0"}, bodyCrc=255)
     assert evidence_facts(one) == [
-        ("Also seen", "body crc 0x000000FF"), ("Witnesses", "the queue knows more\nthe index too"),
+        ("Also seen", "body crc 0x000000FF"),
+        ("Witnesses", "the queue knows more\nthe index too"),
         ("CQ13", "queue A/0"),
-    ]  # fmt: skip
+    ]
 
 
 def test_expected_and_found_of_a_wrong_crc_are_written_as_in_the_log() -> None:
     """Findings showed both CRCs as decimal numbers, the Log shows them as hex: nobody saw that they are the same."""
     one = finding("CL03", None, None, expected=220177541, found=1117307468, bodyOffset=1310988)
     assert evidence_facts(one) == [
-        ("Expected", "0x0D1FA485"), ("Found", "0x4298C24C"), ("Also seen", "body offset 1,310,988"),
-    ]  # fmt: skip
+        ("Expected", "0x0D1FA485"),
+        ("Found", "0x4298C24C"),
+        ("Also seen", "body offset 1,310,988"),
+    ]
 
 
 def test_a_finding_is_copied_as_markdown(dressed) -> None:

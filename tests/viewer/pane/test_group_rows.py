@@ -27,13 +27,16 @@ def row(state: str, offset: int, end: int, unread: int | None = None, goes_at: i
 
 SAID = (
     (row("caughtUp", 7, 7), "g has read all of T/1.", None),
-    (row("behind", 3, 7, 500, 103 * HOUR),
-     "g reads T/1 from 3 on, 4 messages behind. Its oldest unread message is 2 h 0 min old. Retention", 3 * HOUR),
+    (
+        row("behind", 3, 7, 500, 103 * HOUR),
+        "g reads T/1 from 3 on, 4 messages behind. Its oldest unread message is 2 h 0 min old. Retention",
+        3 * HOUR,
+    ),
     (row("behind", 3, 7, 500), "That message lies in the newest file, which retention never deletes.", None),
     (row("belowMin", 1, 7, 500), "What it would read next is deleted already", 0),
     (row("beyondMax", 9, 7), "g will ask T/1 for 9; it ends at 7: 2 new messages will be passed over.", None),
     (row("gone", 9, 0), "g has an offset in T/1, which is not there any more.", None),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("one", "words", "left"), SAID)
@@ -53,13 +56,23 @@ def test_long_names_lose_their_middle_in_the_sentence(dressed: QApplication) -> 
 
 
 def test_what_needs_somebody_stands_first() -> None:
-    rows = [row("caughtUp", 7, 7), row("behind", 3, 7, 5, 200 * HOUR), row("behind", 6, 7, 5, 101 * HOUR),
-            row("belowMin", 1, 7, 5), row("beyondMax", 9, 7), row("gone", 1, 0)]  # fmt: skip
+    rows = [
+        row("caughtUp", 7, 7),
+        row("behind", 3, 7, 5, 200 * HOUR),
+        row("behind", 6, 7, 5, 101 * HOUR),
+        row("belowMin", 1, 7, 5),
+        row("beyondMax", 9, 7),
+        row("gone", 1, 0),
+    ]
     states = [(one.progress.state, one.goes_at) for one in order(rows)]
     assert states == [
-        ("beyondMax", None), ("belowMin", None), ("behind", 101 * HOUR), ("behind", 200 * HOUR), ("gone", None),
+        ("beyondMax", None),
+        ("belowMin", None),
+        ("behind", 101 * HOUR),
+        ("behind", 200 * HOUR),
+        ("gone", None),
         ("caughtUp", None),
-    ]  # fmt: skip
+    ]
 
 
 def test_unread_messages_in_the_first_file_go_with_it(tmp_path: Path) -> None:

@@ -19,10 +19,13 @@ def told(lost: int = 0, start: int = 0, starts: bool = True) -> dict[str, Any]:
 
     one = {"starts": starts, "why": None if starts else "a gap", "indexFilesDeleted": 0, **loss(start)}
     return {
-        "whatHappened": "A log file is missing: both neighbours are whole", "lostAlready": loss(lost),
-        "release": "5.3", "releaseEvidence": "it has timerwheel", "lostByNextStart": {"5.3": one, "4.9": None},
+        "whatHappened": "A log file is missing: both neighbours are whole",
+        "lostAlready": loss(lost),
+        "release": "5.3",
+        "releaseEvidence": "it has timerwheel",
+        "lostByNextStart": {"5.3": one, "4.9": None},
         "firstSteps": [{"text": "Start no broker on the store yet; take a snapshot first.", "command": "storescope x"}],
-    }  # fmt: skip
+    }
 
 
 def test_what_is_lost_already_is_told_by_topic() -> None:
@@ -103,16 +106,29 @@ def test_times_of_an_incident_are_in_the_zone_that_is_shown() -> None:
 
 def queue(topic: str, number: int, messages: int, **more: Any) -> dict[str, Any]:
     known = {"firstUnit": 4096 * (number + 1), "firstTimestamp": None, "lastTimestamp": None}
-    return {"topic": topic, "queueId": number, "messages": messages, "firstQueueOffset": 10,
-            "lastQueueOffset": 9 + messages} | known | more  # fmt: skip
+    return (
+        {
+            "topic": topic,
+            "queueId": number,
+            "messages": messages,
+            "firstQueueOffset": 10,
+            "lastQueueOffset": 9 + messages,
+        }
+        | known
+        | more
+    )
 
 
 def test_each_topic_has_its_sum_the_largest_first_and_the_last_row_is_all() -> None:
     rows = lost_rows([queue("Audit", 0, 3), queue("Orders", 1, 1000), queue("Orders", 0, 200)])
     assert [(row.topic, row.queue_id, row.queues, row.messages) for row in rows] == [
-        ("Orders", None, 2, 1200), ("Orders", 0, 1, 200), ("Orders", 1, 1, 1000), ("Audit", None, 1, 3),
-        ("Audit", 0, 1, 3), ("", None, 3, 1203),
-    ]  # fmt: skip
+        ("Orders", None, 2, 1200),
+        ("Orders", 0, 1, 200),
+        ("Orders", 1, 1, 1000),
+        ("Audit", None, 1, 3),
+        ("Audit", 0, 1, 3),
+        ("", None, 3, 1203),
+    ]
     kind = lost_kind(rows)
     assert [kind.as_text(row, "|") for row in rows[:2]] == ["Orders|2 queues|1,200||4,096", "|0|200|10–209|4,096"]
     assert kind.as_text(rows[-1], "|") == "|All, 3 queues|1,203||4,096"
@@ -129,8 +145,11 @@ def test_a_row_leads_to_its_first_entry_and_to_its_first_unit() -> None:
 def test_times_stand_there_where_any_is_known() -> None:
     rows = lost_rows([queue("Orders", 0, 7), queue("Orders", 1, 7, firstTimestamp=5_000, lastTimestamp=9_000)])
     assert [(row.first_timestamp, row.last_timestamp) for row in rows] == [
-        (5_000, 9_000), (None, None), (5_000, 9_000), (5_000, 9_000),
-    ]  # fmt: skip
+        (5_000, 9_000),
+        (None, None),
+        (5_000, 9_000),
+        (5_000, 9_000),
+    ]
     assert [column.key for column in lost_kind(rows).columns][-2:] == ["firstTimestamp", "lastTimestamp"]
     assert "firstTimestamp" not in [column.key for column in lost_kind(lost_rows([queue("Orders", 0, 7)])).columns]
 

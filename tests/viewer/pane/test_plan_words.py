@@ -36,8 +36,12 @@ def test_a_log_that_is_gone_is_said_first(dressed: QApplication, tmp_path: Path,
     assert headline(found, harmed=True)[0][1].endswith(said)
 
 
-LOCKED = Blocker("AB01", "A process holds the store's lock: a broker is running on it",
-                 "java.lang.RuntimeException: Lock failed,MQ already started", "/s/lock")  # fmt: skip
+LOCKED = Blocker(
+    "AB01",
+    "A process holds the store's lock: a broker is running on it",
+    "java.lang.RuntimeException: Lock failed,MQ already started",
+    "/s/lock",
+)
 GAP = Blocker("CL07", "a file of the log is missing", "", "/s/commitlog")
 
 
@@ -47,8 +51,9 @@ def test_each_release_says_whether_it_would_start(tmp_path: Path) -> None:
     other = OtherStart("4.9", False, (GAP,))
     rows = start_rows(found, other, ("5.3", "it has timerwheel"))
     assert [(row.mark, row.what, row.value) for row in rows] == [
-        ("ok", "RocketMQ 5.3.3", "would start"), ("error", "RocketMQ 4.9.8", "would not start"),
-    ]  # fmt: skip
+        ("ok", "RocketMQ 5.3.3", "would start"),
+        ("error", "RocketMQ 4.9.8", "would not start"),
+    ]
     assert "timerwheel" in rows[0].why
     assert rows[1].why == GAP.message
     sound = start_rows(found, OtherStart("4.9", True, ()), ("5.3", "it has timerwheel"))
@@ -68,8 +73,13 @@ def test_what_no_start_dispatches_is_told_by_topic_and_queue(tmp_path: Path) -> 
     gone = IndexPlan("20261121081849110", "/s/index/1", 900, 1, 2, 1_000, 9_000)
     with open_store(healthy().write(tmp_path / "store")) as store:
         found = plan(store)
-    found = replace(found, undispatched=Loss((queue,), found.log_min, 5_000, 9_000), index_deleted=(gone,),
-                    end_offset=20_000, first_pass=None)  # fmt: skip
+    found = replace(
+        found,
+        undispatched=Loss((queue,), found.log_min, 5_000, 9_000),
+        index_deleted=(gone,),
+        end_offset=20_000,
+        first_pass=None,
+    )
     rows = plan_rows(found, harmed=False)
     at = next(n for n, row in enumerate(rows) if row.what == "Never dispatched")
     assert rows[at].value == "41 messages"

@@ -32,9 +32,12 @@ def test_each_job_asks_for_what_it_needs(form):
         parts = {"out": form._out_part, "format": form._format_part, "compare": form.compare, "keys": form._keys_part}
         shown[job] = {name for name, part in parts.items() if not part.isHidden()}
     assert shown == {
-        "stats": set(), "export": {"out", "format"}, "import": {"out"}, "rebuild": {"out", "compare"},
+        "stats": set(),
+        "export": {"out", "format"},
+        "import": {"out"},
+        "rebuild": {"out", "compare"},
         "trace": {"keys"},
-    }  # fmt: skip
+    }
 
 
 def test_stores_and_exports_are_remembered_apart(form):

@@ -35,8 +35,11 @@ def test_a_failure_without_words_has_its_code():
 def test_the_panel_shows_the_tables_of_a_job(qtbot):
     panel = ResultPanel("pipeline.result")
     qtbot.addWidget(panel)
-    found = job("stats", {"type": "statsTopic", "topic": "T", "messages": 5, "bytes": 90},
-                {"type": "statsQueue", "topic": "T", "queueId": 1, "messages": 5, "bytes": 90})  # fmt: skip
+    found = job(
+        "stats",
+        {"type": "statsTopic", "topic": "T", "messages": 5, "bytes": 90},
+        {"type": "statsQueue", "topic": "T", "queueId": 1, "messages": 5, "bytes": 90},
+    )
     found.end(0, 103.0)
     panel.show_job(found)
     assert panel.table_key() == "statsTopic"

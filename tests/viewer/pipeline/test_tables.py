@@ -36,9 +36,14 @@ def test_rules_stand_the_gravest_first_with_their_first_place():
 
 def test_a_key_leads_to_its_unit_its_entry_and_the_question_where_it_is():
     record = {
-        "type": "whereResult", "key": "K1", "verdict": "found", "physicalOffset": 640, "topic": "T", "queueId": 2,
+        "type": "whereResult",
+        "key": "K1",
+        "verdict": "found",
+        "physicalOffset": 640,
+        "topic": "T",
+        "queueId": 2,
         "queueOffset": 5,
-    }  # fmt: skip
+    }
     (row,) = traced_rows(job("trace", record))
     assert column(TRACED, "keys").jump(row) == places.Place("where", key="K1")
     assert column(TRACED, "physicalOffset").jump(row) == places.log(640)

@@ -14,8 +14,9 @@ def look(number: int, *flushes: Flush, flushed: int | None = 0) -> Look:
     """A look of a lab store, ``number`` half seconds after the start."""
     told = {key: Position(1000 * number, "told") for key in KEYS if key != "checkpoint"}
     told["flushed"] = Position(flushed) if flushed is not None else Position(None, why="nobody tells")
-    return Look(Positions(checkpoint={}, **told), (), (), AT + 500 * number, True, True, units=10 * number,
-                flushes=flushes)  # fmt: skip
+    return Look(
+        Positions(checkpoint={}, **told), (), (), AT + 500 * number, True, True, units=10 * number, flushes=flushes
+    )
 
 
 def test_each_look_has_its_gaps_rates_and_flushes() -> None:
@@ -27,8 +28,10 @@ def test_each_look_has_its_gaps_rates_and_flushes() -> None:
     assert [record["at"] for record in found] == [AT + 500, AT + 1000, AT + 1500]
     assert [record["to_flush"] for record in found] == [1000, 1100, 1200]
     assert [(record["flushes"], record["flush_bytes"], record["flush_ms"]) for record in found] == [
-        (0, 0, None), (1, 900, 3.5), (2, 900, 9.0),
-    ]  # fmt: skip
+        (0, 0, None),
+        (1, 900, 3.5),
+        (2, 900, 9.0),
+    ]
     assert (found[0]["put_rate"], found[2]["put_rate"], found[2]["write_rate"]) == (None, 20.0, 2000.0)
 
 

@@ -21,8 +21,14 @@ def test_a_click_on_the_queue_line_names_an_entry(shown, qtbot) -> None:
 
 
 def test_groups_of_one_place_share_a_flag_and_trouble_comes_first() -> None:
-    groups = [QueueFlag(name, offset, role) for name, offset, role in (
-        ("a", 10, "posBuild"), ("b", 10, "posBuild"), ("c", 5, "error"), ("d", 90, "posLog"),
-    )]  # fmt: skip
+    groups = [
+        QueueFlag(name, offset, role)
+        for name, offset, role in (
+            ("a", 10, "posBuild"),
+            ("b", 10, "posBuild"),
+            ("c", 5, "error"),
+            ("d", 90, "posLog"),
+        )
+    ]
     chosen = choose_flags(groups, 2)
     assert [(flag.name, flag.offset) for flag in chosen] == [("c", 5), ("a · b", 10)]

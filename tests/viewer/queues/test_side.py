@@ -32,8 +32,10 @@ def test_the_minimum_is_explained(why, said):
 def test_the_fields_of_an_entry_lie_where_its_bytes_do():
     fields = simple_fields(ENTRY)
     assert [(one.name, one.start, one.length) for one in fields] == [
-        ("physicalOffset", 0, 8), ("size", 8, 4), ("tagsCode", 12, 8),
-    ]  # fmt: skip
+        ("physicalOffset", 0, 8),
+        ("size", 8, 4),
+        ("tagsCode", 12, 8),
+    ]
     assert (fields[2].value, fields[2].note) == ("12,345", "is “A”")
     ext = simple_fields(replace(ENTRY, ext_address=-(1 << 63) + 20))[2]
     assert (ext.value, ext.note) == ("ext byte 20", "address in the ext file")

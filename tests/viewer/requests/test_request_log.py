@@ -68,11 +68,15 @@ def test_the_oldest_go_where_there_is_no_room() -> None:
 
 def test_seconds_tell_families_and_what_was_not_done() -> None:
     log = RequestLog()
-    log.take([
-        frame(Command(11, opaque=1), ms=1_000), frame(Command(10, opaque=2), ms=1_500),
-        frame(Command(34, opaque=3), ms=3_000), frame(Command(15, flag=ONE_WAY), ms=3_000),
-        frame(Command(1, opaque=2, flag=ANSWER), WENT, 1_600),
-    ])  # fmt: skip
+    log.take(
+        [
+            frame(Command(11, opaque=1), ms=1_000),
+            frame(Command(10, opaque=2), ms=1_500),
+            frame(Command(34, opaque=3), ms=3_000),
+            frame(Command(15, flag=ONE_WAY), ms=3_000),
+            frame(Command(1, opaque=2, flag=ANSWER), WENT, 1_600),
+        ]
+    )
     assert [(one.at, one.counts, one.not_ok) for one in log.seconds] == [(1, [1, 1, 0, 0], 1), (3, [0, 0, 1, 1], 0)]
     assert [family(code) for code in (11, 310, 14, 34)] == [0, 1, 2, 3]
 
@@ -171,9 +175,13 @@ def test_a_condition_takes_both_halves_and_a_frame_by_its_own_bytes() -> None:
     log.show_by_frame(True)
     log.take([asked(1, 11), answered(1, 19), asked(2, size=400), answered(2)])
     for text, numbers in (
-        ("code = 11", [1, 2]), ("answerCode = 0", [3, 4]), ("bytes > 400", [3]), ('frame = "answer"', [2, 4]),
-        ('direction = "out"', [2, 4]), ("opaque = 2", [3, 4]),
-    ):  # fmt: skip
+        ("code = 11", [1, 2]),
+        ("answerCode = 0", [3, 4]),
+        ("bytes > 400", [3]),
+        ('frame = "answer"', [2, 4]),
+        ('direction = "out"', [2, 4]),
+        ("opaque = 2", [3, 4]),
+    ):
         log.show(request_filter(text).matches)  # type: ignore[arg-type]
         assert [row.number for row in log.rows] == numbers, text
 
@@ -207,8 +215,13 @@ def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: l
     log.show_by_frame(True)
     stray, other = log.rows
     assert (stray.opaque, stray.frame, stray.other, stray.ms, stray.name, stray.peer) == (
-        7, "answer", None, None, "", "10.0.0.2:5",
-    )  # fmt: skip
+        7,
+        "answer",
+        None,
+        None,
+        "",
+        "10.0.0.2:5",
+    )
     assert stray.client == other.client == "A1"
     again = RequestLog()
     again.show_by_frame(True)

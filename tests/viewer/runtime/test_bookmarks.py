@@ -45,8 +45,10 @@ def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -
     marks.remove("log:0")
     assert marks.list == (THERE,)
     assert [(one.what, len(one.before), len(one.after)) for one in told] == [
-        ("bookmark flipped", 0, 1), ("bookmark entry", 1, 2), ("bookmark flipped", 2, 1),
-    ]  # fmt: skip
+        ("bookmark flipped", 0, 1),
+        ("bookmark entry", 1, 2),
+        ("bookmark flipped", 2, 1),
+    ]
     told[-1].put(told[-1].before)
     assert marks.list == (HERE, THERE)
     marks.set_notes("a")

@@ -114,8 +114,10 @@ def test_a_load_pauses_goes_on_and_tells_why_it_stopped(qapp: object, client: Pr
         assert (lab.load, lab.load_paused) == (settings, True)
         await lab.pause_load(False)
         assert [one for one in client.asked if one[0] == "load"] == [
-            ("load", settings), ("load", None), ("load", settings),
-        ]  # fmt: skip
+            ("load", settings),
+            ("load", None),
+            ("load", settings),
+        ]
         words: list[str] = []
         lab.failed.connect(words.append)
         client.stopped = "the disk is full"

@@ -57,8 +57,11 @@ def test_the_first_visit_of_no_view_imports_qt_in_a_thread(tmp_path):
     environment_path = f"import sys; sys.path.insert(0, {str(support)!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", environment_path + _FIRST_VISITS, str(tmp_path)],
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.split("\n", 1) == [f"visited {len(BY_KIND)} True", "\n"], done.stdout + done.stderr[-2000:]
 

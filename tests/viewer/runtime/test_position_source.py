@@ -25,9 +25,16 @@ def sample(index_end: int = 900) -> PositionSample:
 def files(index_end: int | None, **checkpoint: tuple[int, int]) -> Positions:
     end = Position(9000)
     return Positions(
-        end, end, end, end, end, end, end, Position(index_end, "file"),
+        end,
+        end,
+        end,
+        end,
+        end,
+        end,
+        end,
+        Position(index_end, "file"),
         {name: Position(offset, "file", timestamp=time) for name, (offset, time) in checkpoint.items()},
-    )  # fmt: skip
+    )
 
 
 def test_the_index_end_of_a_file_counts_only_where_the_sample_had_been_dispatched() -> None:
@@ -44,10 +51,13 @@ def test_no_field_of_the_checkpoint_runs_ahead_of_what_it_follows() -> None:
     told = positions_of_sample(
         sample(),
         files(
-            1000, physicMsgTimestamp=(1900, 4_500), logicsMsgTimestamp=(1000, 3_900), confirmPhyOffset=(1300, 0),
+            1000,
+            physicMsgTimestamp=(1900, 4_500),
+            logicsMsgTimestamp=(1000, 3_900),
+            confirmPhyOffset=(1300, 0),
             masterFlushedOffset=(3000, 0),
         ),
-    ).checkpoint  # fmt: skip
+    ).checkpoint
     assert (told["physicMsgTimestamp"].offset, told["physicMsgTimestamp"].timestamp) == (1500, 4_000)
     assert (told["logicsMsgTimestamp"].offset, told["logicsMsgTimestamp"].timestamp) == (1000, 3_900)
     assert (told["confirmPhyOffset"].offset, told["masterFlushedOffset"].offset) == (1200, 2000)

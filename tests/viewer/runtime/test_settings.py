@@ -103,9 +103,14 @@ def test_named_layouts_come_back_and_outlive_the_reset(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{", "[1]", '[{"name": ""}]', '[{"name": "a", "view": "log", "tree": true, "states": {"side": "%"}}]',
-     '[{"name": "a", "view": "log", "tree": true, "states": {"side": 5}}]'],
-)  # fmt: skip
+    [
+        "{",
+        "[1]",
+        '[{"name": ""}]',
+        '[{"name": "a", "view": "log", "tree": true, "states": {"side": "%"}}]',
+        '[{"name": "a", "view": "log", "tree": true, "states": {"side": 5}}]',
+    ],
+)
 def test_spoiled_layouts_count_as_none(tmp_path: Path, text: str) -> None:
     settings = Settings(tmp_path)
     settings._file.setValue("layouts/named", text)

@@ -85,9 +85,14 @@ def test_what_ends_by_itself_or_has_looks_of_its_own_is_not_handed_over() -> Non
     assert Start(at="log:5").hands_over
     assert Start(config_dir=Path("elsewhere")).hands_over
     for own in (
-        Start(new_window=True), Start(screenshot=Path("a.png")), Start(drive=Path("a.py")), Start(theme="dark"),
-        Start(language="en"), Start(size=(800, 600)), Start(config=MessageStoreConfig()),
-    ):  # fmt: skip
+        Start(new_window=True),
+        Start(screenshot=Path("a.png")),
+        Start(drive=Path("a.py")),
+        Start(theme="dark"),
+        Start(language="en"),
+        Start(size=(800, 600)),
+        Start(config=MessageStoreConfig()),
+    ):
         assert not own.hands_over
 
 

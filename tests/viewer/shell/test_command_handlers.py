@@ -45,8 +45,16 @@ class Window(QWidget):
         self.begun: list[Any] = []
         self.answers: dict[str, Callable[[], object]] = {}
         self.session: Any = None
-        self.settings = SimpleNamespace(recent=[], theme="light", contrast=None, motion=None, language="en",
-                                        folder=Path("/settings"), tree_shown=True, restore=False)  # fmt: skip
+        self.settings = SimpleNamespace(
+            recent=[],
+            theme="light",
+            contrast=None,
+            motion=None,
+            language="en",
+            folder=Path("/settings"),
+            tree_shown=True,
+            restore=False,
+        )
         self.history = SimpleNamespace(current=None)
         self.jobs = SimpleNamespace(start=self.begun.append)
         self.actions_by_id: dict[str, Any] = {}
@@ -274,8 +282,16 @@ class Theme:
 @pytest.fixture
 def looks(made: Any, monkeypatch: pytest.MonkeyPatch) -> Theme:
     found = Theme()
-    names = ("theme.system", "theme.light", "theme.dark", "theme.contrast", "theme.motion", "view.tree",
-             "session.restore", *(f"language.{one}" for one in assets.LANGUAGES))  # fmt: skip
+    names = (
+        "theme.system",
+        "theme.light",
+        "theme.dark",
+        "theme.contrast",
+        "theme.motion",
+        "view.tree",
+        "session.restore",
+        *(f"language.{one}" for one in assets.LANGUAGES),
+    )
     made.actions_by_id = {name: Action() for name in names}
     monkeypatch.setattr(module, "theme", found)
     monkeypatch.setattr(module, "windows_of_program", lambda: [made])

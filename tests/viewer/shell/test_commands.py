@@ -129,8 +129,12 @@ def test_palette_ranks_beginnings_before_middles() -> None:
     words = ["Record positions", "Open recent store", "Recovery: preview", "Direct", "Refresh each column"]
     ranked = sorted((r, w) for w in words if (r := rank(w, "rec")) is not None)
     assert [w for _, w in ranked] == [
-        "Record positions", "Recovery: preview", "Open recent store", "Direct", "Refresh each column",
-    ]  # fmt: skip
+        "Record positions",
+        "Recovery: preview",
+        "Open recent store",
+        "Direct",
+        "Refresh each column",
+    ]
     assert rank("Quit", "rec") is None
 
 

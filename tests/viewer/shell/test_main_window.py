@@ -27,10 +27,27 @@ from viewer.widgets.record_view import RecordView
 Run = Callable[[Any], Any]
 Golden = Callable[..., Path]
 NAMES = (
-    "store.tree", "units.table", "unit.detail", "unit.hex", "queue.table", "index.files", "index.slots", "index.chain",
-    "trace.topic", "trace.key", "trace.steps", "positions.ruler", "positions.plot", "positions.gaps", "findings.table",
-    "recovery.plan", "filter.field", "goto.field", "status.message", "jobs.list",
-)  # fmt: skip
+    "store.tree",
+    "units.table",
+    "unit.detail",
+    "unit.hex",
+    "queue.table",
+    "index.files",
+    "index.slots",
+    "index.chain",
+    "trace.topic",
+    "trace.key",
+    "trace.steps",
+    "positions.ruler",
+    "positions.plot",
+    "positions.gaps",
+    "findings.table",
+    "recovery.plan",
+    "filter.field",
+    "goto.field",
+    "status.message",
+    "jobs.list",
+)
 
 
 async def opened(window: MainWindow, path: Path, at: str | None = None) -> None:
@@ -227,8 +244,7 @@ def test_store_that_vanishes_does_not_take_the_window_with_it(
         await opened(window, store)
         shutil.rmtree(store)
         action(window, "view.refresh").trigger()
-        for view, place in (("log", "log:0"), ("queue",) * 2, ("index",) * 2, ("groups",) * 2,
-                            ("config",) * 2):  # fmt: skip
+        for view, place in (("log", "log:0"), ("queue",) * 2, ("index",) * 2, ("groups",) * 2, ("config",) * 2):
             await window.go_to_text(place)
             assert window.view == view
             assert await window.settled(60)
@@ -263,9 +279,15 @@ def test_ctrl_and_the_wheel_scale_everything(run: Run, window: MainWindow, golde
         view = table(window, "units.table")
         before = view.row_height()
         wheel = QWheelEvent(
-            QPointF(50, 50), QPointF(50, 50), QPoint(0, 0), QPoint(0, 120), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
+            QPointF(50, 50),
+            QPointF(50, 50),
+            QPoint(0, 0),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.ControlModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
         QApplication.sendEvent(view.viewport(), wheel)
         while (theme.zoom, view.row_height() > before) != (110, True):
             await asyncio.sleep(0.01)

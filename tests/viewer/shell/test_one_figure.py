@@ -11,8 +11,16 @@ MIB = 1 << 20
 
 
 def test_status_and_ruler_say_the_same_of_dispatch(qapp, qtbot) -> None:
-    told = {"wrote": 9 * MIB, "committed": 6 * MIB, "confirm": 6 * MIB, "flushed": 5 * MIB, "dispatched": 4 * MIB,
-            "queue_max": 4 * MIB, "index_end": 4 * MIB, "min": 0}  # fmt: skip
+    told = {
+        "wrote": 9 * MIB,
+        "committed": 6 * MIB,
+        "confirm": 6 * MIB,
+        "flushed": 5 * MIB,
+        "dispatched": 4 * MIB,
+        "queue_max": 4 * MIB,
+        "index_end": 4 * MIB,
+        "min": 0,
+    }
     found = Positions(checkpoint={}, **{name: Position(value, "told") for name, value in told.items()})
     seen = Look(found, ((0, 16 * MIB, "0" * 20),), (), 1_795_280_000_000, True, True)
     pane = PositionsPane()

@@ -22,10 +22,15 @@ from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.record_view import RecordView
 
 CLEAN = (
-    "nothing would be lost", "closed", "no message", "Every position can be told from the files.",
-    "Nothing to complain about: every rule looked at the whole store.", "nothing is lost", "complete",
+    "nothing would be lost",
+    "closed",
+    "no message",
+    "Every position can be told from the files.",
+    "Nothing to complain about: every rule looked at the whole store.",
+    "nothing is lost",
+    "complete",
     "No finding: what is here is as a broker would leave it.",
-)  # fmt: skip
+)
 """What the window says of a store without a fault."""
 
 

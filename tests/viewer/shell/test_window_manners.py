@@ -39,9 +39,12 @@ def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
     page = Path(__file__).resolve().parents[3] / "README.md"
     said = page.read_text("utf-8")
     beginnings = {
-        "view.space": "**Space** (", "view.cluster": "**Cluster** (", "view.lab": "lab** (",
-        "view.pipeline": "**Pipeline** (in Analyse, ", "view.requests": "**Requests** (a tab of Cluster, ",
-    }  # fmt: skip
+        "view.space": "**Space** (",
+        "view.cluster": "**Cluster** (",
+        "view.lab": "lab** (",
+        "view.pipeline": "**Pipeline** (in Analyse, ",
+        "view.requests": "**Requests** (a tab of Cluster, ",
+    }
     for view, name in beginnings.items():
         assert f"{name}{BY_ID[view].keys[0]}" in said
 

@@ -165,9 +165,12 @@ def test_findings_follow_the_log_and_then_the_other_files_and_begin_again(
 def test_several_findings_at_one_place_are_all_gone_through(space: Workspace, made: Window, session: Opened) -> None:
     """The second of three came again and again: where one stood was known by the place alone."""
     session.findings = (
-        finding("CL01"), finding("CL02", offset=640), finding("CL03", offset=640), finding("CL04", offset=640),
+        finding("CL01"),
+        finding("CL02", offset=640),
+        finding("CL03", offset=640),
+        finding("CL04", offset=640),
         finding("CL05", offset=900),
-    )  # fmt: skip
+    )
     assert walked(space, made, 1, 1, 1, 1, 1) == ["CL01", "CL02", "CL03", "CL04", "CL05"]
     assert walked(space, made, -1, -1, -1, -1) == ["CL04", "CL03", "CL02", "CL01"]
 
@@ -256,8 +259,9 @@ def test_the_last_session_is_kept_where_that_was_chosen_and_else_forgotten(
     assert not file.exists()
     assert made.ticked == [True, False]
     assert made.said == [
-        "The next start opens what stands in the window at the end.", "The next start begins with the welcome page.",
-    ]  # fmt: skip
+        "The next start opens what stands in the window at the end.",
+        "The next start begins with the welcome page.",
+    ]
 
 
 def test_a_window_beside_the_first_leaves_the_last_session_alone(
@@ -313,9 +317,14 @@ def test_a_session_file_brings_its_place_its_bookmarks_and_its_layout(
     space: Workspace, made: Window, session: Opened, layouts: Layouts, takes: dict[str, Taken]
 ) -> None:
     told = Session(
-        str(session.path), "queue:Orders/0/5", ("log:640", "no place", "queue:Orders/0/5"), (Bookmark("log:640", "x"),),
-        "asked Lin", size=(900, 600), layout={"split.side": b"ab"},
-    )  # fmt: skip
+        str(session.path),
+        "queue:Orders/0/5",
+        ("log:640", "no place", "queue:Orders/0/5"),
+        (Bookmark("log:640", "x"),),
+        "asked Lin",
+        size=(900, 600),
+        layout={"split.side": b"ab"},
+    )
     takes["a.storescope"] = Taken(session.path, session=told)
     asyncio.run(space.taken(Path("a.storescope")))
     assert space.first_place() == "queue:Orders/0/5"

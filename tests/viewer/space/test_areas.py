@@ -18,8 +18,12 @@ from viewer.widgets.areas import Area, find
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = MadeStore()
     for number in range(90):
-        made.put(topic=("Orders", "Paid")[number % 2], queue_id=number % 3, tags=("A", 'B"', None)[number % 3],
-                 step=3_600_000)  # fmt: skip
+        made.put(
+            topic=("Orders", "Paid")[number % 2],
+            queue_id=number % 3,
+            tags=("A", 'B"', None)[number % 3],
+            step=3_600_000,
+        )
     return made.write(tmp_path_factory.mktemp("tree") / "store")
 
 

@@ -12,10 +12,18 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 CELLS = tuple(
-    MapCell(n * 100, (n + 1) * 100, (("Orders", 60), ("Paid", 20)) if n < 8 else (), int(n == 3), 20 if n == 5 else 0,
-            10 if n == 7 else 0, 0 if n < 8 else 100, 100 if n < 8 else 0)
+    MapCell(
+        n * 100,
+        (n + 1) * 100,
+        (("Orders", 60), ("Paid", 20)) if n < 8 else (),
+        int(n == 3),
+        20 if n == 5 else 0,
+        10 if n == 7 else 0,
+        0 if n < 8 else 100,
+        100 if n < 8 else 0,
+    )
     for n in range(10)
-)  # fmt: skip
+)
 
 
 @pytest.fixture

@@ -20,12 +20,25 @@ from viewer.widgets.basics import Link
 
 DAY = 1_795_248_308_560
 FOUND = WhereResult(
-    "found", 700, "Orders", 2, 17,
-    routes=(Route("queue", "Orders/2/17", "found", ""), Route("uniqueKey", "U1", "notInIndex", ""),
-            Route("key", "K1", "found", "")),
-    life=(LifeStep("born", DAY), LifeStep("half", DAY + 40, 300), LifeStep("committed", DAY + 90, 700),
-          LifeStep("dispatched"), LifeStep("indexed"), LifeStep("consumed", who=("billing", "pricing"))),
-)  # fmt: skip
+    "found",
+    700,
+    "Orders",
+    2,
+    17,
+    routes=(
+        Route("queue", "Orders/2/17", "found", ""),
+        Route("uniqueKey", "U1", "notInIndex", ""),
+        Route("key", "K1", "found", ""),
+    ),
+    life=(
+        LifeStep("born", DAY),
+        LifeStep("half", DAY + 40, 300),
+        LifeStep("committed", DAY + 90, 700),
+        LifeStep("dispatched"),
+        LifeStep("indexed"),
+        LifeStep("consumed", who=("billing", "pricing")),
+    ),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +53,21 @@ def _utc() -> Any:
 def test_every_step_leads_to_where_it_is_seen() -> None:
     steps = life_words(FOUND)
     assert [[said.text for said in pieces] for pieces in steps] == [
-        ["born 2026-11-21 08:05:08.560"], ["half message 08:05:08.600"], ["committed 08:05:08.650"], ["in its queue"],
-        ["in the index"], ["read past by", "billing", "pricing"],
-    ]  # fmt: skip
+        ["born 2026-11-21 08:05:08.560"],
+        ["half message 08:05:08.600"],
+        ["committed 08:05:08.650"],
+        ["in its queue"],
+        ["in the index"],
+        ["read past by", "billing", "pricing"],
+    ]
     assert [[said.place for said in pieces] for pieces in steps] == [
-        [None], [log(300)], [log(700)], [queue("Orders", 2, 17)], [trace("Orders", "K1")],
+        [None],
+        [log(300)],
+        [log(700)],
+        [queue("Orders", 2, 17)],
+        [trace("Orders", "K1")],
         [None, Place("groups", name="billing"), Place("groups", name="pricing")],
-    ]  # fmt: skip
+    ]
 
 
 def test_of_many_groups_the_first_are_named() -> None:

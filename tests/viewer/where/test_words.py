@@ -50,8 +50,14 @@ def test_nothing_is_concluded_from_an_absence_where_something_is_unread(results)
 
 
 def test_long_names_lose_their_middle():
-    one = EvidenceRow(1, "Unit", "a/very/long/place/that/has/no/room", "T" * 30 + "/0/5", None,
-                      Evidence("unit", None, None, "no entry"))  # fmt: skip
+    one = EvidenceRow(
+        1,
+        "Unit",
+        "a/very/long/place/that/has/no/room",
+        "T" * 30 + "/0/5",
+        None,
+        Evidence("unit", None, None, "no entry"),
+    )
     assert one.short_place == "a/very/long/…has/no/room"
     assert one.says == "TTTTTT…" + "T" * 9 + "/0/5"
     assert one.against

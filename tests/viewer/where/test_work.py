@@ -15,15 +15,18 @@ from viewer.where.work import Question, log_offsets, place_of, place_of_result, 
 RESULT = WhereResult("found", 700, "Orders", 2, 17)
 CASES = (
     (Evidence("unit", "00000000000000000000", 700, "Orders/2/17: stored in its topic"), log(700), "700"),
-    (Evidence("queue entry", "/s/consumequeue/Orders/2", 340, "entry 17 points at it"), queue("Orders", 2, 17),
-     "Orders/2/17"),
+    (
+        Evidence("queue entry", "/s/consumequeue/Orders/2", 340, "entry 17 points at it"),
+        queue("Orders", 2, 17),
+        "Orders/2/17",
+    ),
     (Evidence("queue", None, None, "Gone/1 has no folder"), queue("Gone", 1), "Gone/1"),
     (Evidence("index", "/s/index/2026", None, "Orders#K1 leads to it"), trace("Orders", "K1"), "Orders#K1"),
     (Evidence("group", None, None, "billing reads 18 next"), Place("groups", name="billing"), "billing"),
     (Evidence("abort", "/s/abort", None, "the store was not closed"), Place("abort"), "abort"),
     (Evidence("lock", None, None, "a broker is running"), Place("abort"), "lock"),
     (Evidence("id", None, None, "read as an offset id"), None, ""),
-)  # fmt: skip
+)
 
 
 class Calm:

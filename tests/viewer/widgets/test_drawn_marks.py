@@ -37,9 +37,12 @@ def test_an_area_s_menu_is_its_topic_s(shown) -> None:
 def test_every_mark_has_conditions_that_can_be_asked_and_reasons_for_the_rest() -> None:
     place = SimpleNamespace(kind="queue", topic='a "b"', queue_id=3)
     marks = [
-        node_mark(Node('queue/a "b"/3', "Queue 3", place=place)), entry_mark("T", 0, 5, "entry 5"),
-        entry_mark("T", 0, 5, "g", "g"), broken_mark(Broken(0, 5, "unread")), area_mark(None, "", "x", "x"),
-    ]  # fmt: skip
+        node_mark(Node('queue/a "b"/3', "Queue 3", place=place)),
+        entry_mark("T", 0, 5, "entry 5"),
+        entry_mark("T", 0, 5, "g", "g"),
+        broken_mark(Broken(0, 5, "unread")),
+        area_mark(None, "", "x", "x"),
+    ]
     for mark in marks:
         assert mark.facts.kind in MARKS
         assert mark.facts.term is None or parse(mark.facts.term) is not None

@@ -24,6 +24,9 @@ def test_places_in_words() -> None:
     assert [ago(value, 10) for value in (0.0, -50.0, -270.0, -12_000.0)] == ["0", "-50 s", "-4:30", "-3:20 h"]
     assert ago(-0.4, 0.2) == "-0.4 s"
     assert [value_words(value, step) for value, step in ((0.0, 0.2), (0.4, 0.2), (4000.0, 1000.0), (2e6, 2e6))] == [
-        "0", "0.4", "4,000", "2M",
-    ]  # fmt: skip
+        "0",
+        "0.4",
+        "4,000",
+        "2M",
+    ]
     assert value_words(0.05, 0.01) == "0.05"

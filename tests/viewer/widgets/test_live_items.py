@@ -42,8 +42,16 @@ def test_the_wheel_zooms_around_the_pointer_and_a_double_click_fits(plot, qtbot)
     plot.zoomed.connect(lambda *told: zoomed.append(told))
     plot.fitted.connect(lambda: fitted.append(True))
     at = QPointF(plot.area().center())
-    wheel = QWheelEvent(at, plot.mapToGlobal(at), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton,
-                        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False)  # fmt: skip
+    wheel = QWheelEvent(
+        at,
+        plot.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, 120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     QApplication.sendEvent(plot, wheel)
     assert len(zoomed) == 1
     qtbot.mouseDClick(plot, Qt.MouseButton.LeftButton, pos=at.toPoint())

@@ -27,8 +27,10 @@ from viewer.widgets.row_commands import MARKS, row_commands_of
 from viewer.widgets.skew_bars import SkewBars
 
 NO_MARKS = {
-    **dict.fromkeys(("basics", "status_bar", "top_bar", "rail", "_Hair", "FocusRing",
-                     "SeverityChip", "row_table"), "frames, buttons, icons and words"),
+    **dict.fromkeys(
+        ("basics", "status_bar", "top_bar", "rail", "_Hair", "FocusRing", "SeverityChip", "row_table"),
+        "frames, buttons, icons and words",
+    ),
     **dict.fromkeys(("filter_line", "find_line", "palette_box"), "what is typed"),
     "record_state": "a sentence in the place of rows",
     **dict.fromkeys(("live_items", "rates", "stages"), "curves and figures of a moment"),
@@ -40,7 +42,7 @@ NO_MARKS = {
     "plug": "the colours of the legend",
     "rate_strip": "requests a second; a click goes to their rows, which have the menus",
     "side": "the curve of a minute, and a side column that is folded",
-}  # fmt: skip
+}
 """Modules, or classes of them, whose drawn parts stand for nothing in a store, and what they are."""
 
 
@@ -65,13 +67,19 @@ def names_of(made: type[QWidget]) -> set[str]:
 def has_menu(made: type[QWidget]) -> bool:
     """Whether it opens one: by a door of its own, or in Qt's own way."""
     own = [one for one in made.__mro__ if one.__module__.startswith("viewer.")]
-    return any("contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuDoor(" in source
-               for one in own for source in [inspect.getsource(one)])  # fmt: skip
+    return any(
+        "contextMenuEvent" in vars(one) or "MarkMenu(" in source or "MenuDoor(" in source
+        for one in own
+        for source in [inspect.getsource(one)]
+    )
 
 
 def test_every_part_that_paints_marks_has_their_menu() -> None:
-    bare = [f"{made.__module__}.{made.__qualname__}" for made in drawn()
-            if not NO_MARKS.keys() & names_of(made) and not has_menu(made)]  # fmt: skip
+    bare = [
+        f"{made.__module__}.{made.__qualname__}"
+        for made in drawn()
+        if not NO_MARKS.keys() & names_of(made) and not has_menu(made)
+    ]
     assert bare == [], "give it a MarkMenu, or say in NO_MARKS what it paints"
     there = set().union(*map(names_of, drawn()))
     assert NO_MARKS.keys() <= there, "nothing is excused that is not there"
@@ -80,8 +88,11 @@ def test_every_part_that_paints_marks_has_their_menu() -> None:
 def test_every_part_with_a_menu_is_reached_by_key(qtbot) -> None:
     for made in drawn():
         if issubclass(made, MarkCanvas):
-            part = made("part", "Part") if made in {RecoveryLine, MarkCanvas} else (
-                made("part") if made in {SkewBars, DayBars} else made())  # fmt: skip
+            part = (
+                made("part", "Part")
+                if made in {RecoveryLine, MarkCanvas}
+                else (made("part") if made in {SkewBars, DayBars} else made())
+            )
             qtbot.addWidget(part)
             assert part.focusPolicy() & Qt.FocusPolicy.TabFocus, made
 

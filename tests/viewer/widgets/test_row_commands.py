@@ -42,10 +42,24 @@ def test_deeds_stand_in_one_order_everywhere(kind):
 def test_a_message_can_be_followed_kept_copied_and_exported():
     ids = [command.id for command in row_commands_of("unit")]
     assert ids == [
-        "go.link", "go.own", "go.log", "go.entry", "follow.trace", "follow.where", "follow.next", "keep.bookmark",
-        "keep.mark", "keep.colour", "copy.cell", "copy.row", "copy.json", "copy.cli", "copy.mqadmin", "bytes.export",
+        "go.link",
+        "go.own",
+        "go.log",
+        "go.entry",
+        "follow.trace",
+        "follow.where",
+        "follow.next",
+        "keep.bookmark",
+        "keep.mark",
+        "keep.colour",
+        "copy.cell",
+        "copy.row",
+        "copy.json",
+        "copy.cli",
+        "copy.mqadmin",
+        "bytes.export",
         "explain.field",
-    ]  # fmt: skip
+    ]
     assert {"copy.markdown", "copy.step"} <= {command.id for command in row_commands_of("finding")}
 
 

@@ -16,9 +16,14 @@ def test_the_ruler_draws_nothing_and_everything(shown) -> None:
     ruler.grab()
     flags = tuple(RulerFlag(f"flag {n}", HUGE - n, "posLog", n % 2 == 0, "12:00" if n % 3 else "") for n in range(8))
     view = RulerView(
-        ((0, HUGE, "0"),), 0, HUGE, flags, (RulerBand(0, HUGE, "disk", "on disk"), RulerBand(5, 5, "pool", "")),
-        (RulerGap(HUGE - 9, HUGE, "to dispatch", True),), ((HUGE // 2, "error"),),
-    )  # fmt: skip
+        ((0, HUGE, "0"),),
+        0,
+        HUGE,
+        flags,
+        (RulerBand(0, HUGE, "disk", "on disk"), RulerBand(5, 5, "pool", "")),
+        (RulerGap(HUGE - 9, HUGE, "to dispatch", True),),
+        ((HUGE // 2, "error"),),
+    )
     ruler.show_view(view)
     ruler.grab()
     low, high = ruler.lens()
@@ -44,9 +49,15 @@ def test_the_wheel_zooms_the_ruler_and_f_fits_it(shown, qtbot) -> None:
     from PySide6.QtGui import QWheelEvent
 
     event = QWheelEvent(
-        QPointF(400, 150), QPointF(400, 150), QPoint(0, 0), QPoint(0, 120), Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
+        QPointF(400, 150),
+        QPointF(400, 150),
+        QPoint(0, 0),
+        QPoint(0, 120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
     ruler.wheelEvent(event)
     low, high = ruler.lens()
     assert high - low < whole[1] - whole[0]

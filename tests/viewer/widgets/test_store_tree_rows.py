@@ -19,9 +19,26 @@ def topic(name: str, count: int, size: int) -> TopicFacts:
 @pytest.fixture
 def survey() -> Survey:
     return Survey(
-        "s", "/s", "store", 1, 100, 0, 100, 1, 2, (topic("Alpha", 10, 500), topic("Beta", 5, 400)), (), (), 0, None,
-        False, False, "free", (), "",
-    )  # fmt: skip
+        "s",
+        "/s",
+        "store",
+        1,
+        100,
+        0,
+        100,
+        1,
+        2,
+        (topic("Alpha", 10, 500), topic("Beta", 5, 400)),
+        (),
+        (),
+        0,
+        None,
+        False,
+        False,
+        "free",
+        (),
+        "",
+    )
 
 
 def names(model: StoreTree) -> list[str]:

@@ -9,11 +9,18 @@ from viewer.look.theme import C
 from viewer.widgets.topic_lead import ROOM, draw_lead
 
 KINDS = {
-    "%RETRY%billing": "retry", "%DLQ%billing": "dead", "SCHEDULE_TOPIC_XXXX": "delayed",
-    "rmq_sys_wheel_timer": "delayed", "RMQ_SYS_TRANS_HALF_TOPIC": "half", "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
-    "RMQ_SYS_TRACE_TOPIC": "system", "rmq_sys_REVIVE_LOG_DefaultCluster": "system",
-    "TRANS_CHECK_MAX_TIME_TOPIC": "system", "TBW102": "system", "OFFSET_MOVED_EVENT": "system",
-}  # fmt: skip
+    "%RETRY%billing": "retry",
+    "%DLQ%billing": "dead",
+    "SCHEDULE_TOPIC_XXXX": "delayed",
+    "rmq_sys_wheel_timer": "delayed",
+    "RMQ_SYS_TRANS_HALF_TOPIC": "half",
+    "RMQ_SYS_TRANS_OP_HALF_TOPIC": "op",
+    "RMQ_SYS_TRACE_TOPIC": "system",
+    "rmq_sys_REVIVE_LOG_DefaultCluster": "system",
+    "TRANS_CHECK_MAX_TIME_TOPIC": "system",
+    "TBW102": "system",
+    "OFFSET_MOVED_EVENT": "system",
+}
 
 
 def _lead(topic: str, color: QColor | None = None) -> QImage:

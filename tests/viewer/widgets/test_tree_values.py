@@ -8,8 +8,11 @@ from viewer.widgets.tree_values import DEEPEST, Change, changes, value_text, val
 def test_every_leaf_has_its_path() -> None:
     tree = {"topics": {"A": {"queues": [4, 8]}, 7: None}, "empty": {}}
     assert [(one.path, one.value) for one in values(tree)] == [
-        ("topics.A.queues[0]", 4), ("topics.A.queues[1]", 8), ("topics.7", None), ("empty", {}),
-    ]  # fmt: skip
+        ("topics.A.queues[0]", 4),
+        ("topics.A.queues[1]", 8),
+        ("topics.7", None),
+        ("empty", {}),
+    ]
 
 
 def test_a_tree_without_a_bottom_ends() -> None:

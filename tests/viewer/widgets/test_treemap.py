@@ -19,14 +19,17 @@ def queue(topic: str, number: int, size: int) -> Area:
 
 
 ROOT = Area(
-    "", "", 1000,
+    "",
+    "",
+    1000,
     children=(
-        Area("Orders", "Orders", 600, 30, "Orders", "a note",
-             children=(queue("Orders", 0, 400), queue("Orders", 1, 200))),
+        Area(
+            "Orders", "Orders", 600, 30, "Orders", "a note", children=(queue("Orders", 0, 400), queue("Orders", 1, 200))
+        ),
         Area("Paid", "Paid", 300, 10, "Paid", children=(queue("Paid", 0, 300),)),
         Area("\x01zero", "Zero tail", 100, hatch="line"),
     ),
-)  # fmt: skip
+)
 
 
 @pytest.fixture

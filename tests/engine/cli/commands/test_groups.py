@@ -23,8 +23,9 @@ def test_messages_that_wait_are_counted_beside_the_state(golden):
     popped and not acknowledged.
     """
     for store, group, topic, waiting in (
-        ("broker-pop", "billing", "OrderEvents", 5), ("broker-retries", "billing", "OrderEvents", 0),
-    ):  # fmt: skip
+        ("broker-pop", "billing", "OrderEvents", 5),
+        ("broker-retries", "billing", "OrderEvents", 0),
+    ):
         rows = [row for row in agree.ask("groups", golden(store)) if (row["group"], row["topic"]) == (group, topic)]
         assert {(row["state"], row["waiting"]) for row in rows} == {("caughtUp", waiting)}
     long = [row for row in agree.ask("groups", golden("broker-retries")) if row["topic"] == "PaymentEvents"]

@@ -36,8 +36,13 @@ def test_a_broker_tells_of_its_slaves_too(
         first, slave = map(json.loads, capsys.readouterr().out.splitlines())
         assert first["type"] == "positions"
         assert slave == {
-            "type": "slave", "peer": "127.0.0.1:5", "wrote": 0, "sent": 0, "acknowledged": 0, "behind": 0,
-        }  # fmt: skip
+            "type": "slave",
+            "peer": "127.0.0.1:5",
+            "wrote": 0,
+            "sent": 0,
+            "acknowledged": 0,
+            "behind": 0,
+        }
         assert main(["positions", str(tmp_path), "--broker", addresses.broker]) == 0
         assert "127.0.0.1:5: sent 0, behind 0" in capsys.readouterr().out
         assert main(["positions", str(tmp_path), "--broker", addresses.namesrv]) == 2

@@ -25,8 +25,11 @@ def start(*arguments, **how):
     """The command as a process."""
     return subprocess.Popen(
         [sys.executable, "-m", "engine.cli", *map(str, arguments)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **how,
+    )
 
 
 def test_an_interrupted_snapshot_leaves_nothing(tmp_path):

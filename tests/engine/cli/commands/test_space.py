@@ -54,8 +54,16 @@ def test_quick_asks_files_and_queues_only(root):
 def test_people_get_tables_a_sum_and_the_rule(root):
     status, out, _ = agree.command("space", str(root))
     assert status == 0
-    for words in ("Orders", "Paid", "zero tail", "equal to the files", "fileReservedTime 72 h", "newest file", "T1",
-                  "127.0.0.1"):  # fmt: skip
+    for words in (
+        "Orders",
+        "Paid",
+        "zero tail",
+        "equal to the files",
+        "fileReservedTime 72 h",
+        "newest file",
+        "T1",
+        "127.0.0.1",
+    ):
         assert words in out
 
 

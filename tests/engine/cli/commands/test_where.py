@@ -7,8 +7,11 @@ def test_each_way_to_a_message_that_is_there_finds_it(asked):
     found = asked("where", "K2")[0]
     assert (found["verdict"], found["physicalOffset"]) == ("found", asked.made.units[2].offset)
     assert {(one["by"], one["verdict"]) for one in found["routes"]} >= {
-        ("offset", "found"), ("queue", "found"), ("uniqueKey", "found"), ("key", "found"),
-    }  # fmt: skip
+        ("offset", "found"),
+        ("queue", "found"),
+        ("uniqueKey", "found"),
+        ("key", "found"),
+    }
     assert all(one["why"] for one in found["routes"])
 
 

@@ -223,23 +223,42 @@ def empty_offsets(root):
 
 
 TOLD = [
-    pytest.param(pages_of_the_log, r"Whole pages of the commit log from 2,138,112 on are zero \(8,192 bytes\): their "
-                 r"write was lost, between messages stored 20\S+Z and 20\S+Z", id="zeroed"),
+    pytest.param(
+        pages_of_the_log,
+        r"Whole pages of the commit log from 2,138,112 on are zero \(8,192 bytes\): their "
+        r"write was lost, between messages stored 20\S+Z and 20\S+Z",
+        id="zeroed",
+    ),
     pytest.param(noise_in_the_log, r"[\d,]+ bytes of the commit log from 2,13[78],\d+ on were overwritten", id="noise"),
-    pytest.param(states.magic_code_lost, r"The head of the message at 2,2\d\d,\d+ of the commit log was changed "
-                 r"\(magicCode\), between messages stored", id="head"),
+    pytest.param(
+        states.magic_code_lost,
+        r"The head of the message at 2,2\d\d,\d+ of the commit log was changed "
+        r"\(magicCode\), between messages stored",
+        id="head",
+    ),
     pytest.param(bit_of_a_body, r"Bits flipped in the body of the message at 2,2\d\d,\d+ of the commit log", id="flip"),
     pytest.param(states.hole, r"Entry 200 of the queue OrderEvents/0 was never written, stored 20", id="hole"),
-    pytest.param(pages_of_a_queue, r"Pages of the queue OrderEvents/0 are zero from entry 0 on: their write was lost",
-                 id="queue pages"),
-    pytest.param(another_queue, r"The queue PaymentEvents/1 has the entries of PaymentEvents/0 from entry 0 on",
-                 id="another queue"),
-    pytest.param(states.queue_folder_lost, r"The broker was not closed, and 1 queue has no folder \(OrderEvents/2\)",
-                 id="folder"),
+    pytest.param(
+        pages_of_a_queue,
+        r"Pages of the queue OrderEvents/0 are zero from entry 0 on: their write was lost",
+        id="queue pages",
+    ),
+    pytest.param(
+        another_queue,
+        r"The queue PaymentEvents/1 has the entries of PaymentEvents/0 from entry 0 on",
+        id="another queue",
+    ),
+    pytest.param(
+        states.queue_folder_lost, r"The broker was not closed, and 1 queue has no folder \(OrderEvents/2\)", id="folder"
+    ),
     pytest.param(empty_offsets, r"The table consumerOffset.json is empty: a power cut or a full disk", id="table"),
-    pytest.param(states.tail_of_log_zero, r"(The commit log is zero from|The write of a message was torn at) 2,\d+,\d+ "
-                 r".*, behind a message stored 20", id="tail"),
-]  # fmt: skip
+    pytest.param(
+        states.tail_of_log_zero,
+        r"(The commit log is zero from|The write of a message was torn at) 2,\d+,\d+ "
+        r".*, behind a message stored 20",
+        id="tail",
+    ),
+]
 
 
 @pytest.mark.parametrize(("state", "said"), TOLD)

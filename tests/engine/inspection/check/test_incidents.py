@@ -368,10 +368,21 @@ def unit_of_all_memory(root: Path) -> None:
 
 
 STATES = (
-    empty_last_log_file, empty_last_queue_file, short_queue_file, short_log_file, long_log_file, file_of_another_name,
-    whole_file_of_another_name, other_name_in_a_queue, folder_for_a_checkpoint, timer_wheel, both_tables,
-    kinds_of_queue, gap_and_no_queues, unit_of_all_memory,
-)  # fmt: skip
+    empty_last_log_file,
+    empty_last_queue_file,
+    short_queue_file,
+    short_log_file,
+    long_log_file,
+    file_of_another_name,
+    whole_file_of_another_name,
+    other_name_in_a_queue,
+    folder_for_a_checkpoint,
+    timer_wheel,
+    both_tables,
+    kinds_of_queue,
+    gap_and_no_queues,
+    unit_of_all_memory,
+)
 
 
 def refused(root: Path, capsys) -> None:

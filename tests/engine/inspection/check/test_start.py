@@ -72,10 +72,17 @@ def handed_over(root, monkeypatch):
 
 
 STATES = [
-    states.hole, states.tail_not_dispatched, states.tail_of_next_to_last_file, states.pages_of_queues_lost,
-    states.pages_lost_and_closed, states.queue_folder_lost, states.index_behind_the_checkpoint, states.magic_code_lost,
-    states.tail_of_log_zero, states.middle_file_lost,
-]  # fmt: skip
+    states.hole,
+    states.tail_not_dispatched,
+    states.tail_of_next_to_last_file,
+    states.pages_of_queues_lost,
+    states.pages_lost_and_closed,
+    states.queue_folder_lost,
+    states.index_behind_the_checkpoint,
+    states.magic_code_lost,
+    states.tail_of_log_zero,
+    states.middle_file_lost,
+]
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)

@@ -65,8 +65,13 @@ def test_row_83_topics_and_queues_of_every_real_store_are_as_a_plain_count_finds
 def _made(tmp_path: Path) -> tuple[MadeStore, Path]:
     made = MadeStore()
     for number in range(60):
-        made.put(topic=("Orders", "Paid")[number % 2], queue_id=number % 3, tags=("Aa", "BB", None)[number % 3],
-                 body=b"x" * (number % 7), step=3_600_000)  # fmt: skip
+        made.put(
+            topic=("Orders", "Paid")[number % 2],
+            queue_id=number % 3,
+            tags=("Aa", "BB", None)[number % 3],
+            body=b"x" * (number % 7),
+            step=3_600_000,
+        )
     return made, made.write(tmp_path / "store")
 
 

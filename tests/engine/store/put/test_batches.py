@@ -131,8 +131,9 @@ def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
     units = put.units()
     assert result.append.unit_offsets == tuple(unit.offset for unit in units)
     assert [(unit.body, unit.flag, unit.queue_id, unit.queue_offset) for unit in units] == [
-        (b"one", 7, 3, 0), (b"two", 0, 3, 1),
-    ]  # fmt: skip
+        (b"one", 7, 3, 0),
+        (b"two", 0, 3, 1),
+    ]
     assert [unit.properties_raw for unit in units] == [b"a\x01b\x02UNIQ_KEY\x01U\x02", b"UNIQ_KEY\x01U\x02"]
 
 

@@ -110,8 +110,10 @@ def test_units_of_a_real_store_are_stored_again_elsewhere(golden, tmp_path, name
         again = put.files.read(offset, frame.size)
         unit, copy = codec.decode(raw), codec.decode(again)
         assert (copy.physical_offset, copy.queue_offset, copy.store_timestamp) == (
-            offset, unit.queue_offset, unit.store_timestamp,
-        )  # fmt: skip
+            offset,
+            unit.queue_offset,
+            unit.store_timestamp,
+        )
         assert properties.verify_crc(again) is properties.verify_crc(raw)
         assert put.log.append_raw(again) == offset + frame.size
         at += frame.size

@@ -25,9 +25,12 @@ from engine.store.recovery.empty_log import LogIsEmpty
 
 LOG = 1 << 14
 SIZES = {
-    "mappedFileSizeCommitLog": LOG, "mappedFileSizeConsumeQueue": 400, "maxHashSlotNum": 50, "maxIndexNum": 200,
+    "mappedFileSizeCommitLog": LOG,
+    "mappedFileSizeConsumeQueue": 400,
+    "maxHashSlotNum": 50,
+    "maxIndexNum": 200,
     "timerWheelEnable": False,
-}  # fmt: skip
+}
 UNITS = 300
 
 

@@ -167,9 +167,13 @@ def test_a_real_brokers_timers_go_on(golden, tmp_path: Path) -> None:
     store = shutil.copytree(golden("broker-retries"), tmp_path / "store")
     real = (store / "timerwheel").read_bytes()
     config = MessageStoreConfig(
-        mapped_file_size_commit_log=1 << 20, mapped_file_size_consume_queue=6000, mapped_file_size_timer_log=102_400,
-        max_hash_slot_num=100, max_index_num=400, timer_roll_window_slot=8,
-    )  # fmt: skip
+        mapped_file_size_commit_log=1 << 20,
+        mapped_file_size_consume_queue=6000,
+        mapped_file_size_timer_log=102_400,
+        max_hash_slot_num=100,
+        max_index_num=400,
+        timer_roll_window_slot=8,
+    )
     now = 1_795_248_804_500
     with MessageStore(store, config, clock=lambda: now) as opened:
         timers = TimerMessages(opened.parts, opened.put_message, lambda: now)
