@@ -1,4 +1,5 @@
-"""MessageStoreConfig: what a broker may be told about its store, with RocketMQ 5.3.3's defaults (spec 17).
+"""MessageStoreConfig: what a broker may be told about its store, with RocketMQ 5.3.3's defaults
+(docs/formats/configuration.md).
 
 Each attribute carries in its metadata: ``java`` (the key as RocketMQ spells it), ``unit``, ``low`` and ``high`` (what
 is permitted), ``clamp`` (range into which RocketMQ itself pulls the value), ``choices`` and ``meaning``. ``given``

@@ -1,4 +1,4 @@
-"""Names of files and folders of a store (spec 1). Pure: no disk is touched here."""
+"""Names of files and folders of a store (docs/formats/files.md#folders). Pure: no disk is touched here."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def is_folder_name(topic: str) -> bool:
 
 
 def index_file_name(now: int, before: str) -> str:
-    """The name of an index file made at ``now`` (ms): local time to the millisecond, 17 digits (spec 4.5).
+    """The name of an index file made at ``now`` (ms): local time to the millisecond, 17 digits
+    (docs/formats/index.md#files).
 
     Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
     the clock goes back; here such a file is named one millisecond after the file ``before``.

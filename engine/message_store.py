@@ -1,4 +1,5 @@
-"""MessageStore: the engine as one object that reads and writes a store (Java: DefaultMessageStore; spec 7 to 11).
+"""MessageStore: the engine as one object that reads and writes a store (Java: DefaultMessageStore;
+docs/formats/writing.md#flush, docs/formats/cleaning.md).
 
     >>> with MessageStore(path) as store:
     ...     result = store.put_message(Message("Orders", b"one cup of tea", keys="order-1"))
@@ -225,7 +226,9 @@ class MessageStore:
     # -- putting
 
     def put_message(self, message: Message) -> PutMessageResult:
-        """Store one message (spec 8.2) and wait for the disk where the configuration and the message ask for it."""
+        """Store one message (docs/formats/writing.md#put) and wait for the disk where the configuration and the
+        message ask for it.
+        """
         began = _nanoseconds()
         result = self._append(message)
         if not self._plain:
@@ -258,15 +261,15 @@ class MessageStore:
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
-        """Store messages of one topic and queue as a client's batch (spec 2.7): contiguous, or one inner batch where
-        the topic's queues are batch queues. ``properties`` are those of the batch itself.
+        """Store messages of one topic and queue as a client's batch (docs/formats/commit-log.md#batches): contiguous,
+        or one inner batch where the topic's queues are batch queues. ``properties`` are those of the batch itself.
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_batch(messages, properties), *messages)
 
     def put_encoded_batch(self, batch: Message) -> PutMessageResult:
-        """Store a batch as a client encoded it: the body of ``batch`` holds the members (spec 2.7), its properties are
-        those of the batch itself.
+        """Store a batch as a client encoded it: the body of ``batch`` holds the members
+        (docs/formats/commit-log.md#batches), its properties are those of the batch itself.
         """
         began = _nanoseconds()
         return self._counted(began, self._log.put_encoded_batch(batch), batch)
@@ -333,7 +336,8 @@ class MessageStore:
         max_count: int = 32,
         message_filter: MessageFilter | None = None,
     ) -> GetMessageResult | None:
-        """Messages of a queue from queue offset ``offset`` on (spec 9.1), lent until the result is released.
+        """Messages of a queue from queue offset ``offset`` on (docs/formats/reading.md#get-message), lent until the
+        result is released.
 
         None where the store is closed or not readable. ``group`` is whom they are for; no account is kept of it here.
         """
@@ -358,9 +362,9 @@ class MessageStore:
     def query_message(
         self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
     ) -> QueryMessageResult:
-        """Messages that the index knows under a key, stored from ``begin`` to ``end`` (spec 4.4), lent until released.
-        Messages whose key only has the same hash are among them. The index of a store of RocketMQ 5.4 and later knows
-        a message's tags as the key ``T#`` and the tags (:func:`engine.codec.index_keys.key_text`).
+        """Messages that the index knows under a key, stored from ``begin`` to ``end`` (docs/formats/index.md#query),
+        lent until released. Messages whose key only has the same hash are among them. The index of a store of RocketMQ
+        5.4 and later knows a message's tags as the key ``T#`` and the tags (:func:`engine.codec.index_keys.key_text`).
         """
         return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
 
@@ -464,7 +468,7 @@ class MessageStore:
         self._services.reput.told = told
 
     def delete_expired_files(self) -> None:
-        """Delete old files in the next twenty cleaning runs, whatever the hour (spec 11: by hand)."""
+        """Delete old files in the next twenty cleaning runs, whatever the hour (docs/formats/cleaning.md: by hand)."""
         self._services.clean.delete_by_hand()
         self._services.wakeup("clean")
 

@@ -1,4 +1,5 @@
-"""Who may ask what: signatures, and permissions on topics and groups, refused in the words of the release (pop page 7).
+"""Who may ask what: signatures, and permissions on topics and groups, refused in the words of the release
+(docs/protocol/access.md).
 
 Accounts come from a ``plain_acl.yml`` for both releases: 5.x takes such a file over as users and policies
 (``migrateAuthFromV1Enabled``, :mod:`engine.broker.users`), and then asks and answers in its own way; addresses that a

@@ -1,4 +1,5 @@
-"""50 to 54: accounts of 4.9 as administrators make and delete them; ``plain_acl.yml`` is written anew (pop page 7.2).
+"""50 to 54: accounts of 4.9 as administrators make and delete them; ``plain_acl.yml`` is written anew
+(docs/protocol/access.md#plain-acl).
 
 Comments in it are lost, as in RocketMQ. Java: ``AdminBrokerProcessor``, ``PlainPermissionManager``.
 """

@@ -1,4 +1,4 @@
-"""What a broker tells of itself, and how it is told otherwise while it runs (protocol 3.9).
+"""What a broker tells of itself, and how it is told otherwise while it runs (docs/protocol/broker.md#admin).
 
 Java: ``AdminBrokerProcessor.getBrokerConfig``, ``updateBrokerConfig``, ``prepareRuntimeInfo``.
 """

@@ -1,4 +1,4 @@
-"""Who is connected, and who reads what (protocol 3.9). Java: ``AdminBrokerProcessor``."""
+"""Who is connected, and who reads what (docs/protocol/broker.md#admin). Java: ``AdminBrokerProcessor``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumer groups as an administrator declares, deletes and looks at them (protocol 3.9).
+"""Consumer groups as an administrator declares, deletes and looks at them (docs/protocol/broker.md#admin).
 
 Java: ``AdminBrokerProcessor``.
 """

@@ -1,4 +1,5 @@
-"""What administrators ask of the store behind a broker: to clean it, and how groups and slaves stand (pop page 9).
+"""What administrators ask of the store behind a broker: to clean it, and how groups and slaves stand
+(docs/protocol/mqadmin.md).
 
 Java: ``AdminBrokerProcessor``.
 """

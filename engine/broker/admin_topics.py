@@ -1,4 +1,6 @@
-"""Topics as an administrator declares, deletes and counts them (protocol 3.9). Java: ``AdminBrokerProcessor``."""
+"""Topics as an administrator declares, deletes and counts them (docs/protocol/broker.md#admin). Java:
+``AdminBrokerProcessor``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Users and policies of 5.x as administrators make, change, show and delete them: 3001 to 3010 (pop page 7.3).
+"""Users and policies of 5.x as administrators make, change, show and delete them: 3001 to 3010
+(docs/protocol/access.md#users).
 
 Java: ``AdminBrokerProcessor``, ``AuthenticationMetadataManagerImpl``, ``AuthorizationMetadataManagerImpl``.
 """

@@ -1,5 +1,5 @@
 """QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE: which queues a consumer reads, shared out by the broker, and whether it
-pulls or pops (pop page 1.7). Java: ``QueryAssignmentProcessor``, ``MessageRequestModeManager``.
+pulls or pops (docs/protocol/pop.md#assignment). Java: ``QueryAssignmentProcessor``, ``MessageRequestModeManager``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _shared_out(
 def share_of(
     client: str, queues: Sequence[QueueName], clients: Sequence[str], *, by_circle: bool = False
 ) -> list[QueueName]:
-    """A client's queues where each queue has one client (protocol 5.5): runs of them, or every so manieth."""
+    """A client's queues where each queue has one client (docs/protocol/clients.md#rebalance): runs of them, or
+    every so manieth.
+    """
     if client not in clients:
         return []
     index, (each, more) = clients.index(client), divmod(len(queues), len(clients))

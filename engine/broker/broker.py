@@ -43,7 +43,7 @@ def timers_of(store: MessageStore, now: Callable[[], int]) -> TimerMessages | No
 Header = Mapping[str, Any]
 """A request's header fields with their types; None for what is absent."""
 Processor = Callable[["Broker", Command, Header, Connection], Command | None]
-"""Answers a request; None where the answer comes later, or never (protocol 3.7)."""
+"""Answers a request; None where the answer comes later, or never (docs/protocol/broker.md#transactions)."""
 NOTIFY_CONSUMER_IDS_CHANGED = 40
 REQUEST_MODES = "messageRequestMode.json"
 
@@ -135,7 +135,9 @@ class Broker:
         return self.store.config.broker_role == "SLAVE"
 
     def tell_members(self, group: ConsumerGroup) -> None:
-        """NOTIFY_CONSUMER_IDS_CHANGED to every member: who consumes, or what, has changed (protocol 3.8)."""
+        """NOTIFY_CONSUMER_IDS_CHANGED to every member: who consumes, or what, has changed
+        (docs/protocol/broker.md#calls-to-consumers).
+        """
         if not self.config.notify_consumers or group.model == "BROADCASTING":
             return
         for connection in list(group.members):

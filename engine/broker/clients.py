@@ -1,4 +1,5 @@
-"""Who is connected: producers and consumers by group, what groups subscribe to (protocol 3.5, 4.3).
+"""Who is connected: producers and consumers by group, what groups subscribe to (docs/protocol/broker.md#clients,
+docs/protocol/behaviour.md#notices).
 
 Java: ``ProducerManager``, ``ConsumerManager``, ``ConsumerGroupInfo``. Passive: whoever changes it tells the members.
 """

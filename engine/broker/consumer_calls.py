@@ -1,4 +1,5 @@
-"""What a consumer is asked through its broker: how it runs, to consume one message now, where it reads (protocol 3.8).
+"""What a consumer is asked through its broker: how it runs, to consume one message now, where it reads
+(docs/protocol/broker.md#calls-to-consumers).
 
 Java: ``AdminBrokerProcessor.callConsumer``, ``consumeMessageDirectly``, ``Broker2Client``.
 """

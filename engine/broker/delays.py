@@ -1,4 +1,5 @@
-"""Messages of a delay level go to their topic when their time has come (protocol 4.4; spec 12.2, 12.3).
+"""Messages of a delay level go to their topic when their time has come (docs/protocol/behaviour.md#delays;
+docs/formats/delays.md#delivery, #delivered-message).
 
 Java: ``ScheduleMessageService``. Where each level stands is a table of the store (``delayOffset.json``).
 """

@@ -1,5 +1,5 @@
 """What groups ask for by SQL, kept in ``consumerFilter.json``; of a message which of them want it, as the bit map that
-its ext unit carries (spec 14.2, 16).
+its ext unit carries (docs/formats/config-tables.md#tables, docs/formats/reading.md#filters).
 
 Java: ``ConsumerFilterManager``, ``CommitLogDispatcherCalcBitMap``.
 """

@@ -1,4 +1,5 @@
-"""HEART_BEAT, UNREGISTER_CLIENT, CHECK_CLIENT_CONFIG, who consumes: the requests about clients (protocol 3.5).
+"""HEART_BEAT, UNREGISTER_CLIENT, CHECK_CLIENT_CONFIG, who consumes: the requests about clients
+(docs/protocol/broker.md#clients).
 
 Java: ``ClientManageProcessor``, ``ConsumerManageProcessor``.
 """

@@ -1,4 +1,6 @@
-"""Pulls that wait for a message: values in a table by queue (protocol 4.5). Java: ``PullRequestHoldService``."""
+"""Pulls that wait for a message: values in a table by queue (docs/protocol/behaviour.md#long-polling). Java:
+``PullRequestHoldService``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""JSON bodies of requests and answers, in RocketMQ's dialect: bare integer keys, objects as keys (protocol 8.7)."""
+"""JSON bodies of requests and answers, in RocketMQ's dialect: bare integer keys, objects as keys
+(docs/protocol/behaviour.md).
+"""
 
 from __future__ import annotations
 

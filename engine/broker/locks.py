@@ -1,4 +1,4 @@
-"""LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: queues that a client of a group reads alone (protocol 3.6).
+"""LOCK_BATCH_MQ, UNLOCK_BATCH_MQ: queues that a client of a group reads alone (docs/protocol/broker.md#locks).
 
 Java: ``AdminBrokerProcessor``.
 """

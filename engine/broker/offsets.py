@@ -1,4 +1,5 @@
-"""What groups read next, and where delay levels stand: requests 14, 15, 43, 45 (protocol 3.4, 3.9).
+"""What groups read next, and where delay levels stand: requests 14, 15, 43, 45 (docs/protocol/broker.md#offsets,
+#admin).
 
 Java: ``ConsumerManageProcessor``, ``AdminBrokerProcessor``.
 """

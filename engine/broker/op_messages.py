@@ -1,4 +1,5 @@
-"""Half messages that are decided, and not written down yet: queue offsets by half queue (spec 13.1).
+"""Half messages that are decided, and not written down yet: queue offsets by half queue
+(docs/formats/transactions.md#transactions).
 
 Java: ``MessageQueueOpContext``, ``TransactionalMessageServiceImpl.getOpMessage``.
 """

@@ -1,4 +1,4 @@
-"""``plain_acl.yml``: accounts, what each may do, and addresses that need none (pop page 7.2).
+"""``plain_acl.yml``: accounts, what each may do, and addresses that need none (docs/protocol/access.md#plain-acl).
 
 Read as far as RocketMQ writes and documents it: maps, lists and plain values by indentation, and ``[a, b]`` in a line.
 Java: ``PlainPermissionManager``, ``PlainAccessConfig``, ``RemoteAddressStrategyFactory``.

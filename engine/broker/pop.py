@@ -1,5 +1,5 @@
-"""POP_MESSAGE: messages that the broker hands out and remembers, of all queues of a topic and of its retry topic (pop
-page 1.1, 2.1, 2.2). Java: ``PopMessageProcessor``.
+"""POP_MESSAGE: messages that the broker hands out and remembers, of all queues of a topic and of its retry topic
+(docs/protocol/pop.md#pop-message, #broker, #first-offset). Java: ``PopMessageProcessor``.
 
 All of it runs in one event loop, so that no queue is ever locked by somebody else: a pop that RocketMQ would answer
 with nothing, because another one reads its queue in that moment, gets its messages here.

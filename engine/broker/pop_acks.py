@@ -1,5 +1,6 @@
-"""ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: what becomes of popped messages (pop page 1.4, 1.5,
-2.4, 2.7). Java: ``AckMessageProcessor``, ``ChangeInvisibleTimeProcessor``.
+"""ACK_MESSAGE, BATCH_ACK_MESSAGE, CHANGE_MESSAGE_INVISIBLETIME: what becomes of popped messages
+(docs/protocol/pop.md#ack, #change, #checkpoints, #orderly). Java: ``AckMessageProcessor``,
+``ChangeInvisibleTimeProcessor``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pops and notifications that wait for a message: by topic, group and queue (pop page 2.8).
+"""Pops and notifications that wait for a message: by topic, group and queue (docs/protocol/pop.md#holding).
 
 Passive but for its timers: each hold ends at its own time. Java: ``PopLongPollingService``, ``PopRequest``.
 """

@@ -1,4 +1,5 @@
-"""PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: what a pop would find, without popping it (pop page 1.6).
+"""PEEK_MESSAGE, NOTIFICATION, POLLING_INFO: what a pop would find, without popping it
+(docs/protocol/pop.md#notification).
 
 Java: ``PeekMessageProcessor``, ``NotificationProcessor``, ``PollingInfoProcessor``.
 """

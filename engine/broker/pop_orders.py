@@ -1,5 +1,6 @@
 """Orderly pops: which messages of a queue a group has in its hands, in what order they count as done, and until when
-nobody else pops there (pop page 2.7; spec 14.2). Kept in ``consumerOrderInfo.json``.
+nobody else pops there (docs/protocol/pop.md#orderly; docs/formats/config-tables.md#tables). Kept in
+``consumerOrderInfo.json``.
 
 Java: ``ConsumerOrderInfoManager``, ``ConsumerOrderInfoLockManager``.
 """

@@ -1,5 +1,6 @@
-"""What pops leave in memory: offsets that wait for their checkpoints, and what was read of the revive topic (pop page
-2.3, 2.5). Passive; :mod:`engine.broker.revive_log` and :mod:`engine.broker.revive` change it.
+"""What pops leave in memory: offsets that wait for their checkpoints, and what was read of the revive topic
+(docs/protocol/pop.md#checkpoints, #revive). Passive; :mod:`engine.broker.revive_log` and :mod:`engine.broker.revive`
+change it.
 """
 
 from __future__ import annotations

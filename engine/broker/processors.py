@@ -1,4 +1,4 @@
-"""Every request that a broker answers: the modules that know, in one table (protocol 3)."""
+"""Every request that a broker answers: the modules that know, in one table (docs/protocol/broker.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""PULL_MESSAGE, LITE_PULL_MESSAGE: a queue's messages, now or when there are some (protocol 3.3, 4.5, 4.6).
+"""PULL_MESSAGE, LITE_PULL_MESSAGE: a queue's messages, now or when there are some (docs/protocol/broker.md#pull,
+docs/protocol/behaviour.md#long-polling, #filters).
 
 Java: ``PullMessageProcessor``, ``DefaultPullMessageResultHandler``, ``PullRequestHoldService``.
 """

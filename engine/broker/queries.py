@@ -1,4 +1,4 @@
-"""What a queue holds, and single messages: by time, by key, by offset (protocol 3.4).
+"""What a queue holds, and single messages: by time, by key, by offset (docs/protocol/broker.md#offsets).
 
 Java: ``AdminBrokerProcessor``, ``QueryMessageProcessor``.
 """

@@ -1,4 +1,6 @@
-"""Queues that one consumer of a group alone reads, in order (protocol 3.6, 4.8). Java: ``RebalanceLockManager``."""
+"""Queues that one consumer of a group alone reads, in order (docs/protocol/broker.md#locks,
+docs/protocol/behaviour.md#locks). Java: ``RebalanceLockManager``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""RECALL_MESSAGE: a timer message that is not due yet is taken back (pop page 8.6; spec 12.4, 12.7).
+"""RECALL_MESSAGE: a timer message that is not due yet is taken back (docs/protocol/broker.md#recall;
+docs/formats/delays.md#timer-messages, #timer-service).
 
 A sender of a timer message is told a handle. Recalling puts a message with the same delivery time that deletes it.
 Java: ``RecallMessageProcessor``, ``RecallMessageHandle``.

@@ -1,4 +1,5 @@
-"""The broker at its name servers: registered at the start, behind each change, and every half minute (protocol 2.2).
+"""The broker at its name servers: registered at the start, behind each change, and every half minute
+(docs/protocol/name-server.md#registration).
 
 A name server gives a route to whoever registered last under a broker's name and id, and 4.9 removes a broker by its id
 alone. So before each registration, and before the goodbye, the name server is asked whose route it is: one that another

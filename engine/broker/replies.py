@@ -1,4 +1,4 @@
-"""SEND_REPLY_MESSAGE: an answer to a message, handed to the producer that waits for it (protocol 3.1).
+"""SEND_REPLY_MESSAGE: an answer to a message, handed to the producer that waits for it (docs/protocol/broker.md#send).
 
 Java: ``ReplyMessageProcessor``.
 """

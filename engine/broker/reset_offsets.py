@@ -1,4 +1,4 @@
-"""INVOKE_BROKER_TO_RESET_OFFSET: an administrator says what a group reads next (protocol 3.9).
+"""INVOKE_BROKER_TO_RESET_OFFSET: an administrator says what a group reads next (docs/protocol/broker.md#admin).
 
 Since 5.x the broker remembers it until the group pulls; before, its members are told. Java:
 ``AdminBrokerProcessor.resetOffset``, ``Broker2Client.resetOffset``.

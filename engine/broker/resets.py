@@ -1,4 +1,4 @@
-"""Offsets that an administrator has set, until a group's next pull is told (protocol 3.3, 3.9).
+"""Offsets that an administrator has set, until a group's next pull is told (docs/protocol/broker.md#pull, #admin).
 
 Java: the ``resetOffsetTable`` of ``ConsumerOffsetManager``.
 """

@@ -1,5 +1,5 @@
 """Popped messages that nobody acknowledged come again: what the revive topic says is brought together, and what is
-open when its time is over goes to the retry topic (pop page 2.5). Java: ``PopReviveService``.
+open when its time is over goes to the retry topic (docs/protocol/pop.md#revive). Java: ``PopReviveService``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Checkpoints and acknowledgements on their way into the revive topic, and the offsets that wait for them (pop page
-2.3, 2.4; spec 13.4).
+"""Checkpoints and acknowledgements on their way into the revive topic, and the offsets that wait for them
+(docs/protocol/pop.md#checkpoints; docs/formats/transactions.md#pop).
 
 RocketMQ may keep checkpoints in memory for some seconds and merge acknowledgements into them
 (``enablePopBufferMerge``, off by default). Here that key has no effect: each checkpoint is stored before its messages

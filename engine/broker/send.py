@@ -1,4 +1,4 @@
-"""SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE (protocol 3.1). Java: ``SendMessageProcessor``.
+"""SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE (docs/protocol/broker.md#send). Java: ``SendMessageProcessor``.
 
 Sends of one turn of the loop are one call of the engine. Under SYNC_FLUSH that call waits for the disk in a thread of
 its own, and what comes meanwhile is the next one: a group commit without a thread a request.
@@ -232,7 +232,9 @@ def waits_for_slaves(broker: Broker, message: Message, result: PutMessageResult)
 
 
 def when_slaves_have_it(broker: Broker, result: PutMessageResult, then: Callable[[], None]) -> None:
-    """``then`` once slaves have the message, or do not have it in time: ``result`` says it (protocol 4.11)."""
+    """``then`` once slaves have the message, or do not have it in time: ``result`` says it
+    (docs/protocol/behaviour.md#waits).
+    """
     assert result.append is not None
 
     def told(status: PutMessageStatus) -> None:
@@ -352,7 +354,9 @@ def answer_of(
     told: dict[str, str],
     recallable: dict[str, str] | None = None,
 ) -> Command:
-    """What a put's end is to the sender (protocol 3.1); ``recallable`` are the properties of a single message."""
+    """What a put's end is to the sender (docs/protocol/broker.md#send); ``recallable`` are the properties of a
+    single message.
+    """
     code, append = KEPT.get(result.status), result.append
     if code is None or append is None:
         config = broker.store.config

@@ -1,5 +1,6 @@
-"""CONSUMER_SEND_MSG_BACK: a message that a consumer could not take comes again later, or is a dead letter (protocol
-3.2; spec 13.3). Java: ``AbstractSendMessageProcessor.consumerSendMsgBack``.
+"""CONSUMER_SEND_MSG_BACK: a message that a consumer could not take comes again later, or is a dead letter
+(docs/protocol/broker.md#send-back; docs/formats/transactions.md#retry). Java:
+``AbstractSendMessageProcessor.consumerSendMsgBack``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself (protocol 4)."""
+"""A broker that listens: requests to answers, held pulls woken, and what goes on by itself
+(docs/protocol/behaviour.md).
+"""
 
 from __future__ import annotations
 

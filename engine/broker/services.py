@@ -1,4 +1,4 @@
-"""What a broker does without being asked: one row a service, its step and how often (protocol 4)."""
+"""What a broker does without being asked: one row a service, its step and how often (docs/protocol/behaviour.md)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _sample_rates(broker: Broker) -> None:
 
 SERVICES = (
     Service("rates", lambda _: 1.0, _sample_rates, on_slave=True),
-    # a hold ends up to five seconds late (protocol 4.5)
+    # a hold ends up to five seconds late (docs/protocol/behaviour.md#long-polling)
     Service("held pulls", lambda _: 5.0, _wake_all, on_slave=True),
     Service("delayed messages", lambda _: PAUSE, deliver_due),
     Service("timer messages", lambda broker: 0.0 if broker.timers_wait else PAUSE, _run_timers),

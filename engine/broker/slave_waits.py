@@ -1,5 +1,5 @@
-"""Answers that wait for slaves under ``brokerRole=SYNC_MASTER`` (protocol 4.11; spec 8.2, 15). The message is stored,
-whatever they end with.
+"""Answers that wait for slaves under ``brokerRole=SYNC_MASTER`` (docs/protocol/behaviour.md#waits;
+docs/formats/writing.md#put, docs/formats/replication.md). The message is stored, whatever they end with.
 
 Since 5.x a put waits until ``inSyncReplicas`` stores have it, this one among them: with 1, which is the default, nobody
 waits. Before, it always waits for one slave, and not at all where none is linked or the nearest is far behind.

@@ -75,7 +75,8 @@ def _spreads(ends: Sequence[int]) -> Callable[[], Spread]:
 
 class HalfMessages(Counter[str]):
     """Half messages less those that were decided, by the topic that they are for: a balance over all starts, which may
-    be negative (spec 14, ``transactionMetrics``; Java: ``TransactionMetrics``, ``TransactionMetricsFlushService``).
+    be negative (docs/formats/config-tables.md, ``transactionMetrics``; Java: ``TransactionMetrics``,
+    ``TransactionMetricsFlushService``).
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,5 @@
-"""Topics and groups as a broker makes them: at its start, by a first send, by a first heartbeat (protocol 4.1, 4.2).
+"""Topics and groups as a broker makes them: at its start, by a first send, by a first heartbeat
+(docs/protocol/behaviour.md#topics, #groups).
 
 Java: ``TopicConfigManager``, ``SubscriptionGroupManager``, ``TopicValidator``.
 """

@@ -1,4 +1,5 @@
-"""Producers are asked about transactions that nobody ended (protocol 3.7, 4.9; spec 13.1).
+"""Producers are asked about transactions that nobody ended (docs/protocol/broker.md#transactions,
+docs/protocol/behaviour.md#transactions; docs/formats/transactions.md#transactions).
 
 Java: ``TransactionalMessageServiceImpl.check``, ``AbstractTransactionalMessageCheckListener``.
 """

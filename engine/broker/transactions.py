@@ -1,4 +1,5 @@
-"""Transactions: half messages, and how they end (protocol 3.7, 4.9; spec 13.1).
+"""Transactions: half messages, and how they end (docs/protocol/broker.md#transactions,
+docs/protocol/behaviour.md#transactions; docs/formats/transactions.md#transactions).
 
 Java: ``EndTransactionProcessor``, ``TransactionalMessageBridge``, ``TransactionalMessageServiceImpl``.
 """

@@ -1,4 +1,5 @@
-"""Users and policies of 5.x: who may sign, and which entry of his policies decides what he may do (pop page 7.3).
+"""Users and policies of 5.x: who may sign, and which entry of his policies decides what he may do
+(docs/protocol/access.md#users).
 
 Those of a ``plain_acl.yml`` are taken over as RocketMQ's migration takes them; what requests change is kept beside that
 file and counts before it. Java: ``User``, ``Acl``, ``Policy``, ``PolicyEntry``, ``Resource``, ``AuthMigrator``,

@@ -1,5 +1,5 @@
-"""What ``serve`` does beside serving where the broker is a slave: follow the master's log, copy its tables (protocol 7,
-4.7). Java: ``DefaultHAClient``, ``SlaveSynchronize``.
+"""What ``serve`` does beside serving where the broker is a slave: follow the master's log, copy its tables
+(docs/formats/replication.md, docs/protocol/behaviour.md#offsets). Java: ``DefaultHAClient``, ``SlaveSynchronize``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which queues of a topic a consumer takes: RocketMQ's six strategies (protocol 5.5). Pure.
+"""Which queues of a topic a consumer takes: RocketMQ's six strategies (docs/protocol/clients.md#rebalance). Pure.
 
 Every client of a group computes its own share from the same two lists, so the results must be Java's to the queue.
 Java: ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue…``. Each ``allocate`` is given the client's

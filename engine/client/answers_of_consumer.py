@@ -1,4 +1,5 @@
-"""Bodies of what brokers ask consumers and are told: offsets, how a consumer runs (protocol 3.8). Pure.
+"""Bodies of what brokers ask consumers and are told: offsets, how a consumer runs
+(docs/protocol/broker.md#calls-to-consumers). Pure.
 
 Java: ``ResetOffsetBody``, ``GetConsumerStatusBody``, ``ConsumerRunningInfo``, ``ConsumeMessageDirectlyResult``.
 """

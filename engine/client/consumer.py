@@ -1,4 +1,5 @@
-"""A push consumer: messages come to a listener as soon as brokers have them, by long polling (protocol 5.7).
+"""A push consumer: messages come to a listener as soon as brokers have them, by long polling
+(docs/protocol/clients.md#pull-loop).
 
 Java: ``DefaultMQPushConsumer``, ``ConsumeMessageConcurrentlyService``, ``ConsumeMessageOrderlyService``.
 

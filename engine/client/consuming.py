@@ -1,7 +1,7 @@
 """What all consumers do that share queues: rebalance, pull, flow control, offsets, and what brokers ask of them.
 
-Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (protocol 5.5 to 5.8). What is
-done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.pulling`.
+Java: ``RebalanceImpl``, ``DefaultMQPushConsumerImpl.pullMessage``, ``PullAPIWrapper`` (docs/protocol/clients.md). What
+is done with messages is the work of :mod:`engine.client.consumer` and :mod:`engine.client.pulling`.
 """
 
 from __future__ import annotations
@@ -467,7 +467,7 @@ class QueueConsumer(ClientPart):
         return True
 
     async def _first_offset(self, queue: MessageQueue) -> int:
-        """Where a queue is begun (protocol 5.6)."""
+        """Where a queue is begun (docs/protocol/clients.md#first-offset)."""
         kept = await self.offsets.read(queue)
         if kept is not None:
             return kept

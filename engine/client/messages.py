@@ -1,4 +1,5 @@
-"""Messages on their way out and in: what a producer is given, what it sends, what a consumer gets (protocol 3.1, 5.4).
+"""Messages on their way out and in: what a producer is given, what it sends, what a consumer gets
+(docs/protocol/broker.md#send, docs/protocol/clients.md#messages).
 
 Pure but for the clock in unique ids. Java: ``Message``, ``MessageBatch``, ``MessageExt``, ``Validators``,
 ``MessageDecoder``, ``DefaultMQProducerImpl.sendKernelImpl``.
@@ -32,7 +33,7 @@ MESSAGE_TYPE, REPLY = "MSG_TYPE", "reply"
 CORRELATION_ID, REPLY_TO_CLIENT, TTL, CLUSTER = "CORRELATION_ID", "REPLY_TO_CLIENT", "TTL", "CLUSTER"
 RECONSUME_TIME, MAX_RECONSUME_TIMES = "RECONSUME_TIME", "MAX_RECONSUME_TIMES"
 COMPRESSIONS = {"lz4": 0x100, "zstd": 0x200, "zlib": 0x300}
-"""Kinds of compression and their bits in sysFlag (spec 2.3)."""
+"""Kinds of compression and their bits in sysFlag (docs/formats/commit-log.md#sysflag)."""
 NOT_SENT_TO = frozenset(
     {
         "SCHEDULE_TOPIC_XXXX",

@@ -1,4 +1,5 @@
-"""How far a group has read: kept by brokers, or in a file of the client's own where it broadcasts (protocol 5.6).
+"""How far a group has read: kept by brokers, or in a file of the client's own where it broadcasts
+(docs/protocol/clients.md#first-offset).
 
 Java: ``OffsetStore``, ``RemoteBrokerOffsetStore``, ``LocalFileOffsetStore``.
 """

@@ -1,7 +1,7 @@
 """What a client that pops asks brokers: messages, their acknowledgement, more time for them, which queues are whose.
 
-Brokers of 5.x only (pop page 1, 3). Java: ``MQClientAPIImpl.popMessageAsync`` and what stands around it,
-``MQClientInstance.queryAssignment``. The consumer that asks all this by itself is :mod:`engine.client.popping`.
+Brokers of 5.x only (docs/protocol/pop.md, #consumer). Java: ``MQClientAPIImpl.popMessageAsync`` and what stands around
+it, ``MQClientInstance.queryAssignment``. The consumer that asks all this by itself is :mod:`engine.client.popping`.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ async def pop(
 
 
 def _by_queue(text: str) -> dict[tuple[str, int], str]:
-    """Of one of the three texts (pop page 1.2), the third word by retry mark and queue."""
+    """Of one of the three texts (docs/protocol/pop.md#response-texts), the third word by retry mark and queue."""
     found = {}
     for entry in text.split(";"):
         words = entry.split(" ")
@@ -209,7 +209,9 @@ def _give_handle(
     invisible: int,
     revive_queue: int,
 ) -> None:
-    """A message of a retry topic brings its handle, all others get theirs from the answer (pop page 1.3)."""
+    """A message of a retry topic brings its handle, all others get theirs from the answer
+    (docs/protocol/pop.md#handle).
+    """
     one.queue = MessageQueue(codec.normal_topic(one.topic, group), broker, one.queue_id)
     if POP_CK not in one.properties:
         mark = codec.mark_of(one.topic)
@@ -258,7 +260,7 @@ async def change_invisible(instance: ClientInstance, group: str, message: Receiv
     told = answer.fields
     popped = int(told.get("popTime", 0))
     if not popped:
-        return  # it is done with: there is nothing to change (pop page 2.7)
+        return  # it is done with: there is nothing to change (docs/protocol/pop.md#orderly)
     new = codec.Handle(
         message.queue_offset,
         popped,

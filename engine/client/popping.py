@@ -1,10 +1,10 @@
 """A consumer that pops: brokers hand messages out one by one, whoever asks, and bring back what nobody acknowledged.
 
-No queue is anybody's own, so a slow consumer holds nobody up (pop page 1, 3). Which queues a member pops it decides
-itself (all of them), or a broker does. In order, a broker hands a queue's next messages out when what it handed out
-before is done with, whoever asks (pop page 2.7). What is asked stands in :mod:`engine.client.pop_questions`.
-Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with ``clientRebalance=false``, its
-``ConsumeMessagePopConcurrentlyService``, and ``RebalanceImpl.getRebalanceResultFromBroker``.
+No queue is anybody's own, so a slow consumer holds nobody up (docs/protocol/pop.md, #consumer). Which queues a member
+pops it decides itself (all of them), or a broker does. In order, a broker hands a queue's next messages out when what
+it handed out before is done with, whoever asks (docs/protocol/pop.md#orderly). What is asked stands in
+:mod:`engine.client.pop_questions`. Brokers of 5.x only. Java: ``DefaultMQPushConsumer`` with ``clientRebalance=false``,
+its ``ConsumeMessagePopConcurrentlyService``, and ``RebalanceImpl.getRebalanceResultFromBroker``.
 """
 
 from __future__ import annotations

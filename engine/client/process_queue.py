@@ -1,4 +1,5 @@
-"""The messages of one queue that a consumer holds: pulled, and not yet done with (protocol 5.7). Passive.
+"""The messages of one queue that a consumer holds: pulled, and not yet done with (docs/protocol/clients.md#pull-loop).
+Passive.
 
 Java: ``ProcessQueue``. Times are ms on the client's clock.
 """

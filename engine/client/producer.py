@@ -1,6 +1,7 @@
 """A producer: sends messages to any broker, one by one, in batches, by key, one-way, as transactions, as requests.
 
-Java: ``DefaultMQProducer``, ``TransactionMQProducer``, ``DefaultMQProducerImpl`` (protocol 5.2 to 5.4, 3.7).
+Java: ``DefaultMQProducer``, ``TransactionMQProducer``, ``DefaultMQProducerImpl`` (docs/protocol/clients.md,
+docs/protocol/broker.md#transactions).
 
 >>> async with Producer("orders", "127.0.0.1:9876") as producer:
 ...     result = await producer.send(Message("Orders", b"one cup of tea", keys="order-1"))

@@ -1,6 +1,7 @@
 """Consumers that are asked for messages: lite pull, which shares queues and reads ahead, and pull, which does neither.
 
-Java: ``DefaultLitePullConsumer``, ``DefaultMQPullConsumer`` (protocol 3.3, 5.5).
+Java: ``DefaultLitePullConsumer``, ``DefaultMQPullConsumer`` (docs/protocol/broker.md#pull,
+docs/protocol/clients.md#rebalance).
 
 >>> consumer = LitePullConsumer("readers", "127.0.0.1:9876")
 >>> consumer.subscribe("Orders", "hot || iced")

@@ -1,4 +1,4 @@
-"""What clients ask of brokers, one function a request (protocol 3.2 to 3.6).
+"""What clients ask of brokers, one function a request (docs/protocol/broker.md).
 
 Each raises :class:`BrokerRefused`, :class:`NoRoute`, ``OSError`` or ``TimeoutError``. Java: ``MQClientAPIImpl``,
 ``MQAdminImpl``.
@@ -27,7 +27,7 @@ SEARCH_OFFSET_BY_TIMESTAMP, GET_MAX_OFFSET, GET_MIN_OFFSET, VIEW_MESSAGE_BY_ID =
 CONSUMER_SEND_MSG_BACK, GET_CONSUMER_LIST_BY_GROUP, LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 36, 38, 41, 42
 CHECK_CLIENT_CONFIG = 46
 COMMIT_OFFSET, SUSPEND, SUBSCRIPTION, LITE_PULL = 1, 2, 4, 16
-"""Bits of a pull's sysFlag (protocol 3.3)."""
+"""Bits of a pull's sysFlag (docs/protocol/broker.md#pull)."""
 FIRST_WITH_LITE_PULL = 413
 """Ordinal of 5.0.0."""
 FIRST_WITH_SQL = 233

@@ -1,4 +1,5 @@
-"""Which queue a message is sent to: in turn, away from brokers that were slow or failed, or by a key (protocol 5.2).
+"""Which queue a message is sent to: in turn, away from brokers that were slow or failed, or by a key
+(docs/protocol/clients.md#queue-choice).
 
 Pure; the clock is given (ms). Java: ``TopicPublishInfo``, ``MQFaultStrategy``, ``LatencyFaultToleranceImpl``,
 ``SelectMessageQueueByHash``.

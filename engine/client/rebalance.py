@@ -1,6 +1,7 @@
 """What a consumer gives up and takes when a topic is shared out anew: a plan, from the lists that it sees.
 
-Pure (protocol 5.5). Java: ``RebalanceImpl.rebalanceByTopic``, ``updateProcessQueueTableInRebalance``.
+Pure (docs/protocol/clients.md#rebalance). Java: ``RebalanceImpl.rebalanceByTopic``,
+``updateProcessQueueTableInRebalance``.
 """
 
 from __future__ import annotations

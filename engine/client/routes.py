@@ -1,4 +1,5 @@
-"""Where a topic's queues are: a name server's answer as a value (protocol 2.3, 5.2, 5.5). Pure.
+"""Where a topic's queues are: a name server's answer as a value (docs/protocol/name-server.md#route,
+docs/protocol/clients.md#queue-choice, #rebalance). Pure.
 
 Java: ``TopicRouteData``, ``TopicPublishInfo``, ``MQClientInstance.topicRouteData2TopicPublishInfo`` and
 ``topicRouteData2TopicSubscribeInfo``.
@@ -101,7 +102,7 @@ class TopicRoute:
 
     def for_new_topic(self, topic: str, queues: int) -> TopicRoute:
         """The route of a topic that is not there yet, from that of the topic whose copy it will be: at most ``queues``
-        queues a broker (protocol 4.1).
+        queues a broker (docs/protocol/behaviour.md#topics).
         """
         few = tuple(
             QueueData(one.broker, min(queues, one.read), min(queues, one.write), one.permission) for one in self.queues

@@ -1,4 +1,5 @@
-"""Bodies of administrators' answers, as values of a cluster (protocol 2.4, 3.9; RocketMQ's JSON).
+"""Bodies of administrators' answers, as values of a cluster (docs/protocol/name-server.md#cluster,
+docs/protocol/broker.md#admin; RocketMQ's JSON).
 
 Pure. What has not its form is left out; a body that is no object raises :class:`NotUnderstood`.
 """

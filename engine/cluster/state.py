@@ -31,7 +31,7 @@ class QueueEnds:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client behind one connection. ``version`` is the number that it sends (protocol 1.5)."""
+    """A client behind one connection. ``version`` is the number that it sends (docs/protocol/frames.md#versions)."""
 
     client_id: str
     address: str

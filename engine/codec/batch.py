@@ -1,4 +1,5 @@
-"""The messages inside an inner batch: one unit of the log whose body holds several (spec 2.7).
+"""The messages inside an inner batch: one unit of the log whose body holds several
+(docs/formats/commit-log.md#batches).
 
 Pure and bounded: lengths are proven before anything is cut out, and damage ends the walk as a value. The body
 of a compressed batch has to be unpacked first.

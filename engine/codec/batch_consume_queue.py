@@ -1,4 +1,4 @@
-"""Batch consume queue unit, 46 bytes (spec 3.7).
+"""Batch consume queue unit, 46 bytes (docs/formats/consume-queue.md#batch-queues).
 
 Pure: bytes in, records out. Reading many at once goes through ``dtypes.BATCH_CQ_UNIT``; this module is for one unit at
 a time. Entries stand back to back, so a unit's place says nothing about its queue offset: ``msg_base_offset`` does.

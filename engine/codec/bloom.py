@@ -1,4 +1,5 @@
-"""The bloom filter that tells which SQL groups of a topic wanted a message: bits in its ext unit (spec 16).
+"""The bloom filter that tells which SQL groups of a topic wanted a message: bits in its ext unit
+(docs/formats/reading.md#filters).
 
 Pure. RocketMQ's defaults alone: an error rate of 20 % and 32 groups make 3 hashes over 112 bits. Java: ``BloomFilter``,
 Guava's ``murmur3_128``.

@@ -1,4 +1,4 @@
-"""The ``checkpoint`` file: up to which store times everything was on disk (spec 5).
+"""The ``checkpoint`` file: up to which store times everything was on disk (docs/formats/checkpoint.md).
 
 Pure. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth; a field that is zero there may as well be absent.
 """

@@ -1,4 +1,5 @@
-"""Whole blocks of commit-log bytes as columns: the walk of :mod:`engine.codec.unit_scan` in bulk (spec 2).
+"""Whole blocks of commit-log bytes as columns: the walk of :mod:`engine.codec.unit_scan` in bulk
+(docs/formats/commit-log.md).
 
 Two twins keep one contract: :func:`scan_block_plain` in plain Python, and the compiled one of
 :mod:`engine.codec.compiled`. :func:`scan_block` takes the compiled one where numba is there and can compile;

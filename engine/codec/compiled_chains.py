@@ -1,4 +1,5 @@
-"""Compiled twin of the walk along the index chains of many keys at once (spec 4.4); the plain one is in the reader.
+"""Compiled twin of the walk along the index chains of many keys at once (docs/formats/index.md#query); the plain one is
+in the reader.
 
 Imported late and only where :func:`engine.codec.columns.twin` has found that numba works.
 """

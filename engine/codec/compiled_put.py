@@ -1,5 +1,5 @@
 """Compiled twin of a put: the unit of a message object written where the log goes on, by the interpreter's own C
-functions (spec 2.1, 2.8).
+functions (docs/formats/commit-log.md#unit, #append).
 
 Imported late and only through :mod:`engine.codec.machine_code_build`; :mod:`engine.codec.object_put` says what stands
 in the sheet. The interpreter's lock is held all the time, so objects stay what and where they are. Of the memory of an

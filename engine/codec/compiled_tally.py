@@ -1,4 +1,5 @@
-"""Compiled twins of :mod:`engine.codec.tally`: rows added up by a number, and what a row's texts say of it (spec 2.4).
+"""Compiled twins of :mod:`engine.codec.tally`: rows added up by a number, and what a row's texts say of it
+(docs/formats/commit-log.md#properties).
 
 Imported late and only through :func:`engine.codec.tally.twin`. Raw addresses know no bounds: places and lengths of the
 property texts were proven by the walk that filled the columns.

@@ -1,4 +1,4 @@
-"""Compiled twin of writing: many units of the commit log in one run (spec 2.1, 2.8).
+"""Compiled twin of writing: many units of the commit log in one run (docs/formats/commit-log.md#unit, #append).
 
 Imported late and only through :mod:`engine.codec.message_columns`. Raw addresses know no bounds: the caller proves that
 the columns have their rows and the blobs their bytes; numbers that point into tables are proven here.

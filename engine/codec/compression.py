@@ -1,4 +1,4 @@
-"""Bodies that a client compressed: sysFlag bit 0, kind in bits 8-10 (spec 2.3).
+"""Bodies that a client compressed: sysFlag bit 0, kind in bits 8-10 (docs/formats/commit-log.md#sysflag).
 
 Pure and bounded: a few bytes may unpack to gigabytes, so at most ``cap`` bytes come out, and what is left out is said.
 lz4 and zstandard are optional; without them the note says which package is missing.

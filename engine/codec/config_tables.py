@@ -1,9 +1,9 @@
-"""Typed records out of the tables under ``config/`` (spec 14.2).
+"""Typed records out of the tables under ``config/`` (docs/formats/config-tables.md#tables).
 
 Pure. A table comes from whoever wrote the file: a field that is missing or of another kind takes RocketMQ's default and
 is named in ``problems``; a row that makes no sense is left out and named there too.
 
-A table under ``config/`` as RocketMQ loads it: the file, else its ``.bak`` (spec 14.1).
+A table under ``config/`` as RocketMQ loads it: the file, else its ``.bak`` (docs/formats/config-tables.md#rules).
 
 Missing, empty or unparsable main file → the ``.bak``; that missing or empty → the broker starts with defaults; a
 ``.bak`` that cannot be parsed → the broker does not start. Pure: the bytes come from a function of the caller.

@@ -1,4 +1,5 @@
-"""Consume queue unit, 20 bytes (spec 3.1), and what its tagsCode may stand for (spec 3.6).
+"""Consume queue unit, 20 bytes (docs/formats/consume-queue.md#entry), and what its tagsCode may stand for
+(docs/formats/consume-queue.md#ext).
 
 Pure: bytes in, records out. Reading many at once goes through ``dtypes.CQ_UNIT``; this module is for one unit at a
 time.

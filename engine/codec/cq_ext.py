@@ -1,4 +1,5 @@
-"""Units of a consume queue's ext file: the real tag, the store time, a filter's bit map (spec 3.6).
+"""Units of a consume queue's ext file: the real tag, the store time, a filter's bit map
+(docs/formats/consume-queue.md#ext).
 
 Pure and bounded. An address in a queue entry (``consume_queue.ext_offset``) is a byte offset in the ext queue; a unit
 never crosses a file. A file ends with the size −1 where the next unit did not fit.

@@ -1,4 +1,5 @@
-"""Messages into bytes: units of the commit log, versions 1 and 2, and the body of a client's batch (spec 2.1 - 2.7).
+"""Messages into bytes: units of the commit log, versions 1 and 2, and the body of a client's batch
+(docs/formats/commit-log.md).
 
 Pure: a :class:`Message` and its place in, bytes out; Java: MessageExtBrokerInner and MessageExtEncoder. Reading is the
 work of :mod:`engine.codec.message`; whole arrays of messages are encoded by :mod:`engine.codec.message_columns`.
@@ -21,7 +22,7 @@ from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
 """UTF-16 units, and bytes, of a topic in a unit of version 1."""
 CRC_TAIL = 20
-"""Bytes that the property CRC takes at the end of a unit (spec 2.5)."""
+"""Bytes that the property CRC takes at the end of a unit (docs/formats/commit-log.md#property-crc)."""
 HEAD_SIZE = 88
 """Bytes before the body where both hosts are IPv4; each IPv6 host adds 12."""
 V6_MORE = 12
@@ -130,7 +131,7 @@ class Message:
 
     @property
     def waits(self) -> bool:
-        """Whether the sender waits for flush and replicas: WAIT absent or true (spec 7)."""
+        """Whether the sender waits for flush and replicas: WAIT absent or true (docs/formats/writing.md#flush)."""
         value = (self.properties or {}).get(props.WAIT)
         return not value or value.lower() == "true"
 
@@ -176,7 +177,9 @@ def utf16_length(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def host_raw(host: str) -> bytes:
-    """8 or 20 bytes of ``ip:port`` or ``[ip]:port``: address, then the port in four bytes (spec 2.1)."""
+    """8 or 20 bytes of ``ip:port`` or ``[ip]:port``: address, then the port in four bytes
+    (docs/formats/commit-log.md#unit).
+    """
     ip, colon, port = host.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"expected ip:port or [ip]:port, found {host!r}")
@@ -191,7 +194,8 @@ _templates: dict[tuple[str, ...], str] = {}
 
 
 def encode_properties(properties: Mapping[str, str | None]) -> bytes:
-    """Property text in the map's order, every pair closed; null values are left out (spec 2.4).
+    """Property text in the map's order, every pair closed; null values are left out
+    (docs/formats/commit-log.md#properties).
 
     Raises ``ValueError`` where a reader would not find the same names and values (an empty value is stored, and lost
     by every reader, as with RocketMQ).
@@ -239,7 +243,9 @@ def stored_properties(raw: bytes, property_crc: bool) -> bytes:
 
 
 def seal(unit: bytearray | memoryview) -> None:
-    """Write the property CRC of all that stands before it into the last twenty bytes (spec 2.5)."""
+    """Write the property CRC of all that stands before it into the last twenty bytes
+    (docs/formats/commit-log.md#property-crc).
+    """
     digits = props.crc_digits(crc31(unit[:-CRC_TAIL]))
     unit[-CRC_TAIL:] = _CRC_NAME + digits + b"\x02"
 
@@ -264,7 +270,7 @@ def encode_unit(
     """The unit of ``message`` at its place; ``store_host`` where the message names none.
 
     ``property_crc`` is enabledAppendPropCRC, ``auto_version`` autoMessageVersionOnTopicLen. Limits of sizes other than
-    those of the fields are the put path's business (spec 8.1). Raises ``ValueError``.
+    those of the fields are the put path's business (docs/formats/writing.md#checks). Raises ``ValueError``.
     """
     topic = TopicField(message.topic, auto_version)
     raw = stored_properties(text_of(message), property_crc)
@@ -309,7 +315,7 @@ def host_bits(born: bytes, stored: bytes) -> int:
 
 
 class UnitRun:
-    """The units of a batch, side by side, whose place in the log is not known yet (spec 2.7).
+    """The units of a batch, side by side, whose place in the log is not known yet (docs/formats/commit-log.md#batches).
 
     ``members`` are what :func:`engine.codec.batch.spans` found in the body of ``batch``, ``shared`` is the property
     text of the batch itself. ``property_crc`` and ``auto_version`` as for :func:`encode_unit`. Raises ``ValueError``.
@@ -397,7 +403,9 @@ class UnitRun:
 
 
 def encode_batch(messages: Iterable[Message]) -> bytes:
-    """The body of a batch as a client sends it: flag, body and properties of each message (spec 2.7)."""
+    """The body of a batch as a client sends it: flag, body and properties of each message
+    (docs/formats/commit-log.md#batches).
+    """
     pieces = []
     for message in messages:
         raw = text_of(message)
@@ -408,7 +416,9 @@ def encode_batch(messages: Iterable[Message]) -> bytes:
 
 
 def joined_properties(own: bytes, shared: bytes) -> bytes:
-    """Element properties and batch properties as one text: 0x02 between them where it is missing (spec 2.7)."""
+    """Element properties and batch properties as one text: 0x02 between them where it is missing
+    (docs/formats/commit-log.md#batches).
+    """
     if own and shared and not own.endswith(b"\x02"):
         return own + b"\x02" + shared
     return own + shared

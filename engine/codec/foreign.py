@@ -1,9 +1,10 @@
-"""A commit log that the DLedger library keeps: recognised and sized, not decoded (spec 1).
+"""A commit log that the DLedger library keeps: recognised and sized, not decoded (docs/formats/files.md#folders).
 
 Each message unit stands inside a log entry with a header of 48 bytes, in ``dledger-<selfId>/data``; ``index`` beside it
 has a unit of 32 bytes per entry. Pure: names, lengths and first bytes come from the caller.
 
-Folders that RocksDB keeps for a broker: recognised and sized, not decoded (spec 1, 3.9).
+Folders that RocksDB keeps for a broker: recognised and sized, not decoded (docs/formats/files.md#folders,
+docs/formats/consume-queue.md#rocksdb).
 
 Pure: names, lengths and the text of ``CURRENT`` come from the caller.
 """

@@ -1,5 +1,5 @@
 """Index entries of many keys at once: their hashes, and how they are chained to the slots, as RocketMQ chains them one
-by one (spec 4.2, 4.3).
+by one (docs/formats/index.md#insert, #keys).
 
 Pure: the slots of one file and the keys' hashes in, entries and the new header out. Two twins keep one contract, chosen
 as in :mod:`engine.codec.columns`.
@@ -32,7 +32,8 @@ Raw = npt.NDArray[np.uint8]
 
 
 class IndexKeys(NamedTuple):
-    """What the units of a block put into the index, in order (spec 4.3): one item a key in each array.
+    """What the units of a block put into the index, in order (docs/formats/index.md#keys): one item a key in each
+    array.
 
     ``units`` is the number of units, ``later_units`` says that some of them stand behind the last key's.
     """
@@ -45,9 +46,9 @@ class IndexKeys(NamedTuple):
 
 
 def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64, *, tags: bool) -> IndexKeys:
-    """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none (spec 13.2).
-    ``prefixes`` are those of the topics, see :meth:`engine.codec.topic_table.TopicTable.prefixes`. With ``tags`` units
-    have tag entries, as since RocketMQ 5.4.
+    """The keys of the units in ``rows`` (ascending row numbers, no blanks); those rolled back have none
+    (docs/formats/transactions.md#queue-entries). ``prefixes`` are those of the topics, see
+    :meth:`engine.codec.topic_table.TopicTable.prefixes`. With ``tags`` units have tag entries, as since RocketMQ 5.4.
     """
     row, key_hash = hashes_of(columns, prefixes, WITH_TAGS if tags else NO_TAGS)
     rolled_back = columns.sys_flag[rows] & TRANSACTION_MASK == ROLLBACK
@@ -171,7 +172,9 @@ def _put_plain(
 
 
 def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
-    """Seconds of every key; the first one counts from the time that stood in the header before it (spec 4.2)."""
+    """Seconds of every key; the first one counts from the time that stood in the header before it
+    (docs/formats/index.md#insert).
+    """
     passed = store_timestamp - begin
     seconds = np.where(passed < 0, 0, passed // 1000)
     if begin <= 0:
@@ -182,7 +185,7 @@ def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
 
 class UnitKeys(NamedTuple):
     """Everything that the index may hold for the rows of a block, in the order of its entries: UNIQ_KEY first, then
-    each piece of KEYS, last the tags (spec 4.3). One item a key in each array.
+    each piece of KEYS, last the tags (docs/formats/index.md#keys). One item a key in each array.
     """
 
     row: Int32

@@ -1,6 +1,7 @@
-"""Keys looked up in the bytes of index files that are mapped (spec 4.4): one key, or many at once.
+"""Keys looked up in the bytes of index files that are mapped (docs/formats/index.md#query): one key, or many at once.
 
-Then the units that an index leads to, found in bytes of the log that are lent on the way (spec 2.1).
+Then the units that an index leads to, found in bytes of the log that are lent on the way
+(docs/formats/commit-log.md#unit).
 
 Pure. Every number that comes out of a file is proven against the file's bounds. For files that somebody else writes see
 ``engine.inspection.chain_query``: nothing is mapped there.

@@ -1,10 +1,11 @@
 """Single machine instructions that numba has no word for: unaligned big-endian loads, 32 bytes compared at once,
-prefetch, carry-less multiplication, and the body CRC made of them (spec 2.1).
+prefetch, carry-less multiplication, and the body CRC made of them (docs/formats/commit-log.md#unit).
 
 Imported by :mod:`engine.codec.compiled` only, and with it only when a compiled walk is wanted: numba's import takes a
 second. Everything here trusts its addresses. The callers prove every length first.
 
-Big-endian stores to any address, for the compiled twins that write (spec 2.1, 3.1, 4.1).
+Big-endian stores to any address, for the compiled twins that write (docs/formats/commit-log.md#unit,
+docs/formats/consume-queue.md#entry, docs/formats/index.md#layout).
 
 The stores of :mod:`engine.codec.intrinsics` want aligned addresses and the machine's own order. The callers prove first
 that the bytes exist.

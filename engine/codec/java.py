@@ -1,4 +1,6 @@
-"""What Java does with strings and numbers, where Python differs (conventions of the format notes, spec 4.2)."""
+"""What Java does with strings and numbers, where Python differs (conventions of the format notes,
+docs/formats/index.md#insert).
+"""
 
 from __future__ import annotations
 

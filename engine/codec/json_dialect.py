@@ -1,4 +1,5 @@
-"""JSON as RocketMQ writes and reads it (fastjson 1.2; spec 14.1): bare integer keys, objects as keys.
+"""JSON as RocketMQ writes and reads it (fastjson 1.2; docs/formats/config-tables.md#rules): bare integer keys, objects
+as keys.
 
 Accepted beyond the standard, because a broker accepts it: keys that are bare integers (also negative), bare words or
 objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing commas; control

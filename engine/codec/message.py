@@ -1,4 +1,4 @@
-"""Message unit of the commit log, versions 1 and 2 (spec 2.1 - 2.6).
+"""Message unit of the commit log, versions 1 and 2 (docs/formats/commit-log.md).
 
 Pure: bytes in, records out. Whole blocks go through :mod:`engine.codec.columns`; this module is for one unit at a time.
 No length inside the bytes is trusted: :func:`measure` proves the frame before anything is cut out of it.
@@ -149,7 +149,9 @@ class Unit:
 
     @property
     def offset_msg_id(self) -> str:
-        """Offset message id: store host and PHYSICALOFFSET in upper-case hex (spec 2.6)."""
+        """Offset message id: store host and PHYSICALOFFSET in upper-case hex
+        (docs/formats/commit-log.md#message-ids).
+        """
         return offset_message_id(self.store_host_raw, self.physical_offset)
 
     @property
@@ -158,7 +160,9 @@ class Unit:
 
     @property
     def batch_size(self) -> int:
-        """Messages in this unit: INNER_NUM where INNER_NUM and INNER_BASE are both there, else 1 (spec 2.9)."""
+        """Messages in this unit: INNER_NUM where INNER_NUM and INNER_BASE are both there, else 1
+        (docs/formats/commit-log.md#unit-check).
+        """
         number, base = self.properties.get(props.INNER_NUM), self.properties.get(props.INNER_BASE)
         if number is None or base is None:
             return 1
@@ -171,7 +175,9 @@ class Unit:
 def tags_code_of(
     topic: str, properties: dict[str, str], store_timestamp: int, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS
 ) -> int:
-    """tagsCode of a dispatch request (spec 2.9): the tag's hash, or the delivery time (ms) in the schedule topic."""
+    """tagsCode of a dispatch request (docs/formats/commit-log.md#unit-check): the tag's hash, or the delivery time
+    (ms) in the schedule topic.
+    """
     if topic == SCHEDULE_TOPIC and props.DELAY in properties:
         try:
             level = min(int(properties[props.DELAY]), len(levels))
@@ -308,7 +314,9 @@ def host_text(raw: bytes) -> str:
 
 
 def offset_message_id(host_raw: bytes, offset: int) -> str:
-    """Upper-case hex of raw store host (8 or 20 bytes) and commit-log offset: 32 or 56 characters (spec 2.6)."""
+    """Upper-case hex of raw store host (8 or 20 bytes) and commit-log offset: 32 or 56 characters
+    (docs/formats/commit-log.md#message-ids).
+    """
     return (host_raw + (offset & (1 << 64) - 1).to_bytes(8, "big")).hex().upper()
 
 
@@ -332,8 +340,8 @@ def _id_bytes(text: str) -> bytes | None:
 
 
 class UniqueKeyParts(NamedTuple):
-    """What a client's UNIQ_KEY says of its maker (spec 2.6): the milliseconds count from the month's first midnight
-    there.
+    """What a client's UNIQ_KEY says of its maker (docs/formats/commit-log.md#message-ids): the milliseconds count from
+    the month's first midnight there.
     """
 
     ip: str
@@ -355,7 +363,7 @@ def parse_unique_key(text: str) -> UniqueKeyParts | None:
 
 
 def sys_flag_words(sys_flag: int) -> list[str]:
-    """Every bit of ``sys_flag`` in words (spec 2.3), unknown bits named as such."""
+    """Every bit of ``sys_flag`` in words (docs/formats/commit-log.md#sysflag), unknown bits named as such."""
     words = []
     if sys_flag & COMPRESSED:
         kind = (sys_flag & COMPRESSION_MASK) >> 8

@@ -1,4 +1,4 @@
-"""Messages as columns, and their units encoded in one run (spec 2.1): the quick way to put many.
+"""Messages as columns, and their units encoded in one run (docs/formats/commit-log.md#unit): the quick way to put many.
 
 :func:`encode_rows` has two twins: :mod:`engine.codec.compiled_write`, and :func:`encode_rows_plain` here, chosen as in
 :func:`engine.codec.columns.twin`. Neither looks at property text: what it says is stored, as with

@@ -1,5 +1,5 @@
-"""Pop consumption: what the revive topic holds, handles, names of retry topics, the three texts of a pop's answer (pop
-page 1.2, 1.3, 2.3 to 2.5; spec 13.4). Pure.
+"""Pop consumption: what the revive topic holds, handles, names of retry topics, the three texts of a pop's answer
+(docs/protocol/pop.md#response-texts, #handle; docs/formats/transactions.md#pop). Pure.
 
 Java: ``PopCheckPoint``, ``AckMsg``, ``BatchAckMsg``, ``ExtraInfoUtil``, ``KeyBuilder``, ``PopAckConstants``.
 """

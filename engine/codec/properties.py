@@ -1,4 +1,5 @@
-"""Property text of a message: ``name 0x01 value 0x02`` repeated (spec 2.4), and its CRC (spec 2.5).
+"""Property text of a message: ``name 0x01 value 0x02`` repeated (docs/formats/commit-log.md#properties), and its CRC
+(docs/formats/commit-log.md#property-crc).
 
 Pure. Releases differ in the final 0x02, so reading accepts both; order on disk is a Java hash map's and means nothing.
 """
@@ -78,7 +79,9 @@ def split_keys(text: str | None) -> list[str]:
 
 
 def verify_crc(unit: bytes) -> bool | None:
-    """Whether the property CRC at the end of a whole unit is right; None where the unit carries none (spec 2.5)."""
+    """Whether the property CRC at the end of a whole unit is right; None where the unit carries none
+    (docs/formats/commit-log.md#property-crc).
+    """
     tail = bytes(unit[-_CRC_TAIL:])
     if len(tail) < _CRC_TAIL or not tail.startswith(_CRC_HEAD) or tail[-1:] != b"\x02":
         return None

@@ -1,4 +1,5 @@
-"""Queue entries of many units at once: the rows of a block grouped by queue, as the 20 bytes they become (spec 3.1).
+"""Queue entries of many units at once: the rows of a block grouped by queue, as the 20 bytes they become
+(docs/formats/consume-queue.md#entry).
 
 Pure: columns in, arrays out; the dispatcher, and whatever else builds queues from a log, call the same. Two twins keep
 one contract, chosen as in :mod:`engine.codec.columns`.
@@ -100,8 +101,8 @@ class QueueRuns:
 def build_runs(columns: EntryColumns, first: int, stop: int) -> QueueRuns:
     """The queue entries of rows ``first`` to ``stop`` of ``columns``; no blank may be among them.
 
-    Units that are prepared or rolled back have none (spec 13.2). What stands in an entry as offset is the unit's
-    PHYSICALOFFSET field.
+    Units that are prepared or rolled back have none (docs/formats/transactions.md#queue-entries). What stands in an
+    entry as offset is the unit's PHYSICALOFFSET field.
     """
     compiled = dispatch_twin.twin()
     if compiled is None:

@@ -1,5 +1,5 @@
 """Where the next entry of a queue goes: dropped, behind the last one, or behind units that fill a new file up to it
-(spec 3.3, 3.6, 3.7).
+(docs/formats/consume-queue.md#append, #ext, #batch-queues).
 
 Pure decisions over whatever takes the bytes: the queues of a live store and those that are built from a log in pieces
 put alike. All of it may raise the ``OSError`` of the files.
@@ -73,7 +73,9 @@ class PlainQueue(Protocol):
 
 
 def put(queue: PlainQueue, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
-    """One entry (spec 3.3): dropped where it is known, at the queue's end otherwise. Raises ``OSError``."""
+    """One entry (docs/formats/consume-queue.md#append): dropped where it is known, at the queue's end otherwise.
+    Raises ``OSError``.
+    """
     if physical_offset + size <= queue.max_physic_offset:
         return
     files, expect = queue.files, queue_offset * CQ_UNIT_SIZE
@@ -126,7 +128,7 @@ def _ready(queue: PlainQueue, queue_offset: int, expect: int) -> bool:
 
 
 def _prefill(queue: PlainQueue, start: int, expect: int) -> None:
-    """The queue begins above 0: units that point nowhere up to there (spec 3.3-3)."""
+    """The queue begins above 0: units that point nowhere up to there (docs/formats/consume-queue.md)."""
     queue.min_logic_offset = expect
     left = (expect - start) // CQ_UNIT_SIZE
     while left > 0:

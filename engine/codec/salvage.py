@@ -1,4 +1,5 @@
-"""A unit that cannot be read, taken apart as far as it holds (spec 2.1): which field is wrong, and what it would be.
+"""A unit that cannot be read, taken apart as far as it holds (docs/formats/commit-log.md#unit): which field is wrong,
+and what it would be.
 
 One bit in a length is enough that nothing can cut a unit out of its file, and all the rest of it stands there legible:
 topic, queue, keys, body. Here each field that others depend on is tried with the values under which the rest of the

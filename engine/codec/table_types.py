@@ -1,4 +1,5 @@
-"""The Java types of the tables below ``config/``, and which values RocketMQ's parsers take for them (spec 14.1).
+"""The Java types of the tables below ``config/``, and which values RocketMQ's parsers take for them
+(docs/formats/config-tables.md#rules).
 
 A broker reads a table into typed classes. A value that does not fit its type ends the load of the whole table: the
 broker takes the ``.bak``, and does not start where that does not load either. RocketMQ 4.9 and 5.3 parse with

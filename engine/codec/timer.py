@@ -1,4 +1,4 @@
-"""The timing wheel and its log: messages for any delivery time (spec 12.5 - 12.7).
+"""The timing wheel and its log: messages for any delivery time (docs/formats/delays.md).
 
 ``timerwheel``: 1,209,600 slots of 32 bytes, one per ``timerPrecisionMs``, used in turn. ``timerlog/``: units of 52
 bytes, newest first along a slot's chain. ``config/timercheck``: how far the broker has come. Pure; whole wheels go

@@ -1,4 +1,5 @@
-"""The fields of a message unit, one table: what every list of them comes from (spec 2.1, 2.9).
+"""The fields of a message unit, one table: what every list of them comes from (docs/formats/commit-log.md#unit,
+#unit-check).
 
 From a row come the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
 (:data:`engine.codec.columns.NAMES`), its name in JSON records, in filters and in tables, its column on Spark and in an
@@ -38,7 +39,7 @@ class Field(NamedTuple):
     tells it only where tags are wanted.
 
     What is said of it: ``in_filters`` by the grammar, ``on_spark`` as the column's comment, ``meaning`` to whoever asks
-    in the window, with the ``chapter`` of our notes on RocketMQ's formats.
+    in the window, with the ``page`` of the documentation that describes it.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Field(NamedTuple):
     in_filters: str = ""
     on_spark: str = ""
     meaning: str = ""
-    chapter: str = ""
+    page: str = ""
     words: tuple[str, ...] = ()
     masked: Masked = ""
     with_tags: bool = False
@@ -72,7 +73,7 @@ FIELDS: tuple[Field, ...] = (
             "PHYSICALOFFSET: where the unit begins in the whole log, counted in bytes. It must equal its place; else "
             "the unit is left over from a file that was used before."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "size",
@@ -92,7 +93,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="1 or 2",
         on_spark="of the unit's form: 1 or 2",
         meaning="1 or 2: the form of the unit, told by its magicCode.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "file",
@@ -116,7 +117,7 @@ FIELDS: tuple[Field, ...] = (
             "TOPIC: under which name the message is stored. Delayed, half and retried messages lie under a topic of "
             "RocketMQ's own and carry the real one as a property."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         masked="names",
         with_tags=True,
     ),
@@ -130,7 +131,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="queue of the topic",
         on_spark="number of the queue in its topic",
         meaning="QUEUEID: the queue of the topic that the message belongs to.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "queueOffset",
@@ -145,7 +146,7 @@ FIELDS: tuple[Field, ...] = (
             "QUEUEOFFSET: the number of the message in its queue. Consumers count in it; half and rollback units have "
             "none."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "flag",
@@ -157,7 +158,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the sender's own flag",
         on_spark="the application's own bits",
         meaning="FLAG: a number of the sender's own; RocketMQ never reads it.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         with_tags=True,
     ),
     Field(
@@ -173,7 +174,7 @@ FIELDS: tuple[Field, ...] = (
             "SYSFLAG: bits of the broker and the client: compressed, several tags, part of a transaction, IPv6 hosts, "
             "inner batch."
         ),
-        chapter="2.3",
+        page="docs/formats/commit-log.md#sysflag",
     ),
     Field(
         "bornTimestamp",
@@ -185,7 +186,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the sender's clock",
         on_spark="when the producer made it, ms since the epoch",
         meaning="BORNTIMESTAMP: when the sender made the message, by the sender's clock, in ms.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         with_tags=True,
     ),
     Field(
@@ -198,7 +199,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="sender, ip:port",
         on_spark="the producer, ip:port",
         meaning="BORNHOST: address and port of the sender.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         masked="hosts",
     ),
     Field(
@@ -214,7 +215,7 @@ FIELDS: tuple[Field, ...] = (
             "STORETIMESTAMP: when the broker stored the message, by the broker's clock, in ms. Checkpoint, index and "
             "deletion go by it."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "storeHost",
@@ -226,7 +227,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="broker, ip:port",
         on_spark="the broker, ip:port",
         meaning="STOREHOST: address and port of the broker.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         masked="hosts",
     ),
     Field(
@@ -239,7 +240,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="how often it was sent back",
         on_spark="how often it was handed to a consumer again",
         meaning="RECONSUMETIMES: how often a consumer sent the message back to be tried again.",
-        chapter="13",
+        page="docs/formats/transactions.md",
         with_tags=True,
     ),
     Field(
@@ -252,7 +253,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="physical offset of the half message",
         on_spark="of a transaction: where its half message lies",
         meaning="PREPAREDTRANSACTIONOFFSET: where the half message of the transaction lies; 0 outside transactions.",
-        chapter="13",
+        page="docs/formats/transactions.md",
         with_tags=True,
     ),
     Field(
@@ -268,7 +269,7 @@ FIELDS: tuple[Field, ...] = (
             "BODYCRC: a checksum of the body, without its highest bit. A broker compares it when it recovers after an "
             "abnormal exit."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         masked="bodies",
     ),
     Field(
@@ -280,7 +281,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="verdict on the body",
         on_spark="ok, bad or unchecked: the body against its CRC",
         meaning="Whether the body gives the checksum that is stored in bodyCRC.",
-        chapter="2.9",
+        page="docs/formats/commit-log.md#unit-check",
         words=("ok", "bad", "unchecked"),
     ),
     Field(
@@ -293,7 +294,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="bytes of the stored body",
         on_spark="length of the body as stored, bytes",
         meaning="BODYLENGTH: bytes of the body as it is stored, compressed or not.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "properties",
@@ -303,7 +304,7 @@ FIELDS: tuple[Field, ...] = (
         "map<string,string>",
         on_spark="all properties by name",
         meaning="A property: a name and a text that sender, client or broker gave the message.",
-        chapter="2.4",
+        page="docs/formats/commit-log.md#properties",
         masked="properties",
     ),
     Field(
@@ -315,7 +316,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the tag",
         on_spark="property TAGS",
         meaning="TAGS: the tag that consumers choose by. Its hash stands in the queue entry.",
-        chapter="2.4",
+        page="docs/formats/commit-log.md#properties",
     ),
     Field(
         "keys",
@@ -326,7 +327,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the keys; a comparison asks for any of them",
         on_spark="property KEYS, split",
         meaning="KEYS: words by which the message can be found. Each goes into the index as topic#key.",
-        chapter="4.3",
+        page="docs/formats/index.md#keys",
         masked="keys",
     ),
     Field(
@@ -341,7 +342,7 @@ FIELDS: tuple[Field, ...] = (
             "UNIQ_KEY: the id that the client gave the message, what most tools call its message id. It is in the "
             "index too."
         ),
-        chapter="2.6",
+        page="docs/formats/commit-log.md#message-ids",
         masked="ids",
     ),
     Field(
@@ -356,7 +357,7 @@ FIELDS: tuple[Field, ...] = (
             "Tags hash code: 8 bytes with the hash of the tag. In a delay queue it is the time of delivery, in a "
             "queue with an ext file an address there."
         ),
-        chapter="3.1",
+        page="docs/formats/consume-queue.md#entry",
         with_tags=True,
     ),
     Field(
@@ -371,7 +372,7 @@ FIELDS: tuple[Field, ...] = (
             "The broker's address and the physical offset in one text: a broker finds the message by it without an "
             "index."
         ),
-        chapter="2.6",
+        page="docs/formats/commit-log.md#message-ids",
         masked="ids",
     ),
     Field(
@@ -393,7 +394,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the body as text, unpacked",
         on_spark="the body as stored",
         meaning="BODY: what the sender sent, compressed where sysFlag says so.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
         masked="bodies",
         always=False,
     ),
@@ -413,7 +414,7 @@ FIELDS: tuple[Field, ...] = (
         in_bytes=InBytes(0, 4, "frame"),
         instead="size",
         meaning="TOTALSIZE: bytes of the whole unit, these four included. The next unit begins behind them.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "magicCode",
@@ -423,19 +424,19 @@ FIELDS: tuple[Field, ...] = (
             "MAGICCODE: says that a message begins here and which form its topic's length has: one byte (version 1) "
             "or two (version 2). Another value marks the end of a file."
         ),
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "topicLength",
         in_bytes=InBytes(88, 1, "frame"),
         meaning="TOPICLENGTH: bytes of the topic's name: one byte in version 1, two in version 2.",
-        chapter="2.1",
+        page="docs/formats/commit-log.md#unit",
     ),
     Field(
         "propertiesLength",
         in_bytes=InBytes(89, 2, "frame"),
         meaning="PROPERTIESLENGTH: bytes of the properties behind it, at most 32,767.",
-        chapter="2.4",
+        page="docs/formats/commit-log.md#properties",
     ),
 )
 """Every field, those of records first and in their order."""

@@ -1,4 +1,5 @@
-"""The flavours of a message unit, one list: magic number, version, width of the topic's length (spec 2.1).
+"""The flavours of a message unit, one list: magic number, version, width of the topic's length
+(docs/formats/commit-log.md#unit).
 
 What can follow from the list does. What a place must know itself (compiled twins have numbers of their own, a release
 has rules of its own) is named in ``tests/engine/codec/test_unit_flavours.py``, which finds every such place: whoever

@@ -1,9 +1,11 @@
-"""Walking a buffer of commit-log bytes: unit by unit, and to the next real unit after damage (spec 2.2, 2.9).
+"""Walking a buffer of commit-log bytes: unit by unit, and to the next real unit after damage
+(docs/formats/commit-log.md#blank, #unit-check).
 
 One walker for all: the ``units`` command, the viewer's table, recovery and findings consume what :func:`walk` yields.
 Pure; never raises on bad bytes: damage is a finding, not an accident.
 
-The walk over one file of a commit log, from unit to unit and over damage to the next real one (spec 2.2, 2.9).
+The walk over one file of a commit log, from unit to unit and over damage to the next real one
+(docs/formats/commit-log.md#blank, #unit-check).
 
 :mod:`engine.codec.unit_scan` knows what stands at a place; this is its use on a file that lends its bytes piece by
 piece. Whoever looks at a whole log and whoever reads a part of a file in another process walk it here, so both tell

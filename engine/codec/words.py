@@ -1,4 +1,5 @@
-"""A unit's properties put in words: what this message is, and what has happened to it (spec 2.3, 2.4, 12, 13).
+"""A unit's properties put in words: what this message is, and what has happened to it
+(docs/formats/commit-log.md#sysflag, #properties, docs/formats/delays.md, docs/formats/transactions.md).
 
 Each :class:`Word` is a kind with facts, so that a window can say it in its own language; ``text`` says it in English.
 Pure; made for one unit that a person looks at. Bodies are looked into only where RocketMQ itself wrote them.

@@ -138,7 +138,9 @@ class _Scan:
         return self._walk.out
 
     def _note(self, file: ReadOnlyFile) -> None:
-        """Where the log goes on behind the block's last row, and where its readable part ends so far (spec 10.2)."""
+        """Where the log goes on behind the block's last row, and where its readable part ends so far
+        (docs/formats/recovery.md#log).
+        """
         out = self._walk.out
         last = out.count - 1
         self.next_offset = self.end = int(out.offset[last]) + int(out.size[last])

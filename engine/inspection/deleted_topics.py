@@ -1,4 +1,6 @@
-"""Which topics were deleted from a store: their units are in its log still, their queues are not (spec 11)."""
+"""Which topics were deleted from a store: their units are in its log still, their queues are not
+(docs/formats/cleaning.md).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Whether a queue entry and the unit that it points at agree: one verdict an entry, with what was expected and found.
 
-The entry's side of the check in both directions (spec 2.9, 3.1, 3.4, 3.8). Nothing is written, damage is a value.
+The entry's side of the check in both directions (docs/formats/commit-log.md#unit-check,
+docs/formats/consume-queue.md#entry, #bounds, #light-queues). Nothing is written, damage is a value.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def compare(
     own = unit.topic == topic and unit.queue_id == queue_id
     if not own and topic not in unit.properties.get(props.INNER_MULTI_DISPATCH, "").split(","):
         return "wrongTopic", f"the unit is of {unit.topic}/{unit.queue_id}"
-    # Multi dispatch appends where the queue ends, whatever number the unit lists for it (spec 3.3, 3.8).
+    # Multi dispatch appends where the queue ends, whatever number the unit lists for it
+    # (docs/formats/consume-queue.md#append, #light-queues).
     if own and unit.queue_offset != entry.queue_offset:
         return "wrongQueueOffset", f"the unit has queue offset {unit.queue_offset:,}"
     if unit.size != entry.size:

@@ -1,5 +1,6 @@
-"""Parts of a store that are recognised and not decoded, as a store that is looked at has them (spec 1, 3.9): the
-folders of :mod:`engine.rules.undecoded` seen through the one door for reading.
+"""Parts of a store that are recognised and not decoded, as a store that is looked at has them
+(docs/formats/files.md#folders, docs/formats/consume-queue.md#rocksdb): the folders of :mod:`engine.rules.undecoded`
+seen through the one door for reading.
 
 Which release wrote a store last, by what only one of them leaves behind: a guess, and always said as one.
 """

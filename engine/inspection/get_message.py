@@ -1,4 +1,5 @@
-"""What a broker's getMessage would answer from these files (spec 9.1), and offsets by time (spec 3.5).
+"""What a broker's getMessage would answer from these files (docs/formats/reading.md#get-message), and offsets by time
+(docs/formats/consume-queue.md#by-time).
 
 The broker is one that has opened the store and dispatched nothing: entries behind the end of the log do not count,
 minimum offsets are corrected, a queue without a folder is empty. The answers themselves are the engine's

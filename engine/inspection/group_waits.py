@@ -1,5 +1,6 @@
 """Messages that a group still has to handle though its offset stands at the end of the queue: those that wait in its
-retry topics, and those that were popped and that nobody acknowledged (pop page 2.5; spec 13.3, 13.4).
+retry topics, and those that were popped and that nobody acknowledged (docs/protocol/pop.md#revive;
+docs/formats/transactions.md#retry, #pop).
 
 A popped message is known by its checkpoint in the revive topic. Until a checkpoint is due it stands in the timer topic.
 """

@@ -1,4 +1,6 @@
-"""How far each consumer group came in each queue: the offset tables held against the queues (spec 14.2)."""
+"""How far each consumer group came in each queue: the offset tables held against the queues
+(docs/formats/config-tables.md#tables).
+"""
 
 from __future__ import annotations
 

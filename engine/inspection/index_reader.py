@@ -1,9 +1,10 @@
 """One index file of a store that is only looked at.
 
-RocketMQ does not write the numbers of slots and entries into the file (spec 4.1): they come from the configuration, or
-are worked out (:mod:`engine.codec.index`).
+RocketMQ does not write the numbers of slots and entries into the file (docs/formats/index.md#layout): they come from
+the configuration, or are worked out (:mod:`engine.codec.index`).
 
-How full the hash slots of an index file are: chain lengths counted slot by slot (spec 4.1, 4.2).
+How full the hash slots of an index file are: chain lengths counted slot by slot (docs/formats/index.md#layout,
+#insert).
 
 Reads the whole entry table once, in pieces, and counts every entry for its slot (keyHash mod number of slots): links
 are not followed, so that a loop cannot hold the count up. numpy is imported when the count begins.

@@ -291,7 +291,9 @@ class LogReader:
         return -1 if at < 0 else file.start_offset + at
 
     def _behind_blank(self, file: ReadOnlyFile, blank: Blank) -> int:
-        """Where the log goes on after a blank: the next file, or the blank itself where there is none (spec 10.2)."""
+        """Where the log goes on after a blank: the next file, or the blank itself where there is none
+        (docs/formats/recovery.md#log).
+        """
         number = self.sequence.position_of(file.start_offset)
         if number + 1 < len(self.files):
             return self.files[number + 1].start_offset

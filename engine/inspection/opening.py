@@ -3,7 +3,7 @@ open a part).
 
 Nothing is created and nothing is written; what cannot be opened is named with what was found instead.
 
-Whether a process holds a store's lock; asked of the kernel, never taken (spec 5).
+Whether a process holds a store's lock; asked of the kernel, never taken (docs/formats/checkpoint.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Every position that files tell, and for each that they cannot tell, why (spec 5, 6, 7, 8.3). Offsets in bytes."""
+"""Every position that files tell, and for each that they cannot tell, why (docs/formats/checkpoint.md,
+docs/formats/files.md#mapped-files, docs/formats/writing.md#flush, #dispatch). Offsets in bytes.
+"""
 
 from __future__ import annotations
 

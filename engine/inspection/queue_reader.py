@@ -1,6 +1,7 @@
 """One consume queue of a store that is only looked at: its entries, and where a broker would say it begins and ends.
 
-Queue offsets count messages, positions and file offsets are bytes (spec 3.1, 3.4, 3.6, 3.7). No file is held in memory.
+Queue offsets count messages, positions and file offsets are bytes (docs/formats/consume-queue.md#entry, #bounds, #ext,
+#batch-queues). No file is held in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Kind = Literal["simple", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class CqExt:
-    """The unit of the ext file that a stored tagsCode points at (spec 3.6)."""
+    """The unit of the ext file that a stored tagsCode points at (docs/formats/consume-queue.md#ext)."""
 
     address: int
     size: int
@@ -109,8 +110,8 @@ class QueueReader:
 
     @property
     def min_offset(self) -> int:
-        """Smallest queue offset as a broker would correct it after opening these files (spec 3.4); −1 in an empty
-        batch queue.
+        """Smallest queue offset as a broker would correct it after opening these files
+        (docs/formats/consume-queue.md#bounds); −1 in an empty batch queue.
         """
         return self._find_bounds()[0]
 
@@ -295,8 +296,8 @@ class QueueReader:
         return cq.decode(data).state != "empty"
 
     def _cut_behind_log(self, end: int) -> int:
-        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated (spec
-        3.4).
+        """``end`` lowered over entries that point at or behind the end of the log: they would be truncated
+        (docs/formats/consume-queue.md#bounds).
         """
         first = max(self.sequence.min_offset, 0)
         if end <= first or not self.files:

@@ -1,4 +1,5 @@
-"""What retention deletes next, and what holds it: the rules of cleaning laid over the files as they lie (spec 11).
+"""What retention deletes next, and what holds it: the rules of cleaning laid over the files as they lie
+(docs/formats/cleaning.md).
 
 RocketMQ asks neither groups nor transactions before it deletes: who still reads in a file that goes is told as a risk.
 """

@@ -252,7 +252,8 @@ class StoreSnapshot:
     @property
     def settle_start(self) -> int:
         """Where a broker's recovery would begin to read: the last log file that a queue entry points into, or after a
-        crash the last one that the checkpoint vouches for (spec 10.2); not more than :data:`SETTLED` bytes back.
+        crash the last one that the checkpoint vouches for (docs/formats/recovery.md#log); not more than :data:`SETTLED`
+        bytes back.
         """
         if self._settle_start is None:
             newest = self._newest_entry()
@@ -288,7 +289,8 @@ class StoreSnapshot:
         return files[0].start_offset
 
     def settle_log_end(self) -> None:
-        """Set the end of the log to where a broker's recovery would end, bad bodies included (spec 10.2); done once.
+        """Set the end of the log to where a broker's recovery would end, bad bodies included
+        (docs/formats/recovery.md#log); done once.
 
         The log is walked from :attr:`settle_start` on with its CRCs, a long way by a thread beside: what could not be
         read there is told to whoever asks for the end. Offsets of queues follow.
@@ -312,7 +314,7 @@ class StoreSnapshot:
         return FileSequence(folders, self._cache, given)
 
     def _commit_log_folders(self, folders: StoreFolders) -> tuple[Path, ...]:
-        """The folders of a multi-path commit log that are there, else ``commitlog`` (spec 1)."""
+        """The folders of a multi-path commit log that are there, else ``commitlog`` (docs/formats/files.md#folders)."""
         self.notes.extend(folders.words)
         listed = []
         for folder in folders.log:
@@ -510,7 +512,7 @@ class StoreSnapshot:
 
     @property
     def lock_state(self) -> LockState:
-        """Whether a process holds the store's lock (spec 5)."""
+        """Whether a process holds the store's lock (docs/formats/checkpoint.md)."""
         return "absent" if self.paths is None else lock_state(self.reading, self.paths.lock)
 
     def small_file(self, path: Path) -> bytes | None:

@@ -1,7 +1,8 @@
-"""The file ``abort``: there while a store is open, so that the next start knows whether the last one ended (spec 5).
+"""The file ``abort``: there while a store is open, so that the next start knows whether the last one ended
+(docs/formats/checkpoint.md).
 
-Only this file decides; ``abort.bak`` is a by-product of how Java 5.x writes it (spec 14.1), and is left as there.
-Making and removing it survive a power loss: a store that was open must never look closed.
+Only this file decides; ``abort.bak`` is a by-product of how Java 5.x writes it (docs/formats/config-tables.md#rules),
+and is left as there. Making and removing it survive a power loss: a store that was open must never look closed.
 """
 
 from __future__ import annotations

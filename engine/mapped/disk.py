@@ -118,7 +118,9 @@ class Disk(Protocol):
         """Say that a file was last written at ``ms``."""
 
     def usage(self, path: Path) -> float:
-        """Share of the file system of ``path`` that is used, full percents upwards (spec 11); −1 where unknown."""
+        """Share of the file system of ``path`` that is used, full percents upwards (docs/formats/cleaning.md); −1
+        where unknown.
+        """
 
     def total(self, path: Path) -> int:
         """Bytes of the file system of ``path``; 0 where unknown."""

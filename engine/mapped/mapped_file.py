@@ -1,4 +1,5 @@
-"""One file of a file queue with its positions (spec 6.1; Java: DefaultMappedFile, ReferenceResource).
+"""One file of a file queue with its positions (docs/formats/files.md#mapped-files; Java: DefaultMappedFile,
+ReferenceResource).
 
 ``wrote`` is where the next append goes, ``committed`` what has been handed to the page cache, ``flushed`` what survives
 a power loss; all are positions in the file, in bytes. One thread appends at a time (the caller's lock); any number may
@@ -295,7 +296,8 @@ class MappedFile:
     # Flushing and committing
 
     def flush(self, least_pages: int) -> int:
-        """Sync what may be read if enough of it is dirty (spec 6.1); gives the position flushed up to.
+        """Sync what may be read if enough of it is dirty (docs/formats/files.md#mapped-files); gives the position
+        flushed up to.
 
         Raises ``OSError`` if the disk refuses, and again at every later flush of this file.
         """
@@ -403,7 +405,7 @@ class MappedFile:
 
 
 def _due(start: int, stop: int, size: int, least_pages: int) -> bool:
-    """Whether [start, stop) is worth the work (spec 6.1)."""
+    """Whether [start, stop) is worth the work (docs/formats/files.md#mapped-files)."""
     if stop <= start:
         return False
     if stop == size or least_pages <= 0:

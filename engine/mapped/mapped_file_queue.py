@@ -1,4 +1,4 @@
-"""A row of files of one length, addressed by absolute offsets (spec 1, 6.3).
+"""A row of files of one length, addressed by absolute offsets (docs/formats/files.md#folders, #sequences).
 
 Java: MappedFileQueue, MultiPathMappedFileQueue.
 
@@ -98,7 +98,8 @@ class MappedFileQueue:
     # Loading
 
     def load(self) -> None:
-        """Find the files of all folders; their positions stand at their ends until recovery lowers them (spec 1).
+        """Find the files of all folders; their positions stand at their ends until recovery lowers them
+        (docs/formats/files.md#folders).
 
         A file of no length that is the last of all is deleted. Raises :class:`WrongFileSize` for another length,
         :class:`StoreError` for a name that is no number, ``OSError`` as it comes.
@@ -242,7 +243,9 @@ class MappedFileQueue:
         return made
 
     def path_of(self, start_offset: int) -> Path:
-        """Where a new file that begins at ``start_offset`` belongs (spec 1: folders take turns)."""
+        """Where a new file that begins at ``start_offset`` belongs (docs/formats/files.md#folders: folders take
+        turns).
+        """
         folders: Sequence[Path] = self._folders
         if len(folders) > 1:
             writable = [folder for folder in folders if folder not in self._read_only]
@@ -290,7 +293,8 @@ class MappedFileQueue:
     # Shrinking
 
     def truncate(self, offset: int, now: int = 0) -> None:
-        """Cut at ``offset``: files behind go, the one that holds it gets its positions there (spec 6.3).
+        """Cut at ``offset``: files behind go, the one that holds it gets its positions there
+        (docs/formats/files.md#sequences).
 
         Bytes behind are not cleared; where ``offset`` is a file's end that file stays full.
         """

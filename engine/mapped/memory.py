@@ -1,8 +1,8 @@
 """What the engine asks the system about pages of memory: kept (``mlock``), touched ahead of need, lent as buffers to a
 log, and which pages of a file are there (``mincore``).
 
-Keeping and touching only make things faster (spec 6.2: warm-up): where the rights or the system are missing a warning
-says so once, and everything goes on.
+Keeping and touching only make things faster (docs/formats/files.md#allocation: warm-up): where the rights or the system
+are missing a warning says so once, and everything goes on.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _call(name: str, view: memoryview, what: str, *more: ctypes.c_int) -> bool:
     return not failed
 
 
-# Buffers that appends go to before they are handed to the page cache (spec 6.2; Java: TransientStorePool).
+# Buffers that appends go to before they are handed to the page cache (docs/formats/files.md#allocation; Java:
+# TransientStorePool).
 #
 # A buffer is as long as a file of the log. What is in it is lost with the process: that is the bargain of this pool.
 

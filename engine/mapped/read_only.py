@@ -168,8 +168,9 @@ class Oddity:
 class FileSequence:
     """The files of one file queue in the order of their names, over one folder or several (multi-path commit logs).
 
-    The reading face of MappedFileQueue (spec 1, 6.3). Files that do not fit are kept out and named in ``oddities``.
-    ``trouble`` is set where not all of its folders and files could be looked at: what is missing may be there then.
+    The reading face of MappedFileQueue (docs/formats/files.md#folders, #sequences). Files that do not fit are kept out
+    and named in ``oddities``. ``trouble`` is set where not all of its folders and files could be looked at: what is
+    missing may be there then.
     """
 
     def __init__(self, folders: Iterable[Path], cache: DescriptorCache, file_size: int | None = None) -> None:

@@ -1,4 +1,5 @@
-"""The lock that keeps a second writer out of a store, be it this engine or a Java broker (spec 5, 18-1).
+"""The lock that keeps a second writer out of a store, be it this engine or a Java broker (docs/formats/checkpoint.md,
+docs/formats/commit-log.md, docs/formats/files.md#folders).
 
 Java takes a POSIX record lock on byte 0 of the file ``lock``. Ours is a record lock on the same byte, but owned by the
 open file ("OFD") where the system has that: it conflicts with Java's in both directions, it excludes a second engine in

@@ -2,7 +2,8 @@
 
 Passive: no socket, and the clock is given. Java: ``RouteInfoManager``.
 
-The body with which a broker registers: plain JSON, or packed (protocol 2.2). Java: ``RegisterBrokerBody``.
+The body with which a broker registers: plain JSON, or packed (docs/protocol/name-server.md#registration). Java:
+``RegisterBrokerBody``.
 """
 
 from __future__ import annotations

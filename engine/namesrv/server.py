@@ -2,7 +2,7 @@
 
 The configuration of a name server, as ``namesrv.conf`` says it. Java: ``NamesrvConfig``, ``NettyServerConfig``.
 
-What each request means to a name server (protocol 2.1).
+What each request means to a name server (docs/protocol/name-server.md#requests).
 
 Java: ``DefaultRequestProcessor``, ``ClientRequestProcessor``.
 """
@@ -74,7 +74,7 @@ def read_config(path: Path | str) -> tuple[NameServerConfig, list[str]]:
 
 
 STANDARD_JSON_SINCE = 401
-"""Version of a client (4.9.4) from which routes have quoted keys (protocol 1.5)."""
+"""Version of a client (4.9.4) from which routes have quoted keys (docs/protocol/frames.md#versions)."""
 _NO_CODE_SET = "not set any response code"
 """What RocketMQ's own answer to 901 says beside its success: the word that it begins each answer with."""
 _REQUESTS = by_code(NAME_SERVER)

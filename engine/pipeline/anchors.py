@@ -1,4 +1,5 @@
-"""Places in a log file from which a walk of it may begin (spec 2.9), and the file as such a walk wants it.
+"""Places in a log file from which a walk of it may begin (docs/formats/commit-log.md#unit-check), and the file as such
+a walk wants it.
 
 An *anchor* is a unit, or a blank, that is whole, lies where it says that it lies, and that no other unit and no blank
 before it hides: for a body may hold units too, and behind a blank a file may hold what was written there before.

@@ -1,4 +1,4 @@
-"""The stores that a path or a pattern names, and the files of their logs in order (spec 1).
+"""The stores that a path or a pattern names, and the files of their logs in order (docs/formats/files.md#folders).
 
 What the engine's own listing leaves out is left out here too: names that are no numbers, a second file of one offset.
 """

@@ -1,4 +1,5 @@
-"""Which parts of a log can be left unread, by what is asked for (spec 3.1, 9).
+"""Which parts of a log can be left unread, by what is asked for (docs/formats/consume-queue.md#entry,
+docs/formats/reading.md).
 
 A part is passed over only where it is proven that nothing in it can meet a condition: a filter may never change which
 rows exist. Offsets say it themselves. Of topics the units themselves say it, see :mod:`engine.pipeline.tiling`; that

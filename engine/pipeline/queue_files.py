@@ -1,4 +1,5 @@
-"""Consume queues as a plan sees them: their files, and where a broker that opens the store would end them (spec 3.4).
+"""Consume queues as a plan sees them: their files, and where a broker that opens the store would end them
+(docs/formats/consume-queue.md#bounds).
 
 The same bounds as the engine's own reader finds; nothing is kept of a queue but names and numbers.
 """

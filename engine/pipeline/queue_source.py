@@ -1,4 +1,5 @@
-"""``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many (spec 3.1, 3.6, 3.7).
+"""``rocketmq-consumequeue``: one row for each entry of the queues of one store, or of many
+(docs/formats/consume-queue.md#entry, #ext, #batch-queues).
 
 Rows are those that ``storescope queue`` tells of each queue, ``topic``, ``queueId`` and ``file`` beside them: up to the
 last entry that points in front of the end of the log. A store, a folder or a file that cannot be read is one row of the

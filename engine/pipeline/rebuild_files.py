@@ -1,9 +1,10 @@
-"""Queue files built from the parts of a store's log, a range of queues at a time (spec 3.3, 3.6, 3.7).
+"""Queue files built from the parts of a store's log, a range of queues at a time (docs/formats/consume-queue.md#append,
+#ext, #batch-queues).
 
 Parts come in the order of the log, so each queue gets its entries in that order; where an entry goes is decided by
 :mod:`engine.codec.queue_placing`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
 
-Index files built from the keys of a log's parts, each file by one task (spec 4.2, 4.5).
+Index files built from the keys of a log's parts, each file by one task (docs/formats/index.md#insert, #files).
 
 All files of a store are one sequence: which keys a file takes follows from how many come before, and its header begins
 with the end of the file in front of it. Both are known from the counts of keys, so files need not wait for each other.
@@ -203,7 +204,9 @@ def _goes_on(last: tuple[npt.NDArray[np.void], Int64], group: Group) -> bool:
 
 
 class BitMaps:
-    """Filter bit maps as the store's own ext queues have them: the log does not tell them (spec 3.6)."""
+    """Filter bit maps as the store's own ext queues have them: the log does not tell them
+    (docs/formats/consume-queue.md#ext).
+    """
 
     def __init__(self, root: Path, config: MessageStoreConfig) -> None:
         self._paths, self._config = StorePaths(root), config

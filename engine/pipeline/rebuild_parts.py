@@ -1,4 +1,5 @@
-"""What one split of a log gives to the queues and the index: a part, written beside the others of its store (spec 8.3).
+"""What one split of a log gives to the queues and the index: a part, written beside the others of its store
+(docs/formats/writing.md#dispatch).
 
 A part has three files: ``entries`` (what goes into queues, a chunk of rows at a time, each chunk's groups in the order
 of topic and queue), ``keys`` (what goes into the index) and, written last, a directory in JSON. A part whose directory

@@ -1,4 +1,5 @@
-"""Splits of commit logs: small values that say which part of a file a task reads, and the reading (spec 2).
+"""Splits of commit logs: small values that say which part of a file a task reads, and the reading
+(docs/formats/commit-log.md).
 
 A split has the things that *start* in [``start``, ``stop``): units, a blank, spans of damage. Over all splits of a file
 these are what one walk of the whole file yields, wherever the cuts are. For that a cut has to find the first thing that

@@ -1,4 +1,5 @@
-"""Where entries of queues, laid over a log, tile a stretch without a gap, and none of them is wanted (spec 3.1, 3.6).
+"""Where entries of queues, laid over a log, tile a stretch without a gap, and none of them is wanted
+(docs/formats/consume-queue.md#entry, #ext).
 
 Such a stretch holds one unit behind the other, and nothing that no queue knows of. Whose units they are is another
 question: an entry may be wrong, or left over from an earlier life of the queue, and lie over a unit of another topic.

@@ -1,4 +1,5 @@
-"""What is text or bytes in units, as Arrow columns: bodies, properties, hosts, ids (spec 2.4, 2.6).
+"""What is text or bytes in units, as Arrow columns: bodies, properties, hosts, ids
+(docs/formats/commit-log.md#properties, #message-ids).
 
 Whole columns at a time, from the bytes as they lie in a block; what whole columns cannot tell (malformed UTF-8, a name
 that stands twice in one unit) is read unit by unit, by the codec, with the same answers.
@@ -188,7 +189,9 @@ def _host_texts(raw: pa.Array) -> pa.Array:
 
 
 def _ids(raw: pa.Array, physical: Longs) -> pa.Array:
-    """Ids (spec 2.6) of the store hosts ``raw`` and the offsets that units say they have."""
+    """Ids (docs/formats/commit-log.md#message-ids) of the store hosts ``raw`` and the offsets that units say they
+    have.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

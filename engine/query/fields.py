@@ -47,7 +47,8 @@ class FieldSpec:
 def transaction_word(sys_flag: int, topic: str | None) -> str | None:
     """``half``, ``commit``, ``rollback``, ``op``, or None outside transactions.
 
-    Brokers keep half units under a topic of their own and clear the bits there (spec 13); other writers set the bits.
+    Brokers keep half units under a topic of their own and clear the bits there (docs/formats/transactions.md); other
+    writers set the bits.
     """
     if topic == HALF_TOPIC:
         return "half"

@@ -1,4 +1,5 @@
-"""RocketMQ's SQL92 message filter (spec 16): what a broker evaluates against a message's properties.
+"""RocketMQ's SQL92 message filter (docs/formats/reading.md#filters): what a broker evaluates against a message's
+properties.
 
 Values are property texts; a text meets a number or boolean by being converted to it, and a text that cannot be
 converted makes the whole expression fail, which is no match. AND and OR are three-valued; only TRUE matches. Its

@@ -1,4 +1,5 @@
-"""RocketMQ's remoting: frames and commands as values, and connections on which both sides may ask (protocol 1).
+"""RocketMQ's remoting: frames and commands as values, and connections on which both sides may ask
+(docs/protocol/frames.md).
 
 ``frame`` turns bytes into commands and back, without a socket or a clock; ``codes`` is the one table of requests;
 ``connection`` carries both over asyncio.

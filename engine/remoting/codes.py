@@ -1,4 +1,4 @@
-"""The one table of requests: number, RocketMQ's name, header fields with their types, and the section that tells of it.
+"""The one table of requests: number, RocketMQ's name, header fields with their types, and the page that describes it.
 
 From it come the checks of what a request must bring, the words of answers and of the log. Java: ``RequestCode``,
 ``ResponseCode``, and a header class for each request.
@@ -17,7 +17,7 @@ from engine.remoting.frame import Command
 
 
 class Answer(IntEnum):
-    """Codes of answers (protocol 1.6)."""
+    """Codes of answers (docs/protocol/frames.md#response-codes)."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -106,7 +106,8 @@ class Request:
 
     code: int
     name: str
-    section: str
+    page: str
+    """Page of the documentation that describes the request."""
     fields: tuple[HeaderField, ...]
     is_strict: bool = False
     """Text that is no number is an error, as where Java decodes without reflection (``FastCodesHeader``)."""
@@ -162,9 +163,7 @@ _PARSED: dict[str, Callable[[str], int | bool | None] | None] = {
 }
 
 
-def _row(
-    code: int, name: str, section: str, fields: str = "", letters: str = "", *, is_strict: bool = False
-) -> Request:
+def _row(code: int, name: str, page: str, fields: str = "", letters: str = "", *, is_strict: bool = False) -> Request:
     """``fields``: names with ``:int``, ``:long``, ``:bool`` behind what is no text, ``?`` behind what may be absent.
     With ``letters`` each is sent under the letter in its place.
     """
@@ -174,44 +173,44 @@ def _row(
         field, _, kind = bare.partition(":")
         sent_as = letters[number] if letters else field
         read.append(HeaderField(field, kind or "str", not word.endswith("?"), sent_as))
-    return Request(code, name, section, tuple(read), is_strict)
+    return Request(code, name, page, tuple(read), is_strict)
 
 
 _BROKER = "brokerName brokerAddr clusterName"
 
 NAME_SERVER = (
-    _row(100, "PUT_KV_CONFIG", "2.1", "namespace key value"),
-    _row(101, "GET_KV_CONFIG", "2.1", "namespace key"),
-    _row(102, "DELETE_KV_CONFIG", "2.1", "namespace key"),
+    _row(100, "PUT_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key value"),
+    _row(101, "GET_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key"),
+    _row(102, "DELETE_KV_CONFIG", "docs/protocol/name-server.md#requests", "namespace key"),
     _row(
         103,
         "REGISTER_BROKER",
-        "2.2",
+        "docs/protocol/name-server.md#registration",
         f"{_BROKER} haServerAddr brokerId:long heartbeatTimeoutMillis:long? enableActingMaster:bool? compressed:bool? "
         "bodyCrc32:int?",
     ),
-    _row(104, "UNREGISTER_BROKER", "2.1", f"{_BROKER} brokerId:long"),
-    _row(105, "GET_ROUTEINFO_BY_TOPIC", "2.3", "topic acceptStandardJsonOnly:bool?"),
-    _row(106, "GET_BROKER_CLUSTER_INFO", "2.4"),
-    _row(205, "WIPE_WRITE_PERM_OF_BROKER", "2.1", "brokerName"),
-    _row(206, "GET_ALL_TOPIC_LIST_FROM_NAMESERVER", "2.1"),
-    _row(216, "DELETE_TOPIC_IN_NAMESRV", "2.1", "topic clusterName?"),
-    _row(217, "REGISTER_TOPIC_IN_NAMESRV", "2.1", "topic"),
-    _row(219, "GET_KVLIST_BY_NAMESPACE", "2.1", "namespace"),
-    _row(224, "GET_TOPICS_BY_CLUSTER", "2.1", "cluster"),
-    _row(304, "GET_SYSTEM_TOPIC_LIST_FROM_NS", "2.1"),
-    _row(311, "GET_UNIT_TOPIC_LIST", "2.1"),
-    _row(312, "GET_HAS_UNIT_SUB_TOPIC_LIST", "2.1"),
-    _row(313, "GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST", "2.1"),
-    _row(318, "UPDATE_NAMESRV_CONFIG", "2.1"),
-    _row(319, "GET_NAMESRV_CONFIG", "2.1"),
-    _row(322, "QUERY_DATA_VERSION", "2.1", f"{_BROKER} brokerId:long"),
-    _row(327, "ADD_WRITE_PERM_OF_BROKER", "2.1", "brokerName"),
-    _row(901, "GET_BROKER_MEMBER_GROUP", "2.1", "clusterName brokerName"),
+    _row(104, "UNREGISTER_BROKER", "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
+    _row(105, "GET_ROUTEINFO_BY_TOPIC", "docs/protocol/name-server.md#route", "topic acceptStandardJsonOnly:bool?"),
+    _row(106, "GET_BROKER_CLUSTER_INFO", "docs/protocol/name-server.md#cluster"),
+    _row(205, "WIPE_WRITE_PERM_OF_BROKER", "docs/protocol/name-server.md#requests", "brokerName"),
+    _row(206, "GET_ALL_TOPIC_LIST_FROM_NAMESERVER", "docs/protocol/name-server.md#requests"),
+    _row(216, "DELETE_TOPIC_IN_NAMESRV", "docs/protocol/name-server.md#requests", "topic clusterName?"),
+    _row(217, "REGISTER_TOPIC_IN_NAMESRV", "docs/protocol/name-server.md#requests", "topic"),
+    _row(219, "GET_KVLIST_BY_NAMESPACE", "docs/protocol/name-server.md#requests", "namespace"),
+    _row(224, "GET_TOPICS_BY_CLUSTER", "docs/protocol/name-server.md#requests", "cluster"),
+    _row(304, "GET_SYSTEM_TOPIC_LIST_FROM_NS", "docs/protocol/name-server.md#requests"),
+    _row(311, "GET_UNIT_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
+    _row(312, "GET_HAS_UNIT_SUB_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
+    _row(313, "GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST", "docs/protocol/name-server.md#requests"),
+    _row(318, "UPDATE_NAMESRV_CONFIG", "docs/protocol/name-server.md#requests"),
+    _row(319, "GET_NAMESRV_CONFIG", "docs/protocol/name-server.md#requests"),
+    _row(322, "QUERY_DATA_VERSION", "docs/protocol/name-server.md#requests", f"{_BROKER} brokerId:long"),
+    _row(327, "ADD_WRITE_PERM_OF_BROKER", "docs/protocol/name-server.md#requests", "brokerName"),
+    _row(901, "GET_BROKER_MEMBER_GROUP", "docs/protocol/name-server.md#requests", "clusterName brokerName"),
     _row(
         904,
         "BROKER_HEARTBEAT",
-        "2.1",
+        "docs/protocol/name-server.md#requests",
         f"{_BROKER} brokerId:long? epoch:int? maxOffset:long? confirmOffset:long? heartbeatTimeoutMills:long? "
         "electionPriority:int?",
     ),
@@ -227,73 +226,83 @@ _LETTERS = "abcdefghijklm"
 SHORT_NAMES = {
     letter: word.removesuffix("?").partition(":")[0] for letter, word in zip(_LETTERS, _LONG_SEND.split(), strict=True)
 }
-"""The letters of SEND_MESSAGE_V2's header, and the fields that they stand for (protocol 3.1)."""
+"""The letters of SEND_MESSAGE_V2's header, and the fields that they stand for (docs/protocol/broker.md#send)."""
 _PULL = (
     "consumerGroup topic queueId:int queueOffset:long maxMsgNums:int sysFlag:int commitOffset:long? "
     "suspendTimeoutMillis:long? subscription? subVersion:long? expressionType? maxMsgBytes:int?"
 )
 
 _PASSED_ON = (
-    _row(307, "GET_CONSUMER_RUNNING_INFO", "3.8", "consumerGroup clientId? jstackEnable:bool?"),
-    _row(309, "CONSUME_MESSAGE_DIRECTLY", "3.8", "consumerGroup clientId? msgId? brokerName?"),
+    _row(
+        307,
+        "GET_CONSUMER_RUNNING_INFO",
+        "docs/protocol/broker.md#calls-to-consumers",
+        "consumerGroup clientId? jstackEnable:bool?",
+    ),
+    _row(
+        309,
+        "CONSUME_MESSAGE_DIRECTLY",
+        "docs/protocol/broker.md#calls-to-consumers",
+        "consumerGroup clientId? msgId? brokerName?",
+    ),
 )
 """What a broker is asked for a client, and asks of that client."""
 
 _LOOK = "consumerGroup topic queueId:int?"
 _POPPED = "consumerGroup topic queueId:int offset:long extraInfo"
 POP_FAMILY = (
-    _row(400, "QUERY_ASSIGNMENT", "pop 1.7"),
-    _row(401, "SET_MESSAGE_REQUEST_MODE", "pop 1.7"),
+    _row(400, "QUERY_ASSIGNMENT", "docs/protocol/pop.md#assignment"),
+    _row(401, "SET_MESSAGE_REQUEST_MODE", "docs/protocol/pop.md#assignment"),
     _row(
         200050,
         "POP_MESSAGE",
-        "pop 1.1",
+        "docs/protocol/pop.md#pop-message",
         f"{_LOOK} maxMsgNums:int? invisibleTime:long? pollTime:long? bornTime:long? initMode:int? expType? exp? "
         "order:bool? attemptId?",
     ),
-    _row(200051, "ACK_MESSAGE", "pop 1.4", _POPPED),
-    _row(200052, "PEEK_MESSAGE", "pop 1.6", f"{_LOOK} maxMsgNums:int?"),
-    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "pop 1.5", f"{_POPPED} invisibleTime:long"),
+    _row(200051, "ACK_MESSAGE", "docs/protocol/pop.md#ack", _POPPED),
+    _row(200052, "PEEK_MESSAGE", "docs/protocol/pop.md#notification", f"{_LOOK} maxMsgNums:int?"),
+    _row(200053, "CHANGE_MESSAGE_INVISIBLETIME", "docs/protocol/pop.md#change", f"{_POPPED} invisibleTime:long"),
     _row(
         200054,
         "NOTIFICATION",
-        "pop 1.6",
+        "docs/protocol/pop.md#notification",
         f"{_LOOK} pollTime:long? bornTime:long? order:bool? attemptId?",
     ),
-    _row(200055, "POLLING_INFO", "pop 1.6", _LOOK),
-    _row(200056, "POP_ROLLBACK", "pop 2.9"),
-    _row(200151, "BATCH_ACK_MESSAGE", "pop 1.4"),
+    _row(200055, "POLLING_INFO", "docs/protocol/pop.md#notification", _LOOK),
+    _row(200056, "POP_ROLLBACK", "docs/protocol/pop.md#rocksdb"),
+    _row(200151, "BATCH_ACK_MESSAGE", "docs/protocol/pop.md#ack"),
 )
 """Requests of pop consumption. Numbers that may be absent are 0 then."""
 
 SINCE_5 = (
     *POP_FAMILY,
-    _row(60, "GET_TIMER_CHECK_POINT", "4.7"),
-    _row(61, "GET_TIMER_METRICS", "4.7"),
-    _row(402, "GET_ALL_MESSAGE_REQUEST_MODE", "4.7"),
-    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "pop 9"),
-    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "pop 9"),
-    _row(343, "QUERY_TOPICS_BY_CONSUMER", "3.9", "group"),
-    _row(345, "QUERY_SUBSCRIPTION_BY_CONSUMER", "3.9", "group topic"),
-    _row(351, "GET_TOPIC_CONFIG", "3.9", "topic"),
-    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "3.9", "group"),
-    _row(361, "LITE_PULL_MESSAGE", "3.3", _PULL, is_strict=True),
-    _row(370, "RECALL_MESSAGE", "3.1", "producerGroup? topic? recallHandle?"),
-    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "pop 9", "topic? checkStoreTime:long?"),
-    _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
-    _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "pop 9"),
-    _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "pop 9"),
-    _row(2004, "SET_COMMITLOG_READ_MODE", "pop 9"),
-    _row(3001, "AUTH_CREATE_USER", "pop 7.3", "username?"),
-    _row(3002, "AUTH_UPDATE_USER", "pop 7.3", "username?"),
-    _row(3003, "AUTH_DELETE_USER", "pop 7.3", "username?"),
-    _row(3004, "AUTH_GET_USER", "pop 7.3", "username?"),
-    _row(3005, "AUTH_LIST_USER", "pop 7.3", "filter?"),
-    _row(3006, "AUTH_CREATE_ACL", "pop 7.3", "subject?"),
-    _row(3007, "AUTH_UPDATE_ACL", "pop 7.3", "subject?"),
-    _row(3008, "AUTH_DELETE_ACL", "pop 7.3", "subject? policyType? resource?"),
-    _row(3009, "AUTH_GET_ACL", "pop 7.3", "subject?"),
-    _row(3010, "AUTH_LIST_ACL", "pop 7.3", "subjectFilter? resourceFilter?"),
+    _row(60, "GET_TIMER_CHECK_POINT", "docs/protocol/behaviour.md#offsets"),
+    _row(61, "GET_TIMER_METRICS", "docs/protocol/behaviour.md#offsets"),
+    _row(402, "GET_ALL_MESSAGE_REQUEST_MODE", "docs/protocol/behaviour.md#offsets"),
+    _row(18, "UPDATE_AND_CREATE_TOPIC_LIST", "docs/protocol/mqadmin.md"),
+    _row(225, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", "docs/protocol/mqadmin.md"),
+    _row(343, "QUERY_TOPICS_BY_CONSUMER", "docs/protocol/broker.md#admin", "group"),
+    _row(345, "QUERY_SUBSCRIPTION_BY_CONSUMER", "docs/protocol/broker.md#admin", "group topic"),
+    _row(351, "GET_TOPIC_CONFIG", "docs/protocol/broker.md#admin", "topic"),
+    _row(352, "GET_SUBSCRIPTIONGROUP_CONFIG", "docs/protocol/broker.md#admin", "group"),
+    _row(361, "LITE_PULL_MESSAGE", "docs/protocol/broker.md#pull", _PULL, is_strict=True),
+    _row(370, "RECALL_MESSAGE", "docs/protocol/broker.md#send", "producerGroup? topic? recallHandle?"),
+    _row(354, "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", "docs/protocol/mqadmin.md", "topic? checkStoreTime:long?"),
+    _row(2001, "UPDATE_COLD_DATA_FLOW_CTR_CONFIG", "docs/protocol/mqadmin.md"),
+    _row(2002, "REMOVE_COLD_DATA_FLOW_CTR_CONFIG", "docs/protocol/mqadmin.md"),
+    _row(2003, "GET_COLD_DATA_FLOW_CTR_INFO", "docs/protocol/mqadmin.md"),
+    _row(2004, "SET_COMMITLOG_READ_MODE", "docs/protocol/mqadmin.md"),
+    _row(3001, "AUTH_CREATE_USER", "docs/protocol/access.md#users", "username?"),
+    _row(3002, "AUTH_UPDATE_USER", "docs/protocol/access.md#users", "username?"),
+    _row(3003, "AUTH_DELETE_USER", "docs/protocol/access.md#users", "username?"),
+    _row(3004, "AUTH_GET_USER", "docs/protocol/access.md#users", "username?"),
+    _row(3005, "AUTH_LIST_USER", "docs/protocol/access.md#users", "filter?"),
+    _row(3006, "AUTH_CREATE_ACL", "docs/protocol/access.md#users", "subject?"),
+    _row(3007, "AUTH_UPDATE_ACL", "docs/protocol/access.md#users", "subject?"),
+    _row(3008, "AUTH_DELETE_ACL", "docs/protocol/access.md#users", "subject? policyType? resource?"),
+    _row(3009, "AUTH_GET_ACL", "docs/protocol/access.md#users", "subject?"),
+    _row(3010, "AUTH_LIST_ACL", "docs/protocol/access.md#users", "subjectFilter? resourceFilter?"),
 )
 """Requests that no broker of 4.9 knows."""
 
@@ -301,99 +310,129 @@ UNTIL_4_9 = (
     _row(
         50,
         "UPDATE_AND_CREATE_ACL_CONFIG",
-        "pop 7.2",
+        "docs/protocol/access.md#plain-acl",
         "accessKey? secretKey? whiteRemoteAddress? defaultTopicPerm? defaultGroupPerm? topicPerms? groupPerms? "
         "admin:bool?",
     ),
-    _row(51, "DELETE_ACL_CONFIG", "pop 7.2", "accessKey?"),
-    _row(52, "GET_BROKER_CLUSTER_ACL_INFO", "pop 7.2"),
-    _row(53, "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG", "pop 7.2", "globalWhiteAddrs? aclFileFullPath?"),
-    _row(54, "GET_BROKER_CLUSTER_ACL_CONFIG", "pop 7.2"),
+    _row(51, "DELETE_ACL_CONFIG", "docs/protocol/access.md#plain-acl", "accessKey?"),
+    _row(52, "GET_BROKER_CLUSTER_ACL_INFO", "docs/protocol/access.md#plain-acl"),
+    _row(
+        53,
+        "UPDATE_GLOBAL_WHITE_ADDRS_CONFIG",
+        "docs/protocol/access.md#plain-acl",
+        "globalWhiteAddrs? aclFileFullPath?",
+    ),
+    _row(54, "GET_BROKER_CLUSTER_ACL_CONFIG", "docs/protocol/access.md#plain-acl"),
 )
 """Requests that no broker of 5.x knows."""
 
 MORE_ADMIN = (
-    _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "pop 9"),
-    _row(315, "VIEW_BROKER_STATS_DATA", "pop 9", "statsName? statsKey?"),
-    _row(316, "CLEAN_UNUSED_TOPIC", "pop 9"),
-    _row(317, "GET_BROKER_CONSUME_STATS", "pop 9", "isOrder:bool?"),
-    _row(329, "DELETE_EXPIRED_COMMITLOG", "pop 9"),
-    _row(907, "GET_BROKER_HA_STATUS", "pop 9"),
+    _row(306, "CLEAN_EXPIRED_CONSUMEQUEUE", "docs/protocol/mqadmin.md"),
+    _row(315, "VIEW_BROKER_STATS_DATA", "docs/protocol/mqadmin.md", "statsName? statsKey?"),
+    _row(316, "CLEAN_UNUSED_TOPIC", "docs/protocol/mqadmin.md"),
+    _row(317, "GET_BROKER_CONSUME_STATS", "docs/protocol/mqadmin.md", "isOrder:bool?"),
+    _row(329, "DELETE_EXPIRED_COMMITLOG", "docs/protocol/mqadmin.md"),
+    _row(907, "GET_BROKER_HA_STATUS", "docs/protocol/mqadmin.md"),
 )
-"""What mqadmin asks beside the requests of the protocol's page."""
+"""Requests that only administrators send."""
 
 BROKER = (
-    _row(10, "SEND_MESSAGE", "3.1", _LONG_SEND),
-    _row(11, "PULL_MESSAGE", "3.3", _PULL, is_strict=True),
+    _row(10, "SEND_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND),
+    _row(11, "PULL_MESSAGE", "docs/protocol/broker.md#pull", _PULL, is_strict=True),
     _row(
         12,
         "QUERY_MESSAGE",
-        "3.4",
+        "docs/protocol/broker.md#offsets",
         "topic key maxNum:int beginTimestamp:long endTimestamp:long _UNIQUE_KEY_QUERY:bool? indexType? lastKey?",
     ),
-    _row(14, "QUERY_CONSUMER_OFFSET", "3.4", "consumerGroup topic queueId:int setZeroIfNotFound:bool?"),
-    _row(15, "UPDATE_CONSUMER_OFFSET", "3.4", "consumerGroup? topic queueId:int? commitOffset:long?"),
+    _row(
+        14,
+        "QUERY_CONSUMER_OFFSET",
+        "docs/protocol/broker.md#offsets",
+        "consumerGroup topic queueId:int setZeroIfNotFound:bool?",
+    ),
+    _row(
+        15,
+        "UPDATE_CONSUMER_OFFSET",
+        "docs/protocol/broker.md#offsets",
+        "consumerGroup? topic queueId:int? commitOffset:long?",
+    ),
     _row(
         17,
         "UPDATE_AND_CREATE_TOPIC",
-        "3.9",
+        "docs/protocol/broker.md#admin",
         "topic defaultTopic? readQueueNums:int writeQueueNums:int perm:int topicFilterType? topicSysFlag:int? "
         "order:bool? attributes?",
     ),
-    _row(21, "GET_ALL_TOPIC_CONFIG", "3.9"),
-    _row(25, "UPDATE_BROKER_CONFIG", "3.9"),
-    _row(26, "GET_BROKER_CONFIG", "3.9"),
-    _row(28, "GET_BROKER_RUNTIME_INFO", "3.9"),
-    _row(29, "SEARCH_OFFSET_BY_TIMESTAMP", "3.4", "topic queueId:int timestamp:long boundaryType?"),
-    _row(30, "GET_MAX_OFFSET", "3.4", "topic queueId:int committed:bool?"),
-    _row(31, "GET_MIN_OFFSET", "3.4", "topic queueId:int"),
-    _row(32, "GET_EARLIEST_MSG_STORETIME", "3.4", "topic queueId:int"),
-    _row(33, "VIEW_MESSAGE_BY_ID", "3.4", "offset:long topic?"),
-    _row(34, "HEART_BEAT", "3.5"),
-    _row(35, "UNREGISTER_CLIENT", "3.5", "clientID? producerGroup? consumerGroup?"),
+    _row(21, "GET_ALL_TOPIC_CONFIG", "docs/protocol/broker.md#admin"),
+    _row(25, "UPDATE_BROKER_CONFIG", "docs/protocol/broker.md#admin"),
+    _row(26, "GET_BROKER_CONFIG", "docs/protocol/broker.md#admin"),
+    _row(28, "GET_BROKER_RUNTIME_INFO", "docs/protocol/broker.md#admin"),
+    _row(
+        29,
+        "SEARCH_OFFSET_BY_TIMESTAMP",
+        "docs/protocol/broker.md#offsets",
+        "topic queueId:int timestamp:long boundaryType?",
+    ),
+    _row(30, "GET_MAX_OFFSET", "docs/protocol/broker.md#offsets", "topic queueId:int committed:bool?"),
+    _row(31, "GET_MIN_OFFSET", "docs/protocol/broker.md#offsets", "topic queueId:int"),
+    _row(32, "GET_EARLIEST_MSG_STORETIME", "docs/protocol/broker.md#offsets", "topic queueId:int"),
+    _row(33, "VIEW_MESSAGE_BY_ID", "docs/protocol/broker.md#offsets", "offset:long topic?"),
+    _row(34, "HEART_BEAT", "docs/protocol/broker.md#clients"),
+    _row(35, "UNREGISTER_CLIENT", "docs/protocol/broker.md#clients", "clientID? producerGroup? consumerGroup?"),
     _row(
         36,
         "CONSUMER_SEND_MSG_BACK",
-        "3.2",
+        "docs/protocol/broker.md#send-back",
         "offset:long group delayLevel:int originMsgId? originTopic? unitMode:bool? maxReconsumeTimes:int?",
     ),
     _row(
         37,
         "END_TRANSACTION",
-        "3.7",
+        "docs/protocol/broker.md#transactions",
         "producerGroup tranStateTableOffset:long commitLogOffset:long commitOrRollback:int fromTransactionCheck:bool? "
         "msgId? transactionId? topic?",
     ),
-    _row(38, "GET_CONSUMER_LIST_BY_GROUP", "3.5", "consumerGroup"),
-    _row(41, "LOCK_BATCH_MQ", "3.6"),
-    _row(42, "UNLOCK_BATCH_MQ", "3.6"),
-    _row(43, "GET_ALL_CONSUMER_OFFSET", "3.9"),
-    _row(45, "GET_ALL_DELAY_OFFSET", "3.9"),
-    _row(46, "CHECK_CLIENT_CONFIG", "3.5"),
-    _row(200, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP", "3.9"),
-    _row(201, "GET_ALL_SUBSCRIPTIONGROUP_CONFIG", "3.9"),
-    _row(202, "GET_TOPIC_STATS_INFO", "3.9", "topic"),
-    _row(203, "GET_CONSUMER_CONNECTION_LIST", "3.9", "consumerGroup"),
-    _row(204, "GET_PRODUCER_CONNECTION_LIST", "3.9", "producerGroup"),
-    _row(207, "DELETE_SUBSCRIPTIONGROUP", "3.9", "groupName cleanOffset:bool?"),
-    _row(208, "GET_CONSUME_STATS", "3.9", "consumerGroup topic?"),
-    _row(215, "DELETE_TOPIC_IN_BROKER", "3.9", "topic?"),
+    _row(38, "GET_CONSUMER_LIST_BY_GROUP", "docs/protocol/broker.md#clients", "consumerGroup"),
+    _row(41, "LOCK_BATCH_MQ", "docs/protocol/broker.md#locks"),
+    _row(42, "UNLOCK_BATCH_MQ", "docs/protocol/broker.md#locks"),
+    _row(43, "GET_ALL_CONSUMER_OFFSET", "docs/protocol/broker.md#admin"),
+    _row(45, "GET_ALL_DELAY_OFFSET", "docs/protocol/broker.md#admin"),
+    _row(46, "CHECK_CLIENT_CONFIG", "docs/protocol/broker.md#clients"),
+    _row(200, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP", "docs/protocol/broker.md#admin"),
+    _row(201, "GET_ALL_SUBSCRIPTIONGROUP_CONFIG", "docs/protocol/broker.md#admin"),
+    _row(202, "GET_TOPIC_STATS_INFO", "docs/protocol/broker.md#admin", "topic"),
+    _row(203, "GET_CONSUMER_CONNECTION_LIST", "docs/protocol/broker.md#admin", "consumerGroup"),
+    _row(204, "GET_PRODUCER_CONNECTION_LIST", "docs/protocol/broker.md#admin", "producerGroup"),
+    _row(207, "DELETE_SUBSCRIPTIONGROUP", "docs/protocol/broker.md#admin", "groupName cleanOffset:bool?"),
+    _row(208, "GET_CONSUME_STATS", "docs/protocol/broker.md#admin", "consumerGroup topic?"),
+    _row(215, "DELETE_TOPIC_IN_BROKER", "docs/protocol/broker.md#admin", "topic?"),
     _row(
         222,
         "INVOKE_BROKER_TO_RESET_OFFSET",
-        "3.9",
+        "docs/protocol/broker.md#admin",
         "topic group? timestamp:long? isForce:bool? offset:long? queueId:int?",
     ),
-    _row(223, "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", "3.8", "topic group clientAddr?"),
-    _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "3.9", "topic"),
-    _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "3.9"),
-    _row(310, "SEND_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
-    _row(320, "SEND_BATCH_MESSAGE", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
-    _row(321, "QUERY_CONSUME_QUEUE", "3.9", "topic queueId:int? index:long? count:int? consumerGroup?"),
-    _row(324, "SEND_REPLY_MESSAGE", "3.1", _LONG_SEND),
-    _row(325, "SEND_REPLY_MESSAGE_V2", "3.1", _LONG_SEND, _LETTERS, is_strict=True),
-    _row(328, "GET_ALL_PRODUCER_INFO", "3.9"),
-    _row(314, "CLONE_GROUP_OFFSET", "3.9", "srcGroup destGroup topic? offline:bool?"),
+    _row(
+        223,
+        "INVOKE_BROKER_TO_GET_CONSUMER_STATUS",
+        "docs/protocol/broker.md#calls-to-consumers",
+        "topic group clientAddr?",
+    ),
+    _row(300, "QUERY_TOPIC_CONSUME_BY_WHO", "docs/protocol/broker.md#admin", "topic"),
+    _row(305, "GET_SYSTEM_TOPIC_LIST_FROM_BROKER", "docs/protocol/broker.md#admin"),
+    _row(310, "SEND_MESSAGE_V2", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(320, "SEND_BATCH_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(
+        321,
+        "QUERY_CONSUME_QUEUE",
+        "docs/protocol/broker.md#admin",
+        "topic queueId:int? index:long? count:int? consumerGroup?",
+    ),
+    _row(324, "SEND_REPLY_MESSAGE", "docs/protocol/broker.md#send", _LONG_SEND),
+    _row(325, "SEND_REPLY_MESSAGE_V2", "docs/protocol/broker.md#send", _LONG_SEND, _LETTERS, is_strict=True),
+    _row(328, "GET_ALL_PRODUCER_INFO", "docs/protocol/broker.md#admin"),
+    _row(314, "CLONE_GROUP_OFFSET", "docs/protocol/broker.md#admin", "srcGroup destGroup topic? offline:bool?"),
     *_PASSED_ON,
     *SINCE_5,
     *UNTIL_4_9,
@@ -402,12 +441,19 @@ BROKER = (
 """What a broker answers."""
 
 TO_CLIENTS = (
-    _row(39, "CHECK_TRANSACTION_STATE", "3.7"),
-    _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "3.8", "consumerGroup"),
-    _row(220, "RESET_CONSUMER_CLIENT_OFFSET", "3.8", "topic group timestamp:long isForce:bool"),
-    _row(221, "GET_CONSUMER_STATUS_FROM_CLIENT", "3.8", "topic group clientAddr?"),
+    _row(39, "CHECK_TRANSACTION_STATE", "docs/protocol/broker.md#transactions"),
+    _row(40, "NOTIFY_CONSUMER_IDS_CHANGED", "docs/protocol/broker.md#calls-to-consumers", "consumerGroup"),
+    _row(
+        220,
+        "RESET_CONSUMER_CLIENT_OFFSET",
+        "docs/protocol/broker.md#calls-to-consumers",
+        "topic group timestamp:long isForce:bool",
+    ),
+    _row(
+        221, "GET_CONSUMER_STATUS_FROM_CLIENT", "docs/protocol/broker.md#calls-to-consumers", "topic group clientAddr?"
+    ),
     *_PASSED_ON,
-    _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "3.1"),
+    _row(326, "PUSH_REPLY_MESSAGE_TO_CLIENT", "docs/protocol/broker.md#send"),
 )
 """What a broker asks of clients."""
 

@@ -31,7 +31,7 @@ HOLDING = frozenset({11, 361, 200050, 200054})
 """Requests that a broker may hold until a message comes."""
 SENDS = frozenset({10, 310, 320, 324, 325})
 LETTERED = frozenset({310, 320, 325})
-"""Sends whose header fields are letters (protocol 3.1)."""
+"""Sends whose header fields are letters (docs/protocol/broker.md#send)."""
 MOST_OPEN = 100_000
 """Requests without an answer that are waited for; the oldest of more are given up."""
 
@@ -230,8 +230,8 @@ class Exchange:
 
     @property
     def first_unit(self) -> tuple[int, int] | None:
-        """Queue offset and physical offset of the first message that a pull was answered (spec 2.1); None where there
-        is none, or its bytes are not kept.
+        """Queue offset and physical offset of the first message that a pull was answered
+        (docs/formats/commit-log.md#unit); None where there is none, or its bytes are not kept.
         """
         answer = self.answer
         if self.code not in HOLDING or self.answer_code != 0 or answer is None or not answer.data:

@@ -1,4 +1,5 @@
-"""Frames of the remoting protocol: bytes in, commands out, and the other way round; no socket, no clock (protocol 1).
+"""Frames of the remoting protocol: bytes in, commands out, and the other way round; no socket, no clock
+(docs/protocol/frames.md).
 
 Java: ``RemotingCommand``, ``RocketMQSerializable``, ``NettyDecoder``. A fault is a value: the connection ends with it,
 for there is no error frame.

@@ -1,4 +1,4 @@
-"""Where the parts of a frame lie in its bytes: lengths, form, each header field, the body (protocol 1.1 to 1.3).
+"""Where the parts of a frame lie in its bytes: lengths, form, each header field, the body (docs/protocol/frames.md).
 
 For showing, not for reading: what a frame says stands in :class:`engine.remoting.frame.Command`. Bytes that do not
 hold what they promise give the parts as far as they go.

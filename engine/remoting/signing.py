@@ -1,4 +1,5 @@
-"""How a request says who sends it: an access key, and a signature over its fields and body (pop page 7.1). Pure.
+"""How a request says who sends it: an access key, and a signature over its fields and body
+(docs/protocol/access.md#signatures). Pure.
 
 Java: ``AclUtils``, ``AclClientRPCHook``. A signature does not keep anybody from repeating a request: neither a time nor
 its opaque is signed.

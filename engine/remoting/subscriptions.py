@@ -1,4 +1,5 @@
-"""What a group wants of a topic, as clients say it and brokers keep it (protocol 3.5, 4.6). Pure.
+"""What a group wants of a topic, as clients say it and brokers keep it (docs/protocol/broker.md#clients,
+docs/protocol/behaviour.md#filters). Pure.
 
 Java: ``SubscriptionData``, ``FilterAPI``.
 """

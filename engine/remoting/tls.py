@@ -1,7 +1,7 @@
 """TLS of a server, as RocketMQ's ``tls.properties`` says it: who must, who may, and with which certificate.
 
-The first byte of a connection tells (protocol 1.1): it is looked at before anything is read, so that one port takes
-both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
+The first byte of a connection tells (docs/protocol/frames.md#frame): it is looked at before anything is read, so that
+one port takes both. Java: ``TlsSystemConfig``, ``TlsHelper``, the handshake handler of ``NettyRemotingServer``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""``UNIQ_KEY`` of a message, made as Java's clients make it (protocol 5.4). Java: ``MessageClientIDSetter``.
+"""``UNIQ_KEY`` of a message, made as Java's clients make it (docs/protocol/clients.md#messages). Java:
+``MessageClientIDSetter``.
 
 A broker gives one to a message that came without, a producer to each that it sends; both within one process count on.
 """

@@ -1,4 +1,6 @@
-"""A log that grows as a master's does: the slave's side of an HA port (spec 15; Java: ``DefaultHAClient``)."""
+"""A log that grows as a master's does: the slave's side of an HA port (docs/formats/replication.md; Java:
+``DefaultHAClient``).
+"""
 
 from __future__ import annotations
 

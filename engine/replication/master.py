@@ -1,4 +1,6 @@
-"""What a master's broker says of its log before it is followed, and its tables (protocol 3.9, 4.7)."""
+"""What a master's broker says of its log before it is followed, and its tables (docs/protocol/broker.md#admin,
+docs/protocol/behaviour.md#offsets).
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
 
 
 async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
-    """:meth:`copy_tables`, and what the broker does not declare is declared no more, as a slave does (protocol 4.7)."""
+    """:meth:`copy_tables`, and what the broker does not declare is declared no more, as a slave does
+    (docs/protocol/behaviour.md#offsets).
+    """
     found = await _tables_of(host, port)
     if found is None or not found.topics:
         return False

@@ -1,4 +1,4 @@
-"""A master's HA port: slaves follow the log of an open store (spec 15; Java: ``DefaultHAService``,
+"""A master's HA port: slaves follow the log of an open store (docs/formats/replication.md; Java: ``DefaultHAService``,
 ``DefaultHAConnection``).
 """
 

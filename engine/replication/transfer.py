@@ -1,4 +1,5 @@
-"""What goes over an HA port, without I/O (spec 15; Java: ``DefaultHAConnection``, ``DefaultHAClient``).
+"""What goes over an HA port, without I/O (docs/formats/replication.md; Java: ``DefaultHAConnection``,
+``DefaultHAClient``).
 
 A slave says an offset (8 bytes): first the one it wants to begin at, then how far it has come. The master sends a
 header of 12 bytes (offset, size) and as many bytes of its log; none where there is nothing new for five seconds.
@@ -18,7 +19,7 @@ _OFFSET = struct.Struct(">q")
 _UNIT = struct.Struct(">iI")
 _FLAGS, _FLAGS_AT = struct.Struct(">i"), 36
 _STORED, _STORED_V6 = 56, 68
-"""Where the store time stands in a unit (spec 2.1): behind a host of 8 bytes, or of 20."""
+"""Where the store time stands in a unit (docs/formats/commit-log.md#unit): behind a host of 8 bytes, or of 20."""
 REPORT_SIZE = _OFFSET.size
 _MOST = 64 << 20
 """Bytes of one transfer: a master sends 32 KiB at once unless it is told otherwise."""

@@ -1,6 +1,8 @@
-"""Rules about tables, groups, topics, timers and producers (spec 12, 14); ``catalogue`` has them with all others.
+"""Rules about tables, groups, topics, timers and producers (docs/formats/delays.md, docs/formats/config-tables.md);
+``catalogue`` has them with all others.
 
-Rules about what the next start of a broker loses, or why it never comes up (spec 10); ``catalogue`` has them all.
+Rules about what the next start of a broker loses, or why it never comes up (docs/formats/recovery.md); ``catalogue``
+has them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which entries a unit of the log asks for, apart from the one in its own queue (spec 3.8, 8.3).
+"""Which entries a unit of the log asks for, apart from the one in its own queue
+(docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch).
 
 Pure: the live dispatcher and whatever else builds queues from a log ask the same.
 """
@@ -27,7 +28,7 @@ _NO_MULTI_DISPATCH = ("%RETRY%", "rmq_sys_")
 @dataclass(frozen=True, slots=True)
 class TopicsKnown:
     """Topics that have a folder of queues, that the topics table lists, and the offset of the newest unit that is in a
-    queue. ``told``: a topic that is in neither was deleted and not lost (spec 11).
+    queue. ``told``: a topic that is in neither was deleted and not lost (docs/formats/cleaning.md).
     """
 
     folders: frozenset[str]
@@ -70,7 +71,9 @@ def names_light_queues(columns: UnitColumns, rows: Int64) -> bool:
 
 
 def light_entries(properties: Mapping[str, str], topic: str, queue_id: int) -> list[tuple[str, int, int]]:
-    """(queue name, queue id, queue offset) of the further entries that a unit of this queue asks for (spec 3.8)."""
+    """(queue name, queue id, queue offset) of the further entries that a unit of this queue asks for
+    (docs/formats/consume-queue.md#light-queues).
+    """
     names = properties.get(props.INNER_MULTI_DISPATCH)
     offsets = properties.get(props.INNER_MULTI_QUEUE_OFFSET)
     if not names or not offsets or topic == SCHEDULE_TOPIC or topic.startswith(_NO_MULTI_DISPATCH):

@@ -50,7 +50,7 @@ def zeroed_properties(columns: UnitColumns, rows: int) -> Rows:
 
 
 def wrong_property_crc(columns: UnitColumns, rows: int) -> list[int]:
-    """Rows that carry a property CRC which is wrong (spec 2.5)."""
+    """Rows that carry a property CRC which is wrong (docs/formats/commit-log.md#property-crc)."""
     ends = columns.properties_position[:rows] + columns.properties_length[:rows]
     able = np.flatnonzero(columns.properties_length[:rows] >= _CRC_TAIL)
     if not len(able):

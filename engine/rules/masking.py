@@ -24,7 +24,8 @@ from engine.codec import properties as props
 from engine.codec.unit_fields import masked_as
 from engine.errors import UsageError
 
-# Properties of messages that RocketMQ's clients and brokers set themselves, and what each tells of (spec 2.4).
+# Properties of messages that RocketMQ's clients and brokers set themselves, and what each tells of
+# (docs/formats/commit-log.md#properties).
 
 OF_KEYS: Final = (props.KEYS, "__SHARDINGKEY", "CORRELATION_ID")
 OF_IDS: Final = (

@@ -1,4 +1,5 @@
-"""When RocketMQ deletes files of the log, and what holds them (spec 11). Pure: cleaning and its forecast share it.
+"""When RocketMQ deletes files of the log, and what holds them (docs/formats/cleaning.md). Pure: cleaning and its
+forecast share it.
 
 Disk use is a share from 0 to 1 (−1 where it is not known), times are ms since the epoch, hours are of the local day.
 """

@@ -1,4 +1,4 @@
-"""Names that RocketMQ keeps for itself: topics and groups that no client made (spec 13)."""
+"""Names that RocketMQ keeps for itself: topics and groups that no client made (docs/formats/transactions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The check that a broker makes of a unit before it believes it (spec 2.9), mirrored to the letter.
+"""The check that a broker makes of a unit before it believes it (docs/formats/commit-log.md#unit-check), mirrored to
+the letter.
 
 :mod:`engine.codec.message` proves a frame; this module answers what RocketMQ would answer, oddities included: a
 negative body length counts as no body, the stored CRC is compared with all its 32 bits,

@@ -1,4 +1,4 @@
-"""AllocateMappedFile: the next file of the log, and the one after it, ahead of need (spec 6.2).
+"""AllocateMappedFile: the next file of the log, and the one after it, ahead of need (docs/formats/files.md#allocation).
 
 Java: AllocateMappedFileService. Without a thread of its own the file is made by whoever needs it.
 """

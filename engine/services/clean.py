@@ -1,4 +1,5 @@
-"""CleanFiles: old files of the log go, by age, by need of room, or by hand; queues and index follow (spec 11).
+"""CleanFiles: old files of the log go, by age, by need of room, or by hand; queues and index follow
+(docs/formats/cleaning.md).
 
 Java: CleanCommitLogService, CleanConsumeQueueService. Nothing sleeps here: a run is cut into steps at its pauses, and
 each step says how long the next one waits.
@@ -136,7 +137,9 @@ class CleanFiles:
             _log.info("%s deleted", gone[0].path)
 
     def _space(self) -> tuple[bool, bool]:
-        """(room is needed, at once and whatever the age); raises or takes down the disk-full flag (spec 11)."""
+        """(room is needed, at once and whatever the age); raises or takes down the disk-full flag
+        (docs/formats/cleaning.md).
+        """
         log = min((self._disk.usage(folder) for folder in self._files.folders), default=-1.0)
         queues = self._disk.usage(self._queue_folder)
         for used, what in ((log, "log"), (queues, "queues")):

@@ -1,4 +1,4 @@
-"""Flushing and committing the log, the queues and the checkpoint (spec 7).
+"""Flushing and committing the log, the queues and the checkpoint (docs/formats/writing.md#flush).
 
 Java: FlushRealTimeService, CommitRealTimeService, FlushConsumeQueueService. Group commit has a module of its own,
 :mod:`engine.services.group_commit`. Times in ms. A flush of the log that failed is never tried again: the kernel may

@@ -1,4 +1,5 @@
-"""Group commit under SYNC_FLUSH: one flush serves all that wait (spec 7; Java: GroupCommitService, FlushDiskWatcher).
+"""Group commit under SYNC_FLUSH: one flush serves all that wait (docs/formats/writing.md#flush; Java:
+GroupCommitService, FlushDiskWatcher).
 
 Whoever waits and finds no flush under way flushes, for itself and for those behind it; a lone producer so never hands
 its message to another thread. Those that come meanwhile wait, each on a lock of its own: the flush either served them,

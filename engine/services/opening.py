@@ -1,4 +1,6 @@
-"""From files to a store that can be written: tables, recovery, offsets (spec 10.1), and letting go of it all again."""
+"""From files to a store that can be written: tables, recovery, offsets (docs/formats/recovery.md#order), and
+letting go of it all again.
+"""
 
 from __future__ import annotations
 

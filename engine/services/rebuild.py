@@ -1,4 +1,5 @@
-"""Queues and index built out of a long stretch of a log, quicker than a live dispatch may be (spec 8.3, 10.3).
+"""Queues and index built out of a long stretch of a log, quicker than a live dispatch may be
+(docs/formats/writing.md#dispatch, docs/formats/recovery.md#crash).
 
 Nobody reads meanwhile, so queue entries of many blocks are written together. The caller's thread reads the log and
 makes columns of it; a second one chains index entries and writes queues. Key hashes are made by the one that has

@@ -1,4 +1,5 @@
-"""ReputMessage: hands every new unit of the log to the dispatcher, in order (spec 8.3; Java: ReputMessageService).
+"""ReputMessage: hands every new unit of the log to the dispatcher, in order (docs/formats/writing.md#dispatch; Java:
+ReputMessageService).
 
 Never past the confirm offset, which under SYNC_FLUSH is what is flushed (5.3.2 and later): readers see nothing that a
 power loss could take back. Much at once goes through the columns, little (and what the columns refuse) unit by unit

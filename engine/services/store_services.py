@@ -1,4 +1,5 @@
-"""All services of a store, wired to its structures: started in order, stepped by hand, ended in order (spec 7, 8.3).
+"""All services of a store, wired to its structures: started in order, stepped by hand, ended in order
+(docs/formats/writing.md#flush, #dispatch).
 
 With threads each service has one; without, whoever drives the store calls :meth:`StoreServices.step`.
 """

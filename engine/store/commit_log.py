@@ -1,4 +1,5 @@
-"""The log that every message is appended to, in the order of acknowledgement (spec 2, 8.2; Java: CommitLog).
+"""The log that every message is appended to, in the order of acknowledgement (docs/formats/commit-log.md,
+docs/formats/writing.md#put; Java: CommitLog).
 
 One lock, held while a message gets its queue offset, its place and its store time, and is copied. Whoever takes it asks
 under it whether the log still takes anything: so nobody appends behind :meth:`CommitLog.close`. Nothing here waits for
@@ -53,7 +54,7 @@ from engine.store.put.message import (
 from engine.store.queue_offsets import QueueOffsetTable
 
 SMALLEST_LIMIT = 10
-"""maxMessageSize below this is not taken over at run time (spec 8.1)."""
+"""maxMessageSize below this is not taken over at run time (docs/formats/writing.md#checks)."""
 LONGEST_BUSY = 10_000_000
 UNTIL_COMPILED = 1000
 """Puts of one message until compiled code is worth loading."""
@@ -157,7 +158,7 @@ class CommitLog:
 
     @property
     def min_offset(self) -> int:
-        """Start of the first file that may be read, −1 for an empty log (spec 9.2)."""
+        """Start of the first file that may be read, −1 for an empty log (docs/formats/reading.md#other-reads)."""
         return self.files.readable_min
 
     @property
@@ -432,7 +433,8 @@ class CommitLog:
         return place
 
     def room_for(self, size: int, now: int) -> MappedFile | PutMessageResult:
-        """The file that takes the next unit of ``size`` bytes; a BLANK goes where it does not fit (spec 2.8).
+        """The file that takes the next unit of ``size`` bytes; a BLANK goes where it does not fit
+        (docs/formats/commit-log.md#append).
 
         An answer where there is no such file: not even an empty one is long enough, or none can be made.
         """

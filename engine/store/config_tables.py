@@ -1,4 +1,5 @@
-"""The tables under ``config/`` of a store that is written: loaded, changed, saved with a ``.bak`` (spec 14).
+"""The tables under ``config/`` of a store that is written: loaded, changed, saved with a ``.bak``
+(docs/formats/config-tables.md).
 
 What a table holds beyond what is changed here stays as it was read. A save first copies what was there to ``.bak`` and
 puts the new text in place by a rename: a crash leaves either the old or the new table, and a broker reads both.

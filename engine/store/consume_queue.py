@@ -1,6 +1,6 @@
-"""Consume queues over their files: of 20-byte entries (spec 3.1, 3.3, 3.4; Java: ConsumeQueue), and of 46-byte entries
-for batches (spec 3.7; Java: BatchConsumeQueue); with what both have in common, and the ext units beside them (spec 3.6;
-Java: ConsumeQueueExt).
+"""Consume queues over their files: of 20-byte entries (docs/formats/consume-queue.md#entry, #append, #bounds; Java:
+ConsumeQueue), and of 46-byte entries for batches (docs/formats/consume-queue.md#batch-queues; Java: BatchConsumeQueue);
+with what both have in common, and the ext units beside them (docs/formats/consume-queue.md#ext; Java: ConsumeQueueExt).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class StoredQueue(ABC):
 
     def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
         """Take the files as ``listed`` (name, length), or list them; nothing is read. Raises :class:`StoreError` for a
-        file of a wrong length (spec 1).
+        file of a wrong length (docs/formats/files.md#folders).
         """
         self.files.load(listed)
 
@@ -123,7 +123,9 @@ class StoredQueue(ABC):
             self.files.flush_written(begin, offset)
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Bring entries to the disk (spec 6.1); True where nothing waits any more. Raises ``OSError``."""
+        """Bring entries to the disk (docs/formats/files.md#mapped-files); True where nothing waits any more.
+        Raises ``OSError``.
+        """
         return self.files.flush(least_pages)
 
     def delete_expired(self, log_min: int, release: Release = NEWEST) -> list[str]:
@@ -401,7 +403,9 @@ class ConsumeQueueExt:
         return None if found is None or isinstance(found, CqExtStop) else found
 
     def recover(self) -> None:
-        """Set the end behind the last unit (spec 3.6): from the first file on, by the units' own sizes."""
+        """Set the end behind the last unit (docs/formats/consume-queue.md#ext): from the first file on, by the
+        units' own sizes.
+        """
         starts = self.files.starts
         end = starts[0] if starts else 0
         for start in starts:

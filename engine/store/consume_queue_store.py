@@ -1,11 +1,12 @@
-"""All consume queues of a store: loaded, found, put into, kept (spec 3; Java: ConsumeQueueStore).
+"""All consume queues of a store: loaded, found, put into, kept (docs/formats/consume-queue.md; Java:
+ConsumeQueueStore).
 
-Folders of a deleted topic are taken away at once and removed at leisure (spec 11). A topic has a folder for each kind
-of queue and many files in it. Removed one by one they would leave half a topic where the disk refuses in the middle,
-and queues with holes where the power fails. So its folders get another name first: that happens or it does not. What a
-crash leaves there no broker takes for a queue, as the names are no numbers.
+Folders of a deleted topic are taken away at once and removed at leisure (docs/formats/cleaning.md). A topic has a
+folder for each kind of queue and many files in it. Removed one by one they would leave half a topic where the disk
+refuses in the middle, and queues with holes where the power fails. So its folders get another name first: that happens
+or it does not. What a crash leaves there no broker takes for a queue, as the names are no numbers.
 
-Entries of a great many queues that wait to be written together (spec 3.3).
+Entries of a great many queues that wait to be written together (docs/formats/consume-queue.md#append).
 
 With forty thousand queues in turns every entry goes into another file, and opening files costs more than all the rest.
 So such entries wait in memory as rows, and each queue is written once for many. Nobody sees the difference: a queue
@@ -296,7 +297,8 @@ class ConsumeQueueStore:
         return not self._config.enable_consume_queue_ext and not self._is_batch_topic(topic)
 
     def load(self, listing: Listing | None = None) -> None:
-        """Take down the queues and their files; nothing is read (spec 3.1). Raises :class:`StoreError`.
+        """Take down the queues and their files; nothing is read (docs/formats/consume-queue.md#entry). Raises
+        :class:`StoreError`.
 
         ``listing`` tells what is in a folder, where somebody has listed them already.
         """
@@ -346,7 +348,9 @@ class ConsumeQueueStore:
     # -- puts
 
     def put(self, request: Request, bit_map: bytes = b"") -> None:
-        """The entry of one dispatched unit (spec 3.3, 3.7), with an ext unit where those are on. Raises ``OSError``."""
+        """The entry of one dispatched unit (docs/formats/consume-queue.md#append, #batch-queues), with an ext unit
+        where those are on. Raises ``OSError``.
+        """
         if self._deleted and request.physical_offset < self._deleted.get(request.topic, 0):
             return
         if self.pending.count and self.has_plain_entries(request.topic):
@@ -393,7 +397,9 @@ class ConsumeQueueStore:
         return self._find_for_unit(topic, queue_id)
 
     def put_light(self, request: Request, name: str, queue_id: int, queue_offset: int) -> None:
-        """A further entry of a unit, in the queue ``name`` (spec 3.8); it never has an ext unit. Raises ``OSError``."""
+        """A further entry of a unit, in the queue ``name`` (docs/formats/consume-queue.md#light-queues); it never
+        has an ext unit. Raises ``OSError``.
+        """
         if request.physical_offset < self._deleted.get(name, 0):
             return
         queue = self._queue_for_unit(name, queue_id)
@@ -462,7 +468,7 @@ class ConsumeQueueStore:
 
     @property
     def max_physic_offset(self) -> int:
-        """Largest offset into the log that any queue knows, −1 without queues (C of spec 10.1)."""
+        """Largest offset into the log that any queue knows, −1 without queues (C of docs/formats/recovery.md#order)."""
         return max((queue.max_physic_offset for queue in self), default=-1)
 
     def offsets(self) -> dict[tuple[str, int], int]:
@@ -527,7 +533,8 @@ class ConsumeQueueStore:
             self._dirty.add(queue)
 
     def delete_topic(self, topic: str) -> bool:
-        """Delete every queue of a topic with its folders; whether there was any (spec 11). Nobody puts meanwhile.
+        """Delete every queue of a topic with its folders; whether there was any (docs/formats/cleaning.md). Nobody puts
+        meanwhile.
 
         Raises ``OSError``; the topic has all its queues then.
         """

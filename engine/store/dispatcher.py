@@ -1,4 +1,6 @@
-"""Units of the log on their way into queues and index, singly or a block at a time (spec 3.8, 8.3, 13.2).
+"""Units of the log on their way into queues and index, singly or a block at a time
+(docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch,
+docs/formats/transactions.md#queue-entries).
 
 Both ways give the same bytes. A block that the bulk way cannot take (units whose PHYSICALOFFSETs fall, topics beyond
 the table, light queues) goes unit by unit.
@@ -30,9 +32,8 @@ Int64 = npt.NDArray[np.int64]
 class Dispatcher:
     """Called by one thread, in the order of the log. ``index`` None: no index is built.
 
-    ``bit_map(request)`` gives the filter bit map of a unit for its ext unit (spec 16); it may be set later, too.
-    ``failed`` says which part an
-    ``OSError`` came from.
+    ``bit_map(request)`` gives the filter bit map of a unit for its ext unit (docs/formats/reading.md#filters); it may
+    be set later, too. ``failed`` says which part an ``OSError`` came from.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""getMessage: a run of messages from one queue, with RocketMQ's statuses and corrected offsets (spec 9.1).
+"""getMessage: a run of messages from one queue, with RocketMQ's statuses and corrected offsets
+(docs/formats/reading.md#get-message).
 
 One code for the live engine and for the read-only door: the queue is a :class:`QueueBytes`, the log a
 :class:`ReadableLog`. Messages are lent, not copied.
@@ -283,7 +284,7 @@ def _run_of_messages(
 
 
 class _Scan:
-    """The scan of spec 9.1, entry by entry."""
+    """The scan of docs/formats/reading.md#get-message, entry by entry."""
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""The commit log as readers need it: bytes lent, never copied, never before they are written (spec 6.1, 9.2)."""
+"""The commit log as readers need it: bytes lent, never copied, never before they are written
+(docs/formats/files.md#mapped-files, docs/formats/reading.md#other-reads).
+"""
 
 from __future__ import annotations
 

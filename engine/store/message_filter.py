@@ -1,5 +1,5 @@
-"""What a subscription lets pass: by the queue's entry first, by the message's properties then (spec 16; Java:
-MessageFilter, DefaultMessageFilter, ExpressionMessageFilter).
+"""What a subscription lets pass: by the queue's entry first, by the message's properties then
+(docs/formats/reading.md#filters; Java: MessageFilter, DefaultMessageFilter, ExpressionMessageFilter).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The queue offset for a time: getOffsetInQueueByTime with both boundaries, and 4.9's rule (spec 3.5, 9.2)."""
+"""The queue offset for a time: getOffsetInQueueByTime with both boundaries, and 4.9's rule
+(docs/formats/consume-queue.md#by-time, docs/formats/reading.md#other-reads).
+"""
 
 from __future__ import annotations
 

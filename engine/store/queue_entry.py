@@ -1,4 +1,5 @@
-"""Entries of a consume queue as readers see them, over whatever lends the queue's bytes (spec 3.1, 3.6, 3.7).
+"""Entries of a consume queue as readers see them, over whatever lends the queue's bytes
+(docs/formats/consume-queue.md#entry, #ext, #batch-queues).
 
 The live engine's queues and the read-only door's both are a :class:`QueueBytes`: what is searched and answered on top
 of it is one code. Queue offsets count messages, numbers count units in the files, offsets and sizes are bytes.
@@ -18,7 +19,9 @@ _CHUNK = 256
 
 
 class ExtUnit(Protocol):
-    """What the ext file tells of a message: its real tag, store time (ms) and filter bit map (spec 3.6)."""
+    """What the ext file tells of a message: its real tag, store time (ms) and filter bit map
+    (docs/formats/consume-queue.md#ext).
+    """
 
     @property
     def address(self) -> int: ...

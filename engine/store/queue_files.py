@@ -1,4 +1,5 @@
-"""The files of one queue, kept small: a store may have forty thousand queues (spec 3.1, 6.3).
+"""The files of one queue, kept small: a store may have forty thousand queues (docs/formats/consume-queue.md#entry,
+docs/formats/files.md#sequences).
 
 Positions are absolute bytes of the queue. Files are written and read by position and never mapped; a file is opened
 when it is first needed, and the disk keeps a bounded number of descriptors. One thread appends; files are made and
@@ -79,8 +80,8 @@ class QueueFiles:
         return not self.starts or self.end - self.starts[-1] >= self.file_size
 
     def load(self, listed: Iterable[tuple[str, int]] | None = None) -> None:
-        """Take the files as ``listed`` (name, length), or list them (spec 1). An empty last one is deleted; raises
-        :class:`StoreError` for any other wrong length.
+        """Take the files as ``listed`` (name, length), or list them (docs/formats/files.md#folders). An empty last one
+        is deleted; raises :class:`StoreError` for any other wrong length.
         """
         found = self._disk.names(Path(self.folder)) if listed is None else sorted(listed)
         if found and found[-1][1] == 0:
@@ -207,7 +208,8 @@ class QueueFiles:
         return [self._delete(start) for start in gone]
 
     def flush(self, least_pages: int = 0) -> bool:
-        """Bring what was appended to the disk where at least so many pages of a file wait (0: any byte; spec 6.1).
+        """Bring what was appended to the disk where at least so many pages of a file wait (0: any byte;
+        docs/formats/files.md#mapped-files).
 
         True where nothing is left to do. Raises ``OSError``; :attr:`flushed` does not move then.
         """

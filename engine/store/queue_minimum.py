@@ -1,4 +1,5 @@
-"""Where a queue's entries begin whose units the log still holds (spec 3.4; Java: ConsumeQueue.correctMinOffset).
+"""Where a queue's entries begin whose units the log still holds (docs/formats/consume-queue.md#bounds; Java:
+ConsumeQueue.correctMinOffset).
 
 Pure: entries are asked for through a function. RocketMQ's steps are kept, so that a queue with disorderly entries
 (pre-filled ones point to 0) is judged as there.

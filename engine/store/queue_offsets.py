@@ -1,4 +1,5 @@
-"""Next queue offset of every queue (spec 3.2; Java: topicQueueTable, QueueOffsetOperator).
+"""Next queue offset of every queue (docs/formats/consume-queue.md#queue-offsets; Java: topicQueueTable,
+QueueOffsetOperator).
 
 One array of numbers, so that many messages can take theirs in one compiled call; a queue keeps its place in it for
 good. Whoever holds the append lock may ask and change it, nobody else.

@@ -1,4 +1,6 @@
-"""RunningFlags: what keeps a store from taking or giving messages, and why (spec 8.1; Java: RunningFlags)."""
+"""RunningFlags: what keeps a store from taking or giving messages, and why (docs/formats/writing.md#checks; Java:
+RunningFlags).
+"""
 
 from __future__ import annotations
 

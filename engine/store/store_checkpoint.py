@@ -1,4 +1,4 @@
-"""StoreCheckpoint: the ``checkpoint`` file of a store that runs (spec 5; Java: StoreCheckpoint).
+"""StoreCheckpoint: the ``checkpoint`` file of a store that runs (docs/formats/checkpoint.md; Java: StoreCheckpoint).
 
 Times in ms, offsets in bytes of the commit log; they live in memory and reach the file by ``flush``.
 Java writes ``logics`` as dispatch moves it, though the queues' bytes may not be on disk yet: after a power loss their

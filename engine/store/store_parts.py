@@ -55,7 +55,9 @@ class StoreParts:
         return self.paths.consumequeue
 
     def confirm_offset(self) -> int:
-        """End of what may be dispatched (spec 8.3): what is flushed under SYNC_FLUSH since 5.3.2, else everything."""
+        """End of what may be dispatched (docs/formats/writing.md#dispatch): what is flushed under SYNC_FLUSH since
+        5.3.2, else everything.
+        """
         files = self.files
         if self.sync_flush and of(self.like).dispatches_flushed_only and not self.config.read_un_committed:
             return min(files.flushed_where, files.max_offset)

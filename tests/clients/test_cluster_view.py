@@ -28,7 +28,9 @@ from viewer.cluster.words import whose
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(600)]
 READS = {106, 28, 21, 43, 201, 202, 203, 307, 328}
-"""Codes that a cluster is asked by; none of them changes anything (protocol 2.4, 3.9)."""
+"""Codes that a cluster is asked by; none of them changes anything (docs/protocol/name-server.md#cluster,
+docs/protocol/broker.md#admin).
+"""
 GROUP, LATE, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
 
 

@@ -1,4 +1,6 @@
-"""A gRPC client of RocketMQ, through RocketMQ's own proxy, to our broker: the whole way of RocketMQ 5 (pop page 8)."""
+"""A gRPC client of RocketMQ, through RocketMQ's own proxy, to our broker: the whole way of RocketMQ 5
+(docs/protocol/proxy.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bytes of commit-log units made by hand, field by field (spec 2.1), for tests of everything that reads them."""
+"""Bytes of commit-log units made by hand, field by field (docs/formats/commit-log.md#unit), for tests of
+everything that reads them.
+"""
 
 from __future__ import annotations
 

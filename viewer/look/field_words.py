@@ -1,4 +1,4 @@
-"""What each field of the store's files means, and which chapter of our notes on RocketMQ's formats tells more; no Qt.
+"""What each field of the store's files means, and the page of the documentation that describes it; no Qt.
 
 One table for units (whose words stand with their fields, :mod:`engine.codec.unit_fields`), queue entries and index
 files. A field that means something else in one table stands there under ``kind.name`` too.
@@ -13,115 +13,193 @@ from viewer.look.assets import words
 
 FIELDS: dict[str, tuple[str, str]] = {
     # a unit of the commit log
-    **{field.name: (field.meaning, field.chapter) for field in unit_fields.FIELDS if field.meaning},
+    **{field.name: (field.meaning, field.page) for field in unit_fields.FIELDS if field.meaning},
     "marks": (
         words("T transaction, Z compressed, B batch, D delayed, R retried, M dispatched to several queues."),
-        "2.3",
+        "docs/formats/commit-log.md#sysflag",
     ),
     # an entry of a consume queue
     "cq.queueOffset": (
         words("The number of this entry: a queue's entries are 20 bytes each and counted from 0."),
-        "3.1",
+        "docs/formats/consume-queue.md#entry",
     ),
-    "cq.physicalOffset": (words("CommitLog offset: 8 bytes that say where the unit of this entry begins."), "3.1"),
-    "cq.size": (words("Size: 4 bytes that say how long the unit is, so that it is read at once."), "3.1"),
+    "cq.physicalOffset": (
+        words("CommitLog offset: 8 bytes that say where the unit of this entry begins."),
+        "docs/formats/consume-queue.md#entry",
+    ),
+    "cq.size": (
+        words("Size: 4 bytes that say how long the unit is, so that it is read at once."),
+        "docs/formats/consume-queue.md#entry",
+    ),
     "batchSize": (
         words("How many messages the unit of this entry holds; batch queues have entries of 46 bytes."),
-        "3.7",
+        "docs/formats/consume-queue.md#batch-queues",
     ),
     "deliveryTime": (
         words("When a delayed message is due: a delay queue keeps it in the place of the tag's hash."),
-        "12",
+        "docs/formats/delays.md",
     ),
     "extTagsCode": (
         words("The hash of the tag as the ext file keeps it; the entry has an address in its place."),
-        "3.6",
+        "docs/formats/consume-queue.md#ext",
     ),
-    "extBitMap": (words("Which filters of consumer groups the message passes, one bit each."), "3.6"),
+    "extBitMap": (
+        words("Which filters of consumer groups the message passes, one bit each."),
+        "docs/formats/consume-queue.md#ext",
+    ),
     "verdict": (
         words("Whether the bytes it points at are what it says: same topic, queue, offset, size and tag."),
-        "3.1",
+        "docs/formats/consume-queue.md#entry",
     ),
     # an index file
-    "beginTimestamp": (words("beginTimestamp: store time of the first message in this file."), "4.1"),
+    "beginTimestamp": (
+        words("beginTimestamp: store time of the first message in this file."),
+        "docs/formats/index.md#layout",
+    ),
     "endTimestamp": (
         words("endTimestamp: store time of the last one. A query by time passes files over by the two."),
-        "4.1",
+        "docs/formats/index.md#layout",
     ),
-    "beginPhyOffset": (words("beginPhyOffset: where the first message in this file lies in the log."), "4.1"),
-    "endPhyOffset": (words("endPhyOffset: where the last one lies."), "4.1"),
-    "hashSlotCount": (words("hashSlotCount: how many slots have been used so far."), "4.1"),
-    "indexCount": (words("indexCount: the number of the next entry; an empty file has 1."), "4.1"),
-    "keyHash": (words("keyHash: 4 bytes with the hash of topic#key. Different keys can have the same one."), "4.2"),
-    "phyOffset": (words("phyOffset: where the message with this key lies in the log."), "4.2"),
-    "timeDiff": (words("timeDiff: store time in seconds after the file's first message."), "4.2"),
+    "beginPhyOffset": (
+        words("beginPhyOffset: where the first message in this file lies in the log."),
+        "docs/formats/index.md#layout",
+    ),
+    "endPhyOffset": (words("endPhyOffset: where the last one lies."), "docs/formats/index.md#layout"),
+    "hashSlotCount": (words("hashSlotCount: how many slots have been used so far."), "docs/formats/index.md#layout"),
+    "indexCount": (
+        words("indexCount: the number of the next entry; an empty file has 1."),
+        "docs/formats/index.md#layout",
+    ),
+    "keyHash": (
+        words("keyHash: 4 bytes with the hash of topic#key. Different keys can have the same one."),
+        "docs/formats/index.md#insert",
+    ),
+    "phyOffset": (words("phyOffset: where the message with this key lies in the log."), "docs/formats/index.md#insert"),
+    "timeDiff": (
+        words("timeDiff: store time in seconds after the file's first message."),
+        "docs/formats/index.md#insert",
+    ),
     "prev": (
         words("slotValue: the entry that was the slot's newest before; the chain goes on there, 0 ends it."),
-        "4.2",
+        "docs/formats/index.md#insert",
     ),
-    "entry": (words("The number of an entry of 20 bytes behind the slots, counted from 1."), "4.2"),
+    "entry": (
+        words("The number of an entry of 20 bytes behind the slots, counted from 1."),
+        "docs/formats/index.md#insert",
+    ),
     # groups and positions
-    "offset": (words("An offset: bytes of the log, or the number of an entry in a queue."), "6"),
-    "group": (words("A consumer group: its members share the queues of a topic and one progress."), "14"),
-    "nextOffset": (words("The next offset that the group reads, as config/consumerOffset.json keeps it."), "14"),
-    "behind": (words("How many entries the queue has that the group has not read."), "14"),
+    "offset": (
+        words("An offset: bytes of the log, or the number of an entry in a queue."),
+        "docs/formats/files.md#mapped-files",
+    ),
+    "group": (
+        words("A consumer group: its members share the queues of a topic and one progress."),
+        "docs/formats/config-tables.md",
+    ),
+    "nextOffset": (
+        words("The next offset that the group reads, as config/consumerOffset.json keeps it."),
+        "docs/formats/config-tables.md",
+    ),
+    "behind": (words("How many entries the queue has that the group has not read."), "docs/formats/config-tables.md"),
     # what is no field: parts of a store, positions, stretches of a Line
-    "commitLog": (words("CommitLog: all messages of all topics one after another, in files of one size."), "2"),
+    "commitLog": (
+        words("CommitLog: all messages of all topics one after another, in files of one size."),
+        "docs/formats/commit-log.md",
+    ),
     "commitLogFile": (
         words("A file of the log: its name is the offset of its first byte; it is written from front to back."),
-        "6.1",
+        "docs/formats/files.md#mapped-files",
     ),
-    "indexName": (words("An index file: entries of keys by their hash. Its name is the time when it was made."), "4.1"),
+    "indexName": (
+        words("An index file: entries of keys by their hash. Its name is the time when it was made."),
+        "docs/formats/index.md#layout",
+    ),
     "table": (
         words("A table of the broker, written as JSON: topics, groups, progress and what else it must remember."),
-        "14",
+        "docs/formats/config-tables.md",
     ),
     "checkpoint": (
         words(
             "checkpoint: store times up to which log, queues and index are on the disk. A start after "
             "a crash goes back by it."
         ),
-        "5",
+        "docs/formats/checkpoint.md",
     ),
-    "abort": (words("abort: an empty file, there while a broker runs and gone after a normal exit."), "5"),
+    "abort": (
+        words("abort: an empty file, there while a broker runs and gone after a normal exit."),
+        "docs/formats/checkpoint.md",
+    ),
     "position": (
         words("A position: how far the log was written, flushed or dispatched, as an offset of the log."),
-        "7",
+        "docs/formats/writing.md#flush",
     ),
-    "damaged": (words("Bytes that are no whole unit: recovery stops or skips there, as its release does."), "2.9"),
-    "missing": (words("A file of the log that is not there although files before and behind it are."), "6.3"),
-    "unread": (words("Bytes that could not be read: nothing is known of what they hold."), "6.1"),
+    "damaged": (
+        words("Bytes that are no whole unit: recovery stops or skips there, as its release does."),
+        "docs/formats/commit-log.md#unit-check",
+    ),
+    "missing": (
+        words("A file of the log that is not there although files before and behind it are."),
+        "docs/formats/files.md#sequences",
+    ),
+    "unread": (
+        words("Bytes that could not be read: nothing is known of what they hold."),
+        "docs/formats/files.md#mapped-files",
+    ),
     "bookmark": (
         words(
             "A bookmark: a place that somebody marked. It is kept outside of the store; the offset "
             "counts bytes of the log."
         ),
-        "2",
+        "docs/formats/commit-log.md",
     ),
-    "bytes": (words("Bytes that files hold, as the space is counted."), "1"),
+    "bytes": (words("Bytes that files hold, as the space is counted."), "docs/formats/files.md#folders"),
     # the way from a key to its slot
-    "keyText": (words("The text that is hashed: the topic, a #, and the key."), "4.3"),
-    "javaHash": (words("The hash of that text as Java makes it for strings, without its sign."), "4.3"),
+    "keyText": (words("The text that is hashed: the topic, a #, and the key."), "docs/formats/index.md#keys"),
+    "javaHash": (
+        words("The hash of that text as Java makes it for strings, without its sign."),
+        "docs/formats/index.md#keys",
+    ),
     "slot": (
         words(
             "A slot of 4 bytes: the number of the newest entry whose key fell on it. A chain of entries begins here."
         ),
-        "4.2",
+        "docs/formats/index.md#insert",
     ),
-    "slotPosition": (words("Where the slot begins in an index file: 40 bytes of header, then 4 bytes a slot."), "4.2"),
-    "window": (words("The store times between which the query looks; files outside of them are left out."), "4.4"),
-    "matches": (words("Entries of the chain with the same hash, and how many steps it took to find them."), "4.4"),
-    "chainLength": (words("How many entries hang on a slot: a query by key walks all of them."), "4.2"),
+    "slotPosition": (
+        words("Where the slot begins in an index file: 40 bytes of header, then 4 bytes a slot."),
+        "docs/formats/index.md#insert",
+    ),
+    "window": (
+        words("The store times between which the query looks; files outside of them are left out."),
+        "docs/formats/index.md#query",
+    ),
+    "matches": (
+        words("Entries of the chain with the same hash, and how many steps it took to find them."),
+        "docs/formats/index.md#query",
+    ),
+    "chainLength": (
+        words("How many entries hang on a slot: a query by key walks all of them."),
+        "docs/formats/index.md#insert",
+    ),
     # parts of the line that recovery draws, and of a store that is alive
-    "part.keep": (words("Stays as it is: recovery begins behind it and does not read it."), "10"),
-    "part.again": (words("Recovery reads it again; units that queues and index do not have are dispatched."), "10"),
-    "part.drop": (words("Behind the end that recovery finds: it no longer counts, and is written over."), "10"),
-    "part.gone": (words("Was not on the disk when the power went: it is lost."), "10"),
-    "part.zero": (words("Room in the last file that was never written."), "6.1"),
-    "part.disk": (words("Flushed: it is on the disk and survives a power loss."), "7"),
-    "part.cache": (words("In the page cache: it survives the end of the process, not a power loss."), "7"),
-    "part.pool": (words("In the transient pool: it is lost when the process ends."), "7"),
-    "part.unread": (words("On disk; recovery does not look at it."), "10"),
+    "part.keep": (words("Stays as it is: recovery begins behind it and does not read it."), "docs/formats/recovery.md"),
+    "part.again": (
+        words("Recovery reads it again; units that queues and index do not have are dispatched."),
+        "docs/formats/recovery.md",
+    ),
+    "part.drop": (
+        words("Behind the end that recovery finds: it no longer counts, and is written over."),
+        "docs/formats/recovery.md",
+    ),
+    "part.gone": (words("Was not on the disk when the power went: it is lost."), "docs/formats/recovery.md"),
+    "part.zero": (words("Room in the last file that was never written."), "docs/formats/files.md#mapped-files"),
+    "part.disk": (words("Flushed: it is on the disk and survives a power loss."), "docs/formats/writing.md#flush"),
+    "part.cache": (
+        words("In the page cache: it survives the end of the process, not a power loss."),
+        "docs/formats/writing.md#flush",
+    ),
+    "part.pool": (words("In the transient pool: it is lost when the process ends."), "docs/formats/writing.md#flush"),
+    "part.unread": (words("On disk; recovery does not look at it."), "docs/formats/recovery.md"),
 }
 SAME = {
     **{told: name for name, told in unit_fields.INSTEAD.items()},
@@ -137,7 +215,7 @@ SAME = {
 
 
 def explained(kind: str, name: str) -> tuple[str, str] | None:
-    """What the field ``name`` of a row of ``kind`` means, and the chapter; None where nothing is written."""
+    """Return the meaning of the field ``name`` of a row of ``kind`` and its page, or None if nothing is written."""
     if not name:
         return None
     for one in (f"{kind}.{name}", name, SAME.get(name, "")):

@@ -323,7 +323,7 @@ def minimum_words(facts: QueueFacts) -> str:
 
 
 def simple_fields(entry: EntryRow) -> list[ByteField]:
-    """The three fields of a 20-byte entry (spec 3.1)."""
+    """The three fields of a 20-byte entry (docs/formats/consume-queue.md#entry)."""
     note = tr("is “{tag}”", tag=entry.tags) if entry.tags else ""
     if entry.delivery_time is not None:
         note = clock(entry.delivery_time)
@@ -340,7 +340,7 @@ def simple_fields(entry: EntryRow) -> list[ByteField]:
 
 
 def batch_fields(entry: EntryRow) -> list[ByteField]:
-    """The fields of a 46-byte entry of a batch queue (spec 3.7)."""
+    """The fields of a 46-byte entry of a batch queue (docs/formats/consume-queue.md#batch-queues)."""
     return [
         *simple_fields(entry),
         ByteField("storeTimestamp", 20, 8, "time", clock(entry.store_timestamp)),

@@ -288,11 +288,11 @@ class ExplainBox(QDialog):
 
 
 def words_of(facts: Facts) -> tuple[str, str, str]:
-    """Title, text, and the chapter."""
+    """Title, text, and the page of the documentation."""
     found = explained(facts.kind, facts.field)
     if found is None:
         return facts.field, "", ""
-    return facts.field, tr(found[0]), tr("Section {section} of the notes on RocketMQ's formats", section=found[1])
+    return facts.field, tr(found[0]), tr("Documentation: {page}", page=found[1])
 
 
 Found = tuple[Mark, QPointF]

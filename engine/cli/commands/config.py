@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def binary_tables(store: StoreSnapshot) -> Iterator[tuple[str, dict[str, int]]]:
-    """The one table that is no JSON: the timer's checkpoint (spec 12.7)."""
+    """The one table that is no JSON: the timer's checkpoint (docs/formats/delays.md#timer-service)."""
     raw = store.small_file(store.paths.config / "timercheck") if store.paths else None
     if raw is None:
         return

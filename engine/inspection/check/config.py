@@ -1,4 +1,4 @@
-"""A broker's configuration against the files of a store: lengths and paths (spec 17)."""
+"""A broker's configuration against the files of a store: lengths and paths (docs/formats/configuration.md)."""
 
 from __future__ import annotations
 

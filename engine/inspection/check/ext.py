@@ -1,5 +1,5 @@
 """The ext files of queues: tags and filters that stand apart from the entries, and lead nowhere once they are lost
-(CQ15; spec 3.6).
+(CQ15; docs/formats/consume-queue.md#ext).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Groups and topics against the queues: CF02, CF06–CF09, CQ14 (spec 12.2, 14.2)."""
+"""Groups and topics against the queues: CF02, CF06–CF09, CQ14 (docs/formats/delays.md#delivery,
+docs/formats/config-tables.md#tables).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The index's part of a check: every file by itself, and its entries against the keys of the units (spec 4)."""
+"""The index's part of a check: every file by itself, and its entries against the keys of the units
+(docs/formats/index.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The commit log's part of a check: files, units, blanks, times, and what stands behind the end (spec 2)."""
+"""The commit log's part of a check: files, units, blanks, times, and what stands behind the end
+(docs/formats/commit-log.md).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues' part of a check: every unit has its entry, every entry its unit (spec 3).
+"""The queues' part of a check: every unit has its entry, every entry its unit (docs/formats/consume-queue.md).
 
 The log goes by in blocks; each queue keeps the number of the entry that comes next, so nothing grows with the number of
 units. What does not fit is kept as a few suspects per queue and judged at the end, when the broken places are known.
@@ -346,7 +346,7 @@ class QueueCheck:
                 high = middle
         return low
 
-    # -- light queues: further entries of a unit (spec 3.8)
+    # -- light queues: further entries of a unit (docs/formats/consume-queue.md#light-queues)
 
     def _light_rows(self, columns: UnitColumns, rows: int, good: NDArray[np.bool_]) -> None:
         if not self.light_queues or not rows:

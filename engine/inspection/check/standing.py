@@ -1,4 +1,4 @@
-"""CF13: services of the broker that stand still (spec 12, 13)."""
+"""CF13: services of the broker that stand still (docs/formats/delays.md, docs/formats/transactions.md)."""
 
 from __future__ import annotations
 

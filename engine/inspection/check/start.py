@@ -1,5 +1,5 @@
 """What a check says about the next start, and what the plan of recovery says: here the two are brought together;
-and what an older release makes of a store (DK03): version 2 units (spec 2.2).
+and what an older release makes of a store (DK03): version 2 units (docs/formats/commit-log.md#blank).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What stands around log, queues and index: checkpoint, abort, tables (spec 5, 14)."""
+"""What stands around log, queues and index: checkpoint, abort, tables (docs/formats/checkpoint.md,
+docs/formats/config-tables.md).
+"""
 
 from __future__ import annotations
 

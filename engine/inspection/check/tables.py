@@ -1,4 +1,4 @@
-"""CF03: tables below ``config/`` that are gone, empty, or behind their own ``.bak`` (spec 14).
+"""CF03: tables below ``config/`` that are gone, empty, or behind their own ``.bak`` (docs/formats/config-tables.md).
 
 A store that only a store was driven with has no tables, and lacks none. What a whole broker always leaves tells that
 there were some: other tables, its mark in the units, queues that only a broker makes.

@@ -1,5 +1,5 @@
-"""Messages that wait for their time: timer queue, timer log, wheel and ``timercheck`` against each other (spec 12.4 –
-12.7).
+"""Messages that wait for their time: timer queue, timer log, wheel and ``timercheck`` against each other
+(docs/formats/delays.md).
 
 A start goes by the timer log: the queue goes on behind its last unit's message, and the wheel is made again from its
 last two files. What is not due and stands in neither is never delivered.

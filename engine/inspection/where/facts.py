@@ -3,9 +3,9 @@
 Each finder gives a fact and appends the evidence for it. Tables are read once, at the first question that needs them;
 of log, queues and index nothing is kept.
 
-Whether the index leads from a key to its unit is asked as a broker asks: along the key's own chain (spec 4.4). A chain
-that goes round, leaves its file or ends in bytes that are gone hides what stands behind: the message is in the log, and
-no query by that key finds it.
+Whether the index leads from a key to its unit is asked as a broker asks: along the key's own chain
+(docs/formats/index.md#query). A chain that goes round, leaves its file or ends in bytes that are gone hides what stands
+behind: the message is in the log, and no query by that key finds it.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class FactFinder:
         return f"{offset:,}, where no unit can be read"
 
     def _is_deleted(self, unit: Unit) -> bool:
-        """Whether the topic was deleted and not lost: then dispatch gives it no queue (spec 11)."""
+        """Whether the topic was deleted and not lost: then dispatch gives it no queue (docs/formats/cleaning.md)."""
         return bool(topics_known(self._store).deleted({unit.topic: unit.offset}))
 
     def _not_dispatched(self, unit: Unit) -> bool:

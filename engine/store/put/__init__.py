@@ -1,1 +1,3 @@
-"""The way of a put: checks, rules, columns, whole units stored again (spec 2.8, 7, 8.1)."""
+"""The way of a put: checks, rules, columns, whole units stored again (docs/formats/commit-log.md#append,
+docs/formats/writing.md#flush, #checks).
+"""

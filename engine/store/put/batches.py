@@ -1,4 +1,4 @@
-"""A client's batch: messages of one topic and queue that are stored side by side (spec 2.7).
+"""A client's batch: messages of one topic and queue that are stored side by side (docs/formats/commit-log.md#batches).
 
 Java: ``CommitLog.asyncPutMessages``, ``DefaultAppendMessageCallback.doAppend`` with a ``MessageExtBatch``. What a
 client encoded is cut at its lengths and never decoded: a unit is its head, and slices of what came.

@@ -1,4 +1,5 @@
-"""Many messages in one call: columns of them encoded straight into the file (spec 2.8, 3.2).
+"""Many messages in one call: columns of them encoded straight into the file (docs/formats/commit-log.md#append,
+docs/formats/consume-queue.md#queue-offsets).
 
 What :class:`engine.store.commit_log.CommitLog` offers as ``append_columns``. Rows that rules apply
 to go the long way, each in its turn; the bytes are those of single puts.

@@ -1,4 +1,4 @@
-"""The log as the ways to put into it see it (spec 8.2), and what it keeps of a topic for them."""
+"""The log as the ways to put into it see it (docs/formats/writing.md#put), and what it keeps of a topic for them."""
 
 from __future__ import annotations
 

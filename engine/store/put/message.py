@@ -1,4 +1,5 @@
-"""What a put answers, and what is asked of a message before it is stored (spec 7, 8.1, 12.1, 12.4).
+"""What a put answers, and what is asked of a message before it is stored (docs/formats/writing.md#flush, #checks,
+docs/formats/delays.md#levels, #timer-messages).
 
 Java: PutMessageStatus, PutMessageResult, AppendMessageResult, and of the broker HookUtils. A message that a rule
 rewrites (a delay level, a delivery time) is never changed itself: the rewritten one is a copy.
@@ -33,7 +34,7 @@ LMQ_PREFIX = "%LMQ%"
 SYSTEM_PREFIX = "rmq_sys_"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
 BLANK_SIZE = 8
-"""Bytes that must be left behind every unit (spec 2.8)."""
+"""Bytes that must be left behind every unit (docs/formats/commit-log.md#append)."""
 UNIT_SLACK = 65_536
 """Bytes by which a unit may be longer than ``maxMessageSize``."""
 _TIMES = (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
@@ -51,7 +52,7 @@ RULED = frozenset(
 
 
 class PutMessageStatus(Enum):
-    """How a put ended, in the words of 5.x (spec 7)."""
+    """How a put ended, in the words of 5.x (docs/formats/writing.md#flush)."""
 
     PUT_OK = "PUT_OK"
     FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -72,7 +73,7 @@ class PutMessageStatus(Enum):
 
 
 class AppendMessageStatus(Enum):
-    """How the append inside a put ended (spec 2.8)."""
+    """How the append inside a put ended (docs/formats/commit-log.md#append)."""
 
     PUT_OK = "PUT_OK"
     END_OF_FILE = "END_OF_FILE"
@@ -100,7 +101,7 @@ class AppendMessageResult(NamedTuple):
 
     @property
     def msg_id(self) -> str:
-        """Offset message id; of a batch all of them, joined by commas (spec 2.6)."""
+        """Offset message id; of a batch all of them, joined by commas (docs/formats/commit-log.md#message-ids)."""
         offsets = self.unit_offsets or (self.physical_offset,)
         return ",".join(offset_message_id(self.store_host, offset) for offset in offsets)
 
@@ -130,7 +131,7 @@ class PutMessageResult:
 
     @property
     def ok(self) -> bool:
-        """The message is in the log (PUT_OK alone does not say so: spec 8.2)."""
+        """The message is in the log (PUT_OK alone does not say so: docs/formats/writing.md#put)."""
         return self.fields is not None and self.fields[0] is AppendMessageStatus.PUT_OK
 
     def __repr__(self) -> str:
@@ -240,7 +241,9 @@ class PutMessageResults(Sequence[PutMessageResult]):
 
 
 def check_topic(topic: str, like: Release) -> bool:
-    """Whether the store takes messages of ``topic`` (spec 8.1, rule 2); names that are no folder's name it does not."""
+    """Whether the store takes messages of ``topic`` (docs/formats/writing.md#checks, rule 2); names that are no
+    folder's name it does not.
+    """
     if not topic or topic in (".", "..") or "/" in topic or "\0" in topic:
         return False
     try:
@@ -256,7 +259,9 @@ def check_topic(topic: str, like: Release) -> bool:
 
 
 def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -> bool:
-    """Rule 4 of spec 8.1: INNER_NUM only with the INNER_BATCH bit, that bit only in a topic of batch queues."""
+    """Rule 4 of docs/formats/writing.md#checks: INNER_NUM only with the INNER_BATCH bit, that bit only in a topic
+    of batch queues.
+    """
     inner = bool(message.sys_flag & INNER_BATCH)
     if not inner:
         return props.INNER_NUM not in (message.properties or {})
@@ -264,8 +269,8 @@ def check_inner_batch(message: Message, is_batch_topic: Callable[[str], bool]) -
 
 
 def reschedule(message: Message, config: MessageStoreConfig, now: int, like: Release) -> Message | PutMessageStatus:
-    """The message that is stored in the place of a delayed or timed one; others come back as they are (spec 12.1,
-    12.4). ``now`` is ms.
+    """The message that is stored in the place of a delayed or timed one; others come back as they are
+    (docs/formats/delays.md#levels, #timer-messages). ``now`` is ms.
     """
     if message.sys_flag & TRANSACTION_MASK not in (0, COMMIT):
         return message
@@ -343,7 +348,9 @@ def _moved(message: Message, found: dict[str, str], topic: str, queue_id: int) -
 
 
 def wants_light_queues(message: Message) -> bool:
-    """Whether the message goes to light queues too, where enableLmq is on (spec 3.8)."""
+    """Whether the message goes to light queues too, where enableLmq is on
+    (docs/formats/consume-queue.md#light-queues).
+    """
     named = (message.properties or {}).get(props.INNER_MULTI_DISPATCH)
     if not named or named.isspace():
         return False

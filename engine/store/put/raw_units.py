@@ -1,5 +1,5 @@
-"""Whole units stored again, many at once: what a copy does (spec 2.1, 2.8); one by one it is ``append_raw``.
-And a master's log as its HA port gives it, appended as it is (spec 15).
+"""Whole units stored again, many at once: what a copy does (docs/formats/commit-log.md#unit, #append); one by one it is
+``append_raw``. And a master's log as its HA port gives it, appended as it is (docs/formats/replication.md).
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def append_units(log: PutLog, data: npt.NDArray[np.uint8], sizes: Int64, stored:
 
 
 def with_property_crc(data: npt.NDArray[np.uint8], sizes: Int64) -> npt.NDArray[np.bool_]:
-    """Which of the units that stand back to back in ``data`` end with a property CRC (spec 2.5), right or wrong."""
+    """Which of the units that stand back to back in ``data`` end with a property CRC
+    (docs/formats/commit-log.md#property-crc), right or wrong.
+    """
     tails = np.cumsum(sizes) - _CRC_TAIL
     found: npt.NDArray[np.bool_] = (data[tails[:, None] + np.arange(len(_CRC_NAME))] == _CRC_NAME).all(axis=1)
     return found

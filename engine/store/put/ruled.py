@@ -1,5 +1,6 @@
 """Puts that rules apply to: delays and timers, transactions, inner batches, light queues, property CRC; and units
-that are stored again as they are (spec 2.5, 2.7, 3.8, 8.1, 12.1).
+that are stored again as they are (docs/formats/commit-log.md#property-crc, #batches,
+docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#checks, docs/formats/delays.md#levels).
 
 The long way beside :meth:`engine.store.commit_log.CommitLog.put_message`: it takes any message, to the same bytes.
 """
@@ -158,7 +159,7 @@ def _encode(log: PutLog, message: Message, queue_offset: int, offset: int, now: 
 
 
 def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | None:
-    """The status that the sizes of a message ask for, None where they are fine (spec 8.1)."""
+    """The status that the sizes of a message ask for, None where they are fine (docs/formats/writing.md#checks)."""
     if of(log.like).limits_properties_by_letters and utf16_length(raw.decode("utf-8", "replace")) > LONGEST_PROPERTIES:
         return Status.MESSAGE_ILLEGAL
     if len(stored_properties(raw, log.property_crc)) > LONGEST_PROPERTIES:
@@ -167,7 +168,9 @@ def _too_long(log: PutLog, message: Message, raw: bytes) -> PutMessageStatus | N
 
 
 def _message_count(log: PutLog, message: Message) -> int:
-    """How many queue offsets the message takes: INNER_NUM in a batch queue, else 1 (spec 3.2)."""
+    """How many queue offsets the message takes: INNER_NUM in a batch queue, else 1
+    (docs/formats/consume-queue.md#queue-offsets).
+    """
     text = (message.properties or {}).get(props.INNER_NUM)
     if text is None or not (message.sys_flag & codec.INNER_BATCH or log.is_batch_topic(message.topic)):
         return 1
@@ -178,7 +181,9 @@ def _message_count(log: PutLog, message: Message) -> int:
 
 
 def _light_queues(log: PutLog, message: Message) -> list[str]:
-    """The names in INNER_MULTI_DISPATCH where light queues are on, else none (spec 3.8)."""
+    """The names in INNER_MULTI_DISPATCH where light queues are on, else none
+    (docs/formats/consume-queue.md#light-queues).
+    """
     on = log.config.enable_lmq if of(log.like).light_queues_by == "enableLmq" else log.config.enable_multi_dispatch
     if not on or not wants_light_queues(message):
         return []
@@ -202,7 +207,9 @@ def _with_light_offsets(log: PutLog, message: Message, light: list[str]) -> Mess
 
 
 def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None:
-    """The append's own limits for a message whose text is finished only there (spec 2.8, step 1)."""
+    """The append's own limits for a message whose text is finished only there (docs/formats/commit-log.md#append,
+    step 1).
+    """
     raw = stored_properties(text_of(message), log.property_crc)
     if len(raw) > LONGEST_PROPERTIES:
         return AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED

@@ -1,1 +1,1 @@
-"""What a start does to a store: the plan of it (planning), and its execution (apply) (spec 10)."""
+"""What a start does to a store: the plan of it (planning), and its execution (apply) (docs/formats/recovery.md)."""

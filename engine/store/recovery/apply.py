@@ -1,4 +1,4 @@
-"""Recovery carried out: exactly what stands in a plan is cut, deleted and dispatched again (spec 10).
+"""Recovery carried out: exactly what stands in a plan is cut, deleted and dispatched again (docs/formats/recovery.md).
 
 The preview and its execution are one code: :mod:`.planning` decides, this module does. After an abnormal exit a plan
 is carried out while it is made, so that the log is walked once; otherwise it is made first. What dispatch leaves

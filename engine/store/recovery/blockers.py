@@ -1,4 +1,5 @@
-"""What keeps a broker from starting on a store, and the line that it would log (spec 1, 10.1, 14.1).
+"""What keeps a broker from starting on a store, and the line that it would log (docs/formats/files.md#folders,
+docs/formats/recovery.md#order, docs/formats/config-tables.md#rules).
 
 Only lengths, names and the readability of tables are looked at: the part of a start that comes before recovery.
 """

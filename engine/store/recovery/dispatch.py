@@ -1,4 +1,6 @@
-"""Where dispatched units go in recovery: into their queues, light queues and batch queues (spec 3.8, 8.3)."""
+"""Where dispatched units go in recovery: into their queues, light queues and batch queues
+(docs/formats/consume-queue.md#light-queues, docs/formats/writing.md#dispatch).
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,7 @@ class QueueTable:
 
     @property
     def max_physic(self) -> int:
-        """Largest offset that any queue knows: C of spec 10.1; −1 without queues."""
+        """Largest offset that any queue knows: C of docs/formats/recovery.md#order; −1 without queues."""
         return max((queue.max_physic for queue in self.queues.values()), default=-1)
 
     def queue(self, topic: str, queue_id: int) -> RecoveredQueue:

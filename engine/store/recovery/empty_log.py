@@ -1,7 +1,8 @@
 """A log that is empty or gone beside files that know its messages: most often a disk that is not mounted.
 
-RocketMQ deletes every queue when it starts so (spec 10.1). The plan of a recovery says that truthfully, and this module
-says why it is likely not meant; nothing is carried out until somebody says the word ``empty_log``.
+RocketMQ deletes every queue when it starts so (docs/formats/recovery.md#order). The plan of a recovery says that
+truthfully, and this module says why it is likely not meant; nothing is carried out until somebody says the word
+``empty_log``.
 
 Empty is a log without a file, and one whose files hold nothing but zeros. A crash loses a tail that was not flushed and
 leaves what stands in front of it, so a log with a first unit is never empty; nor is one whose first file begins behind

@@ -1,4 +1,5 @@
-"""The files of a store that is about to be written, as recovery reads them: through the disk of the engine (spec 10.1).
+"""The files of a store that is about to be written, as recovery reads them: through the disk of the engine
+(docs/formats/recovery.md#order).
 
 Nothing is created or changed. Sizes come from the configuration, as a broker takes them;
 :mod:`engine.inspection.recovery` hands over stores that are only looked at, whose sizes are worked out instead.

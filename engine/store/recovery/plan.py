@@ -85,9 +85,9 @@ class QueueState:
     """Where a queue stands at one moment of a recovery; what is in bytes counts from the queue's first byte ever.
 
     ``last_file`` is the start of the last file that is left (None: no file), ``end_bytes`` where the next entry goes,
-    ``max_physic`` the offset up to which the log is known (spec 3.1; of a batch queue the newest unit's start).
-    ``min_logic`` is in bytes, ``batch_min`` and ``batch_max`` are queue offsets. ``ext_end`` is where the next ext unit
-    goes, None where the ext files are not touched.
+    ``max_physic`` the offset up to which the log is known (docs/formats/consume-queue.md#entry; of a batch queue the
+    newest unit's start). ``min_logic`` is in bytes, ``batch_min`` and ``batch_max`` are queue offsets. ``ext_end`` is
+    where the next ext unit goes, None where the ext files are not touched.
     """
 
     last_file: int | None

@@ -1,5 +1,5 @@
-"""Recovery planned: what a broker would do to a store's files when it starts (spec 10), by reading alone; and
-what is dropped then: the bytes behind the new end of the log, with the units that could still be read there.
+"""Recovery planned: what a broker would do to a store's files when it starts (docs/formats/recovery.md), by reading
+alone; and what is dropped then: the bytes behind the new end of the log, with the units that could still be read there.
 
 ``plan`` follows the release that it is asked for (:mod:`engine.releases`); whoever carries a plan out does exactly what
 stands in it.

@@ -1,12 +1,14 @@
-"""Consume queues in recovery: recover, truncate, take entries, correct the minimum (spec 3.3, 3.4, 3.7).
+"""Consume queues in recovery: recover, truncate, take entries, correct the minimum
+(docs/formats/consume-queue.md#append, #bounds, #batch-queues).
 
 Each method does what the class of the same name does in RocketMQ, 5.3.3 or 4.9.8, to positions only. Oddities are kept:
 the first unit of a file survives a truncation without being looked at, an empty last file stops a 5.3 start.
 
-The ext files beside a queue (spec 3.6) go as ConsumeQueueExt has them go, of both releases. A cut moves a position and
-deletes later files; the bytes behind it stay in their file until new units are written over them. Only the recovery of
-the queue itself cuts: cutting the queue by the log's end leaves its ext files alone, for the address that would cut
-them is forgotten by then. Units that are dispatched again are appended behind ``end``; they are not counted here.
+The ext files beside a queue (docs/formats/consume-queue.md#ext) go as ConsumeQueueExt has them go, of both releases. A
+cut moves a position and deletes later files; the bytes behind it stay in their file until new units are written over
+them. Only the recovery of the queue itself cuts: cutting the queue by the log's end leaves its ext files alone, for the
+address that would cut them is forgotten by then. Units that are dispatched again are appended behind ``end``; they are
+not counted here.
 
 A consume queue's bytes as recovery will leave them: what is on disk, and over it what dispatch will have appended.
 
@@ -123,7 +125,9 @@ class QueueBytes:
             self.appended.append((at, end))
 
     def prefill(self, until: int) -> None:
-        """Fill the last file up to byte ``until`` of the queue with units that point nowhere (spec 3.3-3)."""
+        """Fill the last file up to byte ``until`` of the queue with units that point nowhere
+        (docs/formats/consume-queue.md).
+        """
         file = self.files[-1]
         file.wrote = until - file.start
         self.prefilled.append((file.start, until))
@@ -377,7 +381,9 @@ class RecoveredQueue:
         self.max_physic = physical if self.kind == "batch" else physical + size
 
     def _truncate_files(self, end: int) -> None:
-        """MappedFileQueue.truncateDirtyFiles: positions down to ``end``, later files away (spec 6.3)."""
+        """MappedFileQueue.truncateDirtyFiles: positions down to ``end``, later files away
+        (docs/formats/files.md#sequences).
+        """
         kept = []
         for file in self.data.files:
             if file.start + self.data.file_size > end:
@@ -436,7 +442,9 @@ class RecoveredQueue:
     # -- take an entry
 
     def put(self, physical: int, place: int, size: int, queue_offset: int) -> None:
-        """One dispatched unit (spec 3.3); ``place`` is where it stands, ``physical`` what it says of itself."""
+        """One dispatched unit (docs/formats/consume-queue.md#append); ``place`` is where it stands, ``physical``
+        what it says of itself.
+        """
         if physical + size <= self.max_physic:
             return
         expect = queue_offset * 20
@@ -474,7 +482,7 @@ class RecoveredQueue:
         self.added += count
 
     def put_batch(self, request: Request, place: int) -> None:
-        """One dispatched unit in a batch queue (spec 3.7)."""
+        """One dispatched unit in a batch queue (docs/formats/consume-queue.md#batch-queues)."""
         if request.base_offset < 0 or request.batch_size < 0 or request.physical_offset <= self.max_physic:
             return
         data = self.data

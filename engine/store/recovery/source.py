@@ -2,7 +2,8 @@
 
 Recovery stands below the readers of a store and knows only files; :mod:`engine.inspection.recovery` fills this in.
 
-What a start reads of the configuration tables: which can be read, batch topics, the groups' offsets (spec 14.1).
+What a start reads of the configuration tables: which can be read, batch topics, the groups' offsets
+(docs/formats/config-tables.md#rules).
 """
 
 from __future__ import annotations

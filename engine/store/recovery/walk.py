@@ -1,4 +1,5 @@
-"""The walk of the commit log that recovery makes: from a start file on to the first unit that fails (spec 10.2).
+"""The walk of the commit log that recovery makes: from a start file on to the first unit that fails
+(docs/formats/recovery.md#log).
 
 Blocks go through the numpy columns; what they refuse is looked at singly by
 :func:`engine.rules.unit_check.check`, whose word is final. Memory is one block, whatever the log's size.
@@ -87,7 +88,8 @@ class LogWalk:
         return self._walked(0, "there are no files")
 
     def run_dispatch(self, start: int, end: int, *, cross: bool = True) -> Walked:
-        """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file (spec 8.3).
+        """Walk [start, end) as the dispatch thread does: from what it cannot read to the next file
+        (docs/formats/writing.md#dispatch).
 
         Without ``cross`` as RocketMQ's own thread, which stands still for ever where no file holds the byte it is at:
         the walk ends there, before ``end``.

@@ -1,1 +1,1 @@
-"""Messages for any delivery time: wheel, log and what runs them (spec 12.4 to 12.7)."""
+"""Messages for any delivery time: wheel, log and what runs them (docs/formats/delays.md)."""

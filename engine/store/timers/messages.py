@@ -1,5 +1,5 @@
 """Timer messages of a store that runs: taken from their queue into the wheel, and out of it when their time has come
-(spec 12.7; Java: TimerMessageStore).
+(docs/formats/delays.md#timer-service; Java: TimerMessageStore).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The files of timers in a store that runs: the log, a unit of 52 bytes for each waiting message (spec 12.6; Java:
-TimerLog), and the wheel, which units of the log lie in which slot (spec 12.5; Java: TimerWheel).
+"""The files of timers in a store that runs: the log, a unit of 52 bytes for each waiting message
+(docs/formats/delays.md#timer-log; Java: TimerLog), and the wheel, which units of the log lie in which slot
+(docs/formats/delays.md#wheel; Java: TimerWheel).
 
 Java keeps all 38 MB of the wheel in memory beside the map. Here only slots that were changed since the last flush are:
 the others are read from the file, which stays sparse.
@@ -71,7 +72,9 @@ class TimerWheel:
         self._changed[time % WHEEL_SLOTS] = WheelSlot(time, first, last, count)
 
     def revise(self, due: int, offset: int) -> None:
-        """A unit of the timer log stands at ``offset`` and is newer than all of its slot that were seen: spec 12.7."""
+        """A unit of the timer log stands at ``offset`` and is newer than all of its slot that were seen:
+        docs/formats/delays.md#timer-service.
+        """
         slot = self.slot(due)
         self.put(due, offset if slot.first == NO_OFFSET else slot.first, offset, slot.count)
 

@@ -1,4 +1,6 @@
-"""Records of the revive topic, handles and names: real bytes of a 5.3.3 broker (pop page 6), in both directions."""
+"""Records of the revive topic, handles and names: real bytes of a 5.3.3 broker
+(docs/protocol/check-vectors.md#pop), in both directions.
+"""
 
 from __future__ import annotations
 

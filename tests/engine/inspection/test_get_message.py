@@ -1,4 +1,6 @@
-"""getMessage asked of files: the broker's statuses and offsets, and the units that it would send (spec 9.1)."""
+"""getMessage asked of files: the broker's statuses and offsets, and the units that it would send
+(docs/formats/reading.md#get-message).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far groups came: offsets of the tables held against the queues (spec 14.2)."""
+"""How far groups came: offsets of the tables held against the queues (docs/formats/config-tables.md#tables)."""
 
 from __future__ import annotations
 

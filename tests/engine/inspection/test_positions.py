@@ -1,4 +1,6 @@
-"""Every position that files tell, and why one is not known (spec 5, 6)."""
+"""Every position that files tell, and why one is not known (docs/formats/checkpoint.md,
+docs/formats/files.md#mapped-files).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One queue that is only looked at: its entries, and the bounds that a broker would give it (spec 3.4)."""
+"""One queue that is only looked at: its entries, and the bounds that a broker would give it
+(docs/formats/consume-queue.md#bounds).
+"""
 
 from __future__ import annotations
 

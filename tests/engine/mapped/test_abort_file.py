@@ -1,4 +1,4 @@
-"""The file that says that a store is open (spec 5, 14.1)."""
+"""The file that says that a store is open (docs/formats/checkpoint.md, docs/formats/config-tables.md#rules)."""
 
 from __future__ import annotations
 

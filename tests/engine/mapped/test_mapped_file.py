@@ -1,4 +1,4 @@
-"""One file's three positions, its references and its end (spec 6.1)."""
+"""One file's three positions, its references and its end (docs/formats/files.md#mapped-files)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of one length in a row (spec 1, 6.3)."""
+"""Files of one length in a row (docs/formats/files.md#folders, #sequences)."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_warming_up_is_synced_every_so_many_pages(tmp_path, pages, flushes):
     assert disk.after_power_loss(random.Random(1)).names(tmp_path) in ([], [("f", 7 * 4096 + 5)])
 
 
-# Buffers lent and given back (spec 6.2).
+# Buffers lent and given back (docs/formats/files.md#allocation).
 
 
 def test_lends_each_buffer_once():

@@ -64,7 +64,7 @@ def test_numbers_are_read_as_java_reads_them(text, of_32_bits, of_64_bits):
 def test_numbers_and_names_are_one_each(table):
     assert len(by_code(table)) == len(table)
     assert len({one.name for one in table}) == len(table)
-    assert all(one.section for one in table)
+    assert all(one.page for one in table)
 
 
 def test_a_refusal_has_a_code_and_words():

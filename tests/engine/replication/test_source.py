@@ -1,4 +1,6 @@
-"""A master's HA port, held to the words of a real master (protocol 7, 9.6)."""
+"""A master's HA port, held to the words of a real master (docs/formats/replication.md,
+docs/protocol/check-vectors.md#ha).
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from engine.errors import CorruptUnit
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 
 FILE = 4096
-# what a master of 5.3.3 sent (protocol 9.6): 11,894 bytes from offset 256 on, then nothing new
+# what a master of 5.3.3 sent (docs/protocol/check-vectors.md#ha): 11,894 bytes from offset 256 on, then nothing new
 HEADER = bytes.fromhex("000000000000010000002e76")
 IDLE = bytes.fromhex("0000000000002f7600000000")
 

@@ -1,4 +1,4 @@
-"""A broker's own check of a unit, case by case (spec 2.9)."""
+"""A broker's own check of a unit, case by case (docs/formats/commit-log.md#unit-check)."""
 
 from __future__ import annotations
 

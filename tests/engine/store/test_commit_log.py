@@ -1,4 +1,6 @@
-"""The log: places, ends of files, many threads; what real stores made of the same messages (spec 2.8, 3.2)."""
+"""The log: places, ends of files, many threads; what real stores made of the same messages
+(docs/formats/commit-log.md#append, docs/formats/consume-queue.md#queue-offsets).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does (spec 9.1)."""
+"""getMessage: statuses, corrected offsets, limits, and that the short way answers as the long one does
+(docs/formats/reading.md#get-message).
+"""
 
 from __future__ import annotations
 

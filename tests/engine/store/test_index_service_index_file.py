@@ -1,4 +1,6 @@
-"""One index file that is written: keys chained newest first, the header of readers, and a cut (spec 4.1, 4.2)."""
+"""One index file that is written: keys chained newest first, the header of readers, and a cut
+(docs/formats/index.md#layout, #insert).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The queue offset for a time, as 5.x and as 4.9 answer (spec 3.5, 9.2)."""
+"""The queue offset for a time, as 5.x and as 4.9 answer (docs/formats/consume-queue.md#by-time,
+docs/formats/reading.md#other-reads).
+"""
 
 from __future__ import annotations
 

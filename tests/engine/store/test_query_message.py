@@ -1,4 +1,6 @@
-"""Queries by key go on to older messages where the newest are gone; ids are checked (spec 2.6, 4.4)."""
+"""Queries by key go on to older messages where the newest are gone; ids are checked
+(docs/formats/commit-log.md#message-ids, docs/formats/index.md#query).
+"""
 
 from __future__ import annotations
 

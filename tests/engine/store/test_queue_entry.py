@@ -1,4 +1,6 @@
-"""Entries of simple and batch queues over whatever lends their bytes (spec 3.1, 3.6, 3.7)."""
+"""Entries of simple and batch queues over whatever lends their bytes (docs/formats/consume-queue.md#entry, #ext,
+#batch-queues).
+"""
 
 from __future__ import annotations
 

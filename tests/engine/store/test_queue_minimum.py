@@ -1,4 +1,4 @@
-"""The minimum of a queue: the first entry whose unit the log still holds (spec 3.4)."""
+"""The minimum of a queue: the first entry whose unit the log still holds (docs/formats/consume-queue.md#bounds)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def test_the_minimum_is_the_first_entry_whose_unit_the_log_holds(minimum, log_mi
 
 
 def test_entries_that_point_to_0_make_a_restart_forget_the_minimum():
-    """RocketMQ's own wart: as long as the log begins at 0, units that fill up the front count as there (spec 3.4)."""
+    """RocketMQ's own wart: as long as the log begins at 0, units that fill up the front count as there
+    (docs/formats/consume-queue.md#bounds).
+    """
     assert corrected_minimum(0, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 0
     assert corrected_minimum(60, Span(0, 100), Span(0, 100), 0, lambda at: 0 if at < 60 else 900) == 60
 

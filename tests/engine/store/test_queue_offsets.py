@@ -1,4 +1,6 @@
-"""Queue offsets: given out in order, loaded after a recovery, forgotten with a topic (spec 3.2)."""
+"""Queue offsets: given out in order, loaded after a recovery, forgotten with a topic
+(docs/formats/consume-queue.md#queue-offsets).
+"""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
     assert explained("cq", "size") != explained("unit", "size")
 
 
-def test_explanations_are_sentences_with_a_chapter_in_both_languages():
+def test_explanations_are_sentences_with_a_page_in_both_languages():
     chinese = catalogue("zh_CN")
-    for name, (text, section) in FIELDS.items():
+    for name, (text, page) in FIELDS.items():
         assert text.endswith("."), name
-        assert re.fullmatch(r"\d+(\.\d+)?", section), name
+        assert re.fullmatch(r"docs/formats/[a-z-]+\.md(#[a-z-]+)?", page), name
         assert chinese.get(text), name

@@ -1,4 +1,6 @@
-"""A client's batch: a unit each side by side, or one inner batch; what is none is refused whole (spec 2.7)."""
+"""A client's batch: a unit each side by side, or one inner batch; what is none is refused whole
+(docs/formats/commit-log.md#batches).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Many messages in one call: singly, together or as columns, the bytes and the answers are the same (spec 2.8)."""
+"""Many messages in one call: singly, together or as columns, the bytes and the answers are the same
+(docs/formats/commit-log.md#append).
+"""
 
 from __future__ import annotations
 

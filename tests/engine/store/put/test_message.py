@@ -1,4 +1,6 @@
-"""What a put answers: every status of the put path, and the rules that rewrite a message (spec 7, 8.1, 12.1, 12.4)."""
+"""What a put answers: every status of the put path, and the rules that rewrite a message
+(docs/formats/writing.md#flush, #checks, docs/formats/delays.md#levels, #timer-messages).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Puts with rules: CRC, IPv6, versions, batches, light queues, units stored again (spec 2.5 - 2.7, 3.8)."""
+"""Puts with rules: CRC, IPv6, versions, batches, light queues, units stored again (docs/formats/commit-log.md,
+docs/formats/consume-queue.md#light-queues).
+"""
 
 from __future__ import annotations
 

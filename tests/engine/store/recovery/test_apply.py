@@ -143,7 +143,7 @@ def emptied(folder):
 
 
 def answers(held):
-    """What the index answers: a unit that is dispatched twice in a row may be there twice (spec 18-22)."""
+    """What the index answers: a unit dispatched twice in a row may be in it twice (docs/formats/index.md#query)."""
     rows = [recovered_stores.index_rows(content, GEOMETRY) for content in held.index]
     return {(int(row["key_hash"]), int(row["phy_offset"])) for file in rows for row in file}
 

@@ -1,4 +1,6 @@
-"""Where dispatched units go in recovery: queues, light queues, batch queues; known ones nowhere (spec 8.3)."""
+"""Where dispatched units go in recovery: queues, light queues, batch queues; known ones nowhere
+(docs/formats/writing.md#dispatch).
+"""
 
 from __future__ import annotations
 

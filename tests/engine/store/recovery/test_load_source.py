@@ -1,4 +1,6 @@
-"""The engine's own look at a store's files leads to the same plan as the reader's look does (spec 10.1)."""
+"""The engine's own look at a store's files leads to the same plan as the reader's look does
+(docs/formats/recovery.md#order).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Recovery of stores made by hand, where a broker's habits matter: each case is one habit (spec 10, 3.3, 3.4).
+"""Recovery of stores made by hand, where a broker's habits matter: each case is one habit (docs/formats/recovery.md,
+docs/formats/consume-queue.md#append, #bounds).
 
 What a plan says for people: blockers of several files together, and how many messages no start dispatches.
 """

@@ -1,4 +1,5 @@
-"""What a start cuts in the ext files beside a queue, on stores made by hand (spec 3.4, 3.6).
+"""What a start cuts in the ext files beside a queue, on stores made by hand (docs/formats/consume-queue.md#bounds,
+#ext).
 
 A queue's bytes as recovery will leave them: what is on disk, and what dispatch will have appended over it.
 """

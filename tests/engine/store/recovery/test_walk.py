@@ -1,4 +1,4 @@
-"""The walk of recovery: from a start file on to the first unit that fails (spec 10.2)."""
+"""The walk of recovery: from a start file on to the first unit that fails (docs/formats/recovery.md#log)."""
 
 from __future__ import annotations
 
