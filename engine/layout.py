@@ -58,7 +58,7 @@ def is_folder_name(topic: str) -> bool:
 
 def index_file_name(now: int, before: str) -> str:
     """The name of an index file made at ``now`` (ms): local time to the millisecond, 17 digits
-    (docs/formats/index.md#files).
+    (docs/formats/index-file.md#files).
 
     Names must grow. RocketMQ takes the same file again where two are made in one millisecond, and loses the order where
     the clock goes back; here such a file is named one millisecond after the file ``before``.

@@ -362,9 +362,10 @@ class MessageStore:
     def query_message(
         self, topic: str, key: str, max_count: int = 32, begin: int = 0, end: int = LAST_TIME
     ) -> QueryMessageResult:
-        """Messages that the index knows under a key, stored from ``begin`` to ``end`` (docs/formats/index.md#query),
-        lent until released. Messages whose key only has the same hash are among them. The index of a store of RocketMQ
-        5.4 and later knows a message's tags as the key ``T#`` and the tags (:func:`engine.codec.index_keys.key_text`).
+        """Messages that the index knows under a key, stored from ``begin`` to ``end``
+        (docs/formats/index-file.md#query), lent until released. Messages whose key only has the same hash are among
+        them. The index of a store of RocketMQ 5.4 and later knows a message's tags as the key ``T#`` and the tags
+        (:func:`engine.codec.index_keys.key_text`).
         """
         return query_message(self._parts.index, self._parts.log, topic, key, max_count, begin, end)
 

@@ -1,5 +1,5 @@
 """Compiled twins: the walk over a block, the search for the next unit, and key hashes (docs/formats/commit-log.md,
-docs/formats/index.md#insert).
+docs/formats/index-file.md#insert).
 
 Imported only where they are compiled (:mod:`engine.codec.machine_code_build`), and by twins that build on them. Raw
 addresses know no bounds, so every length found in the bytes is proven against the bytes that exist before anything

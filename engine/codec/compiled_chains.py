@@ -1,5 +1,5 @@
-"""Compiled twin of the walk along the index chains of many keys at once (docs/formats/index.md#query); the plain one is
-in the reader.
+"""Compiled twin of the walk along the index chains of many keys at once (docs/formats/index-file.md#query); the plain
+one is in the reader.
 
 Imported late and only where :func:`engine.codec.columns.twin` has found that numba works.
 """

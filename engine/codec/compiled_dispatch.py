@@ -1,5 +1,5 @@
 """Compiled twins of dispatch: rows grouped by queue, index entries chained (docs/formats/consume-queue.md#entry,
-docs/formats/index.md#insert).
+docs/formats/index-file.md#insert).
 
 Imported late and only through :func:`engine.codec.dispatch_twin.twin`. Raw addresses know no bounds: the callers in
 ``queue_builder`` and ``index_builder`` prove lengths, numbers that come out of a file are proven here.

@@ -1,5 +1,5 @@
 """Compiled twins of queries by key: hashes, the chains of every index file, the units that they lead to
-(docs/formats/index.md#query).
+(docs/formats/index-file.md#query).
 
 Imported late and only through :mod:`engine.codec.index_query`. Addresses are the caller's to prove, numbers that come
 out of a file are proven here. Each function has one signature, so that Python can call its machine code directly.

@@ -1,10 +1,10 @@
-"""Index file: header, slots, entries and the one step along a chain (docs/formats/index.md). Entries are numbered from
-1.
+"""Index file: header, slots, entries and the one step along a chain (docs/formats/index-file.md). Entries are numbered
+from 1.
 
 Pure. Reading whole tables goes through ``dtypes.INDEX_SLOT`` and ``dtypes.INDEX_ENTRY``.
 
 The numbers of slots and entries that an index file gives away: RocketMQ writes neither into it
-(docs/formats/index.md#layout).
+(docs/formats/index-file.md#layout).
 
 They are worked out from the length and checked against the chains. Nothing is opened here: bytes come from the caller.
 """
@@ -77,7 +77,7 @@ class Geometry:
 
 def following(header: IndexHeader) -> IndexHeader:
     """What a new file's header begins with behind the full file that has ``header``: the end of that one
-    (docs/formats/index.md#insert).
+    (docs/formats/index-file.md#insert).
     """
     time, offset = max(header.end_timestamp, 0), max(header.end_phy_offset, 0)
     return IndexHeader(time, time, offset, offset, 0, 1)

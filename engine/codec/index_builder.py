@@ -1,5 +1,5 @@
 """Index entries of many keys at once: their hashes, and how they are chained to the slots, as RocketMQ chains them one
-by one (docs/formats/index.md#insert, #keys).
+by one (docs/formats/index-file.md#insert, #keys).
 
 Pure: the slots of one file and the keys' hashes in, entries and the new header out. Two twins keep one contract, chosen
 as in :mod:`engine.codec.columns`.
@@ -32,7 +32,7 @@ Raw = npt.NDArray[np.uint8]
 
 
 class IndexKeys(NamedTuple):
-    """What the units of a block put into the index, in order (docs/formats/index.md#keys): one item a key in each
+    """What the units of a block put into the index, in order (docs/formats/index-file.md#keys): one item a key in each
     array.
 
     ``units`` is the number of units, ``later_units`` says that some of them stand behind the last key's.
@@ -173,7 +173,7 @@ def _put_plain(
 
 def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
     """Seconds of every key; the first one counts from the time that stood in the header before it
-    (docs/formats/index.md#insert).
+    (docs/formats/index-file.md#insert).
     """
     passed = store_timestamp - begin
     seconds = np.where(passed < 0, 0, passed // 1000)
@@ -185,7 +185,7 @@ def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
 
 class UnitKeys(NamedTuple):
     """Everything that the index may hold for the rows of a block, in the order of its entries: UNIQ_KEY first, then
-    each piece of KEYS, last the tags (docs/formats/index.md#keys). One item a key in each array.
+    each piece of KEYS, last the tags (docs/formats/index-file.md#keys). One item a key in each array.
     """
 
     row: Int32

@@ -1,4 +1,4 @@
-"""The keys under which a unit stands in the index (docs/formats/index.md#keys). The one place that knows them.
+"""The keys under which a unit stands in the index (docs/formats/index-file.md#keys). The one place that knows them.
 
 A unit has an entry for its UNIQ_KEY, one for each piece of KEYS and, since RocketMQ 5.4, one for the whole value of
 TAGS. The text of a key is what follows ``topic#`` in the text that is hashed: the key itself, or ``T#`` and the tags.

@@ -1,4 +1,5 @@
-"""Keys looked up in the bytes of index files that are mapped (docs/formats/index.md#query): one key, or many at once.
+"""Keys looked up in the bytes of index files that are mapped (docs/formats/index-file.md#query): one key, or many at
+once.
 
 Then the units that an index leads to, found in bytes of the log that are lent on the way
 (docs/formats/commit-log.md#unit).

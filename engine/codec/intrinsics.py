@@ -5,7 +5,7 @@ Imported by :mod:`engine.codec.compiled` only, and with it only when a compiled 
 second. Everything here trusts its addresses. The callers prove every length first.
 
 Big-endian stores to any address, for the compiled twins that write (docs/formats/commit-log.md#unit,
-docs/formats/consume-queue.md#entry, docs/formats/index.md#layout).
+docs/formats/consume-queue.md#entry, docs/formats/index-file.md#layout).
 
 The stores of :mod:`engine.codec.intrinsics` want aligned addresses and the machine's own order. The callers prove first
 that the bytes exist.

@@ -1,5 +1,5 @@
 """What Java does with strings and numbers, where Python differs (conventions of the format notes,
-docs/formats/index.md#insert).
+docs/formats/index-file.md#insert).
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ FIELDS: tuple[Field, ...] = (
         in_filters="the keys; a comparison asks for any of them",
         on_spark="property KEYS, split",
         meaning="KEYS: words by which the message can be found. Each goes into the index as topic#key.",
-        page="docs/formats/index.md#keys",
+        page="docs/formats/index-file.md#keys",
         masked="keys",
     ),
     Field(

@@ -1,5 +1,5 @@
-"""Many keys against one index file at once: the matching entries of their chains (docs/formats/index.md#query), without
-a record for each step.
+"""Many keys against one index file at once: the matching entries of their chains (docs/formats/index-file.md#query),
+without a record for each step.
 
 For the steps themselves, with their verdicts, see :mod:`engine.inspection.key_trace`. Reading goes by ``pread``, also
 in the compiled twin, so a file that is cut short on the way ends a chain and not the process.

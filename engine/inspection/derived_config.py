@@ -1,7 +1,7 @@
 """The configuration under which somebody's store is written on: what was given, and sizes worked out from its files.
 
 A store does not say how large its files are meant to be; opening it with other sizes misreads the index and keeps a
-broker from starting (docs/formats/files.md#folders, docs/formats/index.md#layout, docs/formats/configuration.md).
+broker from starting (docs/formats/files.md#folders, docs/formats/index-file.md#layout, docs/formats/configuration.md).
 """
 
 from __future__ import annotations

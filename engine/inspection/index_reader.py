@@ -1,9 +1,9 @@
 """One index file of a store that is only looked at.
 
-RocketMQ does not write the numbers of slots and entries into the file (docs/formats/index.md#layout): they come from
-the configuration, or are worked out (:mod:`engine.codec.index`).
+RocketMQ does not write the numbers of slots and entries into the file (docs/formats/index-file.md#layout): they come
+from the configuration, or are worked out (:mod:`engine.codec.index`).
 
-How full the hash slots of an index file are: chain lengths counted slot by slot (docs/formats/index.md#layout,
+How full the hash slots of an index file are: chain lengths counted slot by slot (docs/formats/index-file.md#layout,
 #insert).
 
 Reads the whole entry table once, in pieces, and counts every entry for its slot (keyHash mod number of slots): links

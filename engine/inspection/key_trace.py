@@ -1,5 +1,5 @@
 """The way of a key through the index: hash, slot, chain over all files, and the units at its end
-(docs/formats/index.md#insert, #query).
+(docs/formats/index-file.md#insert, #query).
 
 RocketMQ answers with every offset whose hash is the key's; here each entry is followed to its unit, so that a collision
 is told from a match, and a chain that loops, leaves the file or leads to bytes that are gone is told as such.

@@ -1,5 +1,5 @@
 """``rocketmq-index``: one row for each entry of the index files of one store, or of many
-(docs/formats/index.md#layout).
+(docs/formats/index-file.md#layout).
 
 Rows are those that ``storescope index --entries`` tells; a file that cannot be read as an index file is one row of the
 type ``damage``. Options: ``path``, ``broker``, ``columns``, ``headers``,

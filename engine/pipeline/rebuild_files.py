@@ -4,7 +4,7 @@
 Parts come in the order of the log, so each queue gets its entries in that order; where an entry goes is decided by
 :mod:`engine.codec.queue_placing`, as in a live store. Memory is a few megabytes of entries, whatever a queue's length.
 
-Index files built from the keys of a log's parts, each file by one task (docs/formats/index.md#insert, #files).
+Index files built from the keys of a log's parts, each file by one task (docs/formats/index-file.md#insert, #files).
 
 All files of a store are one sequence: which keys a file takes follows from how many come before, and its header begins
 with the end of the file in front of it. Both are known from the counts of keys, so files need not wait for each other.

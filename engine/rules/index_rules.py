@@ -1,4 +1,4 @@
-"""Rules over the bytes of an index file: header counts, slots and chains (docs/formats/index.md#layout, #insert).
+"""Rules over the bytes of an index file: header counts, slots and chains (docs/formats/index-file.md#layout, #insert).
 
 Entries were written in the order of their numbers, so every link is known beforehand: an entry's ``prev`` is the newest
 older entry of its slot. One pass over entries and slots proves the whole file.

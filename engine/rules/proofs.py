@@ -67,7 +67,7 @@ class Proof:
     """Everything that begins in [``first``, ``behind``) (offsets into the log) is a good unit where it says it stands,
     or a blank; store times (ms) do not fall from ``first_time`` to ``last_time``; every unit that belongs
     into a queue has its entry. Where the store has an index, it has to hold the entries of ``keys`` for these units, or
-    those of ``keys_and_tags`` (docs/formats/index.md#keys: RocketMQ 5.4 and later add tag entries).
+    those of ``keys_and_tags`` (docs/formats/index-file.md#keys: RocketMQ 5.4 and later add tag entries).
 
     ``first_size`` is the first unit's (bytes), ``blank`` the place and size of the blank at the end, None without one.
     """

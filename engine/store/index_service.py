@@ -1,7 +1,7 @@
-"""The index files of a store: made, filled, asked, deleted (docs/formats/index.md; Java: IndexService).
+"""The index files of a store: made, filled, asked, deleted (docs/formats/index-file.md; Java: IndexService).
 
-One index file of a store that is written: header, slots and entries over a map (docs/formats/index.md#layout, #insert;
-Java: IndexFile).
+One index file of a store that is written: header, slots and entries over a map (docs/formats/index-file.md#layout,
+#insert; Java: IndexFile).
 
 One thread puts, any thread asks. An entry is written before the slot that leads to it and readers take their bounds
 from a frozen header, so they never see an entry that is not there, and never wait.
@@ -51,7 +51,7 @@ class IndexFile:
     """The file ``name``; ``end_phy_offset`` and ``end_timestamp`` (ms) are those of the newest entry.
 
     With ``after`` it is a new file behind that one: its header begins with the end of the older one
-    (docs/formats/index.md#insert). Raises ``OSError`` where it cannot be mapped.
+    (docs/formats/index-file.md#insert). Raises ``OSError`` where it cannot be mapped.
     """
 
     def __init__(self, file: DiskFile, name: str, geometry: codec.Geometry, after: IndexFile | None = None) -> None:
@@ -235,7 +235,7 @@ class IndexService:
         """Take the files that are there; gives the names of those deleted.
 
         After an abnormal exit a file that goes beyond ``index_msg_timestamp`` (ms, the checkpoint's) is deleted
-        (docs/formats/index.md#files). Raises :class:`WrongFileSize` where a file has another geometry than the
+        (docs/formats/index-file.md#files). Raises :class:`WrongFileSize` where a file has another geometry than the
         configuration: RocketMQ misreads it.
         """
         files, gone = [], []
@@ -266,7 +266,7 @@ class IndexService:
         return self.files[-1].end_phy_offset if self.files else 0
 
     def put(self, request: Request) -> None:
-        """Index one dispatched unit (docs/formats/index.md#keys). Raises ``OSError``."""
+        """Index one dispatched unit (docs/formats/index-file.md#keys). Raises ``OSError``."""
         file = self._ready_file()
         if request.physical_offset < file.end_phy_offset or request.sys_flag & TRANSACTION_MASK == ROLLBACK:
             return
@@ -281,8 +281,8 @@ class IndexService:
         self._forget_seen()
 
     def put_keys(self, keys: IndexKeys) -> None:
-        """Index the units of a block, as :meth:`put` for each (docs/formats/index.md#keys); their offsets do not fall.
-        Raises ``OSError``.
+        """Index the units of a block, as :meth:`put` for each (docs/formats/index-file.md#keys); their offsets do not
+        fall. Raises ``OSError``.
         """
         if not keys.units:
             return
@@ -299,8 +299,8 @@ class IndexService:
             self._ready_file()  # one of them found the file full
 
     def _ready_file(self) -> IndexFile:
-        """The file that takes the next key: the last one, or a new one where it is full (docs/formats/index.md#files).
-        Raises ``OSError``.
+        """The file that takes the next key: the last one, or a new one where it is full
+        (docs/formats/index-file.md#files). Raises ``OSError``.
         """
         if self.files and not self.files[-1].is_full:
             return self.files[-1]
@@ -342,7 +342,7 @@ class IndexService:
 
     def query_offset(self, topic: str, key: str, max_count: int, begin: int, end: int) -> tuple[list[int], int, int]:
         """Where the log may hold ``key``: files newest first, entries with a time in [begin, end] ms
-        (docs/formats/index.md#query).
+        (docs/formats/index-file.md#query).
 
         Gives the offsets (hash collisions are among them), newest first, and time (ms) and offset up to which the
         newest file goes.
@@ -384,7 +384,7 @@ class IndexService:
 
     def delete_expired(self, log_min: int) -> list[str]:
         """Delete the oldest files that end below ``log_min``, never the last; gives their names
-        (docs/formats/index.md#files).
+        (docs/formats/index-file.md#files).
         """
         gone = []
         with self._changing:

@@ -1,5 +1,5 @@
 """Messages by key, by many keys at once, by unique key, by offset id and by offset
-(docs/formats/commit-log.md#message-ids, docs/formats/index.md#query, docs/formats/reading.md#other-reads; Java:
+(docs/formats/commit-log.md#message-ids, docs/formats/index-file.md#query, docs/formats/reading.md#other-reads; Java:
 queryMessage, lookMessageByOffset).
 """
 

@@ -185,7 +185,7 @@ class MadeStore:
 
 
 def add_key(data: bytearray, text: str, offset: int, store_time: int) -> None:
-    """Insert one key into an index file's bytes (docs/formats/index.md#insert)."""
+    """Insert one key into an index file's bytes (docs/formats/index-file.md#insert)."""
     begin, _, begin_phy, _, used, count = struct.unpack_from(">qqqqii", data, 0)
     key_hash = abs(jhash(text))
     slot = 40 + 4 * (key_hash % SLOTS)

@@ -54,38 +54,44 @@ FIELDS: dict[str, tuple[str, str]] = {
     # an index file
     "beginTimestamp": (
         words("beginTimestamp: store time of the first message in this file."),
-        "docs/formats/index.md#layout",
+        "docs/formats/index-file.md#layout",
     ),
     "endTimestamp": (
         words("endTimestamp: store time of the last one. A query by time passes files over by the two."),
-        "docs/formats/index.md#layout",
+        "docs/formats/index-file.md#layout",
     ),
     "beginPhyOffset": (
         words("beginPhyOffset: where the first message in this file lies in the log."),
-        "docs/formats/index.md#layout",
+        "docs/formats/index-file.md#layout",
     ),
-    "endPhyOffset": (words("endPhyOffset: where the last one lies."), "docs/formats/index.md#layout"),
-    "hashSlotCount": (words("hashSlotCount: how many slots have been used so far."), "docs/formats/index.md#layout"),
+    "endPhyOffset": (words("endPhyOffset: where the last one lies."), "docs/formats/index-file.md#layout"),
+    "hashSlotCount": (
+        words("hashSlotCount: how many slots have been used so far."),
+        "docs/formats/index-file.md#layout",
+    ),
     "indexCount": (
         words("indexCount: the number of the next entry; an empty file has 1."),
-        "docs/formats/index.md#layout",
+        "docs/formats/index-file.md#layout",
     ),
     "keyHash": (
         words("keyHash: 4 bytes with the hash of topic#key. Different keys can have the same one."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
-    "phyOffset": (words("phyOffset: where the message with this key lies in the log."), "docs/formats/index.md#insert"),
+    "phyOffset": (
+        words("phyOffset: where the message with this key lies in the log."),
+        "docs/formats/index-file.md#insert",
+    ),
     "timeDiff": (
         words("timeDiff: store time in seconds after the file's first message."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     "prev": (
         words("slotValue: the entry that was the slot's newest before; the chain goes on there, 0 ends it."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     "entry": (
         words("The number of an entry of 20 bytes behind the slots, counted from 1."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     # groups and positions
     "offset": (
@@ -112,7 +118,7 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "indexName": (
         words("An index file: entries of keys by their hash. Its name is the time when it was made."),
-        "docs/formats/index.md#layout",
+        "docs/formats/index-file.md#layout",
     ),
     "table": (
         words("A table of the broker, written as JSON: topics, groups, progress and what else it must remember."),
@@ -154,32 +160,32 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "bytes": (words("Bytes that files hold, as the space is counted."), "docs/formats/files.md#folders"),
     # the way from a key to its slot
-    "keyText": (words("The text that is hashed: the topic, a #, and the key."), "docs/formats/index.md#keys"),
+    "keyText": (words("The text that is hashed: the topic, a #, and the key."), "docs/formats/index-file.md#keys"),
     "javaHash": (
         words("The hash of that text as Java makes it for strings, without its sign."),
-        "docs/formats/index.md#keys",
+        "docs/formats/index-file.md#keys",
     ),
     "slot": (
         words(
             "A slot of 4 bytes: the number of the newest entry whose key fell on it. A chain of entries begins here."
         ),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     "slotPosition": (
         words("Where the slot begins in an index file: 40 bytes of header, then 4 bytes a slot."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     "window": (
         words("The store times between which the query looks; files outside of them are left out."),
-        "docs/formats/index.md#query",
+        "docs/formats/index-file.md#query",
     ),
     "matches": (
         words("Entries of the chain with the same hash, and how many steps it took to find them."),
-        "docs/formats/index.md#query",
+        "docs/formats/index-file.md#query",
     ),
     "chainLength": (
         words("How many entries hang on a slot: a query by key walks all of them."),
-        "docs/formats/index.md#insert",
+        "docs/formats/index-file.md#insert",
     ),
     # parts of the line that recovery draws, and of a store that is alive
     "part.keep": (words("Stays as it is: recovery begins behind it and does not read it."), "docs/formats/recovery.md"),

@@ -1,5 +1,5 @@
 """The index's part of a check: every file by itself, and its entries against the keys of the units
-(docs/formats/index.md).
+(docs/formats/index-file.md).
 """
 
 from __future__ import annotations

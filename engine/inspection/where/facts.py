@@ -4,8 +4,8 @@ Each finder gives a fact and appends the evidence for it. Tables are read once, 
 of log, queues and index nothing is kept.
 
 Whether the index leads from a key to its unit is asked as a broker asks: along the key's own chain
-(docs/formats/index.md#query). A chain that goes round, leaves its file or ends in bytes that are gone hides what stands
-behind: the message is in the log, and no query by that key finds it.
+(docs/formats/index-file.md#query). A chain that goes round, leaves its file or ends in bytes that are gone hides what
+stands behind: the message is in the log, and no query by that key finds it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """One index file that is written: keys chained newest first, the header of readers, and a cut
-(docs/formats/index.md#layout, #insert).
+(docs/formats/index-file.md#layout, #insert).
 """
 
 from __future__ import annotations

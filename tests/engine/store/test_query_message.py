@@ -1,5 +1,5 @@
 """Queries by key go on to older messages where the newest are gone; ids are checked
-(docs/formats/commit-log.md#message-ids, docs/formats/index.md#query).
+(docs/formats/commit-log.md#message-ids, docs/formats/index-file.md#query).
 """
 
 from __future__ import annotations

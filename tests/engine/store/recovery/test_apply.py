@@ -143,7 +143,9 @@ def emptied(folder):
 
 
 def answers(held):
-    """What the index answers: a unit dispatched twice in a row may be in it twice (docs/formats/index.md#query)."""
+    """What the index answers: a unit dispatched twice in a row may be in it twice
+    (docs/formats/index-file.md#query).
+    """
     rows = [recovered_stores.index_rows(content, GEOMETRY) for content in held.index]
     return {(int(row["key_hash"]), int(row["phy_offset"])) for file in rows for row in file}
 
