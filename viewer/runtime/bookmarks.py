@@ -39,10 +39,10 @@ class Bookmark:
     def goal(self) -> Place | None:
         """The place itself; None where its text means none."""
         try:
-            found = places.parse(self.place)
+            place = places.parse(self.place)
         except UnknownPlace:
             return None
-        return None if isinstance(found, Search) else found
+        return None if isinstance(place, Search) else place
 
     @property
     def offset(self) -> int | None:
@@ -81,63 +81,63 @@ class Bookmarks(QObject):
 
     @property
     def notes(self) -> str:
-        """What somebody wrote about the store as a whole."""
+        """The user's notes about the store as a whole."""
         return self._notes
 
     def set_notes(self, text: str) -> None:
-        """Other words about the store; kept, not told: whoever writes them sees them."""
+        """Replace the notes about the store. Saves them; no ``changed``: the editor shows them already."""
         if text != self._notes:
-            before, self._notes = self._notes, text
+            old_notes, self._notes = self._notes, text
             self.keep(Kept(self.list, text))
-            self.edited.emit(Edit(tr("notes on this store"), before, text, self._put_notes, run="notes"))
+            self.edited.emit(Edit(tr("notes on this store"), old_notes, text, self._put_notes, run="notes"))
 
     def _put_notes(self, text: str) -> None:
         self._notes = text
         self._tell()
 
     def at(self, place: str) -> Bookmark | None:
-        """The bookmark of a place."""
-        return next((one for one in self._list if one.place == place), None)
+        """Return the bookmark of a place, or None."""
+        return next((mark for mark in self._list if mark.place == place), None)
 
     def put(self, mark: Bookmark) -> None:
-        """Add ``mark``, or put it in the stead of the one at its place."""
-        before = self.list
-        at = next((n for n, one in enumerate(self._list) if one.place == mark.place), None)
-        if at is None:
+        """Add ``mark``, or replace the bookmark of the same place."""
+        old_list = self.list
+        index = next((n for n, listed in enumerate(self._list) if listed.place == mark.place), None)
+        if index is None:
             self._list.append(mark)
             del self._list[:-MOST]
         else:
-            self._list[at] = replace(mark, made=self._list[at].made)
-        self._edited(mark, before)
+            self._list[index] = replace(mark, made=self._list[index].made)
+        self._edited(mark, old_list)
 
     def remove(self, place: str) -> None:
         """Take the bookmark of a place away."""
-        before, gone = self.list, self.at(place)
-        if gone is not None:
-            self._list.remove(gone)
-            self._edited(gone, before)
+        old_list, mark = self.list, self.at(place)
+        if mark is not None:
+            self._list.remove(mark)
+            self._edited(mark, old_list)
 
-    def _edited(self, mark: Bookmark, before: tuple[Bookmark, ...]) -> None:
+    def _edited(self, mark: Bookmark, old_list: tuple[Bookmark, ...]) -> None:
         self._tell()
-        self.edited.emit(Edit(tr("bookmark {name}", name=mark.name), before, self.list, self._put_list))
+        self.edited.emit(Edit(tr("bookmark {name}", name=mark.name), old_list, self.list, self._put_list))
 
     def _put_list(self, marks: Sequence[Bookmark]) -> None:
         self._list = [*marks]
         self._tell()
 
-    def fill(self, kept: Kept) -> None:
-        """What was kept, in front of what was made meanwhile; told, not kept."""
-        known = {one.place for one in kept.marks}
-        self._list = [*kept.marks, *(one for one in self._list if one.place not in known)]
-        self._notes = self._notes or kept.notes
+    def fill(self, saved: Kept) -> None:
+        """Put the saved bookmarks in front of those made meanwhile. Emits ``changed``; does not save."""
+        saved_places = {mark.place for mark in saved.marks}
+        self._list = [*saved.marks, *(mark for mark in self._list if mark.place not in saved_places)]
+        self._notes = self._notes or saved.notes
         self.changed.emit()
 
-    def merge(self, kept: Kept) -> None:
+    def merge(self, saved: Kept) -> None:
         """Add the bookmarks whose places have none yet, and the notes that are not there yet."""
-        known = {one.place for one in self._list}
-        self._list += [one for one in kept.marks if one.place not in known]
-        if kept.notes and kept.notes not in self._notes:
-            self._notes = f"{self._notes}\n{kept.notes}".strip()
+        places_marked = {mark.place for mark in self._list}
+        self._list += [mark for mark in saved.marks if mark.place not in places_marked]
+        if saved.notes and saved.notes not in self._notes:
+            self._notes = f"{self._notes}\n{saved.notes}".strip()
         self._tell()
 
     def _tell(self) -> None:
@@ -150,47 +150,47 @@ _known: WeakKeyDictionary[StoreSession, Bookmarks] = WeakKeyDictionary()
 
 def bookmarks_of(session: StoreSession) -> Bookmarks:
     """The bookmarks of an open store."""
-    found = _known.get(session)
-    if found is None:
-        found = _known[session] = Bookmarks(session)
-    return found
+    bookmarks = _known.get(session)
+    if bookmarks is None:
+        bookmarks = _known[session] = Bookmarks(session)
+    return bookmarks
 
 
 # ---- how they are kept -----------------------------------------------------------------------------------------------
 
 
 def records(marks: Sequence[Bookmark]) -> list[dict[str, Any]]:
-    """As JSON keeps them."""
-    return [asdict(one) for one in marks]
+    """Return ``marks`` as JSON objects."""
+    return [asdict(mark) for mark in marks]
 
 
-def from_records(found: object) -> list[Bookmark]:
-    """What JSON kept; what is no bookmark is left out."""
+def from_records(items: object) -> list[Bookmark]:
+    """Read bookmarks from JSON values; skips what is no bookmark."""
     marks = []
-    for item in found if isinstance(found, list) else []:
+    for item in items if isinstance(items, list) else []:
         if isinstance(item, dict) and isinstance(item.get("place"), str) and isinstance(item.get("name"), str):
-            known = {f.name: item[f.name] for f in fields(Bookmark) if isinstance(item.get(f.name), (str, int))}
-            known["kind"] = known["kind"] if known.get("kind") in KINDS else "note"
-            marks.append(Bookmark(**known))
+            values = {f.name: item[f.name] for f in fields(Bookmark) if isinstance(item.get(f.name), (str, int))}
+            values["kind"] = values["kind"] if values.get("kind") in KINDS else "note"
+            marks.append(Bookmark(**values))
     return marks[:MOST]
 
 
 def file_of(folder: Path, store: Path) -> Path:
-    """Where the bookmarks of ``store`` are kept below the settings' ``folder``."""
+    """Return the file below the settings' ``folder`` that holds the bookmarks of ``store``."""
     name = hashlib.sha256(str(store).encode()).hexdigest()[:16]
     return folder / "bookmarks" / f"{name}.json"
 
 
 def read(file: Path) -> Kept:
-    """What ``file`` keeps; raises as :func:`read_kept`."""
-    found = read_kept(file)
-    notes = found.get("notes")
-    return Kept(tuple(from_records(found.get("bookmarks"))), notes if isinstance(notes, str) else "")
+    """Read the bookmarks and notes in ``file``; raises as :func:`read_kept`."""
+    saved = read_kept(file)
+    notes = saved.get("notes")
+    return Kept(tuple(from_records(saved.get("bookmarks"))), notes if isinstance(notes, str) else "")
 
 
-def write(file: Path, store: Path, kept: Kept) -> None:
-    """Keep it; the file is replaced at once, or stays as it was. Raises OSError."""
-    if kept == Kept() and not file.exists():
+def write(file: Path, store: Path, saved: Kept) -> None:
+    """Save bookmarks and notes. The file is replaced atomically or stays as it was. Raises OSError."""
+    if saved == Kept() and not file.exists():
         return
-    said = {"store": str(store), "notes": kept.notes, "bookmarks": records(kept.marks)}
-    put_whole(file, json.dumps(said, ensure_ascii=False, indent=1))
+    document = {"store": str(store), "notes": saved.notes, "bookmarks": records(saved.marks)}
+    put_whole(file, json.dumps(document, ensure_ascii=False, indent=1))

@@ -1,4 +1,4 @@
-"""What work asks of its job, wherever it runs: in a thread (:class:`viewer.runtime.jobs.Control`) or in the worker
+"""The view that running work has of its job: in a thread (:class:`viewer.runtime.jobs.Control`) or in the worker
 process (:class:`viewer.runtime.worker.WorkerControl`). No Qt.
 """
 
@@ -8,25 +8,25 @@ from typing import Protocol
 
 
 class Control(Protocol):
-    """Whether to stop, and where to say how far the work is."""
+    """Tells work when to stop, and takes its progress."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop; ask every few milliseconds."""
+        """True when the work must stop; check every few milliseconds."""
         ...
 
     def check(self) -> None:
-        """Raise where the work was told to stop."""
+        """Raise if the work must stop."""
         ...
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Say how far the work is."""
+        """Report progress."""
         ...
 
 
 class Emitting(Control, Protocol):
-    """The worker's: what is found can be sent before the end."""
+    """The worker's control: results can be sent before the work ends."""
 
     def emit(self, items: object) -> None:
-        """Send something that was found; batch what is small."""
+        """Send results; batch small ones."""
         ...

@@ -46,7 +46,7 @@ class LoopGarbage(QObject):
         self._giver.start()
 
     def turn(self) -> None:
-        """Collect what has become due."""
+        """Collect the oldest generation that is due."""
         counts = gc.get_count()
         for generation in (2, 1, 0):
             if counts[generation] > self._thresholds[generation]:
@@ -54,14 +54,16 @@ class LoopGarbage(QObject):
                 return
 
     def left(self, state: Qt.ApplicationState) -> None:
-        """The program has come to the front, or has left it: between two of its own windows it does so for a moment."""
+        """Start or stop the timer when the program goes to the background or comes back; switching between its own
+        windows also does this for a moment.
+        """
         if state == Qt.ApplicationState.ApplicationActive:
             self._away.stop()
         elif LoopGarbage.due:
             self._away.start()
 
     def collect_due(self) -> None:
-        """Nobody is at the program: everything is looked at."""
+        """Collect everything: nobody uses the program now."""
         LoopGarbage.due = False
         take_back()
         set_aside()
@@ -83,18 +85,18 @@ def _give_back() -> None:
 
 
 def set_aside() -> None:
-    """What is there now stays for long: later collections, each of which holds the loop, do not look at it again."""
+    """Exclude all objects that exist now from later collections, which block the loop."""
     gc.collect()
     gc.freeze()
 
 
 def take_back() -> None:
-    """Look at everything again."""
+    """Include all objects in collections again."""
     gc.unfreeze()
 
 
 def take_back_later() -> None:
-    """What was set aside is being thrown away: all is looked at again once nobody is at the program, which holds the
-    loop for longer than a click may wait. Until then 2 MB a window stay.
+    """Ask for a full collection once nobody uses the program: it blocks the loop for longer than a click may wait.
+    Until then each closed window leaves about 2 MB.
     """
     LoopGarbage.due = True

@@ -51,11 +51,11 @@ class Job:
 
     @property
     def part(self) -> float | None:
-        """How much is done, 0 to 1; None while the total is not known."""
+        """Progress from 0 to 1; None while the total is not known."""
         return None if not self.total else min(1.0, self.done / self.total)
 
     def ends_by(self, when: float) -> bool:
-        """False where it will not have ended at ``when`` (``time.monotonic``) if it goes on as it does."""
+        """Return False if the job, at its present pace, will not have ended at ``when`` (``time.monotonic``)."""
         now = time.monotonic()
         if self.part is None or now - self.begun < JUDGED_AFTER:
             return True
@@ -63,7 +63,7 @@ class Job:
 
 
 class Control:
-    """What work in a thread sees of its job."""
+    """The view that work in a thread has of its job."""
 
     def __init__(self, tell: Callable[[float, float | None, str], None]) -> None:
         self.stop = threading.Event()
@@ -72,16 +72,16 @@ class Control:
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop; ask every few milliseconds."""
+        """True when the work must stop; check every few milliseconds."""
         return self.stop.is_set()
 
     def check(self) -> None:
-        """Raise :class:`Cancelled` where the job was told to stop."""
+        """Raise :class:`Cancelled` if the job must stop."""
         if self.stop.is_set():
             raise Cancelled
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Say how far the work is; calls that follow each other too quickly are dropped."""
+        """Report progress; calls in quick succession are dropped."""
         now = time.monotonic()
         if now - self._told >= REPORT_EVERY:
             self._told = now
@@ -162,7 +162,7 @@ class Jobs(QObject):
     def read_kept(
         self, read: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
     ) -> None:
-        """As :meth:`read`, behind everything that is still being kept."""
+        """Like :meth:`read`, after everything that is still being saved."""
 
         def work() -> Any:
             keeper().settle()
@@ -285,16 +285,16 @@ class Jobs(QObject):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way."""
+        """True if no work is under way."""
         return not self._pending and not self.list and not self._tasks
 
     def idle_but_for(self, late: int) -> bool:
-        """Whether nothing is under way but ``late`` jobs that nobody waits for."""
+        """True if only ``late`` jobs, which nobody waits for, are under way."""
         return not self._pending and len(self.list) <= late and len(self._tasks) <= late
 
     @property
     def quick_idle(self) -> bool:
-        """Whether no short read is under way."""
+        """True if no short read is under way."""
         return not self._pending
 
     def cancel_all(self, *, staying: bool = False) -> None:

@@ -1,4 +1,5 @@
-"""What the window keeps of a store outside of it is read, and written by one thread, in order.
+"""Reads and writes the files that the window keeps about a store, outside of the store; one thread writes them in
+order.
 
 All windows of the process share it: of two states of a file the later one lands last, and one that was overtaken before
 its turn is not written at all.

@@ -62,7 +62,7 @@ class LabClient:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and answers."""
+        """True while the process runs and answers."""
         return self._process is not None and not (self.error or self._closing or self._unplugged)
 
     # ---- life
@@ -180,14 +180,14 @@ class LabClient:
         return answer
 
     async def counts(self) -> LoadCounts:
-        """What the load has done so far."""
+        """Return what the load has done so far."""
         answer: LoadCounts = await self._ask("counts")
         return answer
 
     # ---- services by hand
 
     async def pause(self, service: str) -> None:
-        """No further round of a service (:attr:`Opened.services`) until it is resumed."""
+        """Pause a service (:attr:`Opened.services`) until it is resumed."""
         await self._ask("pause", service)
 
     async def resume(self, service: str) -> None:
@@ -195,7 +195,7 @@ class LabClient:
         await self._ask("resume", service)
 
     async def step(self, service: str) -> StepAnswer:
-        """One round of a service, now; where the store stood before and after."""
+        """Run one round of a service now; returns the positions before and after."""
         answer: StepAnswer = await self._ask("step", service)
         return answer
 
@@ -205,19 +205,19 @@ class LabClient:
         return answer
 
     async def commit(self) -> int:
-        """What waits in the pool to the page cache; the committed offset."""
+        """Write the pool's buffers to the page cache; returns the committed offset."""
         answer: int = await self._ask("commit")
         return answer
 
     # ---- looking
 
     async def sample(self, reader: str = "") -> PositionSample:
-        """How the store stands; rates and flushes are those since this ``reader``'s last look."""
+        """Return the positions of the store; rates and flushes are those since this ``reader`` last asked."""
         answer: PositionSample = await self._ask("sample", reader)
         return answer
 
     async def fed(self, most: int) -> tuple[TopicFed, ...]:
-        """How the queues of the fullest topics are fed."""
+        """Return put statistics of the queues of the fullest topics."""
         answer: tuple[TopicFed, ...] = await self._ask("fed", most)
         return answer
 
@@ -235,7 +235,7 @@ class LabClient:
         await self._ask("stop_serving")
 
     async def serving(self) -> ServingState | None:
-        """How the serving stands; None where nothing is served."""
+        """Return the state of the server; None where nothing is served."""
         answer: ServingState | None = await self._ask("serving")
         return answer
 
@@ -244,7 +244,9 @@ class LabClient:
         await self._ask("cut_connections")
 
     async def add_broker(self, name: str, folder: Path) -> ServedBroker:
-        """One more broker at the same name server, over the store in ``folder``; raises what opening that raises."""
+        """Start another broker at the same name server, over the store in ``folder``; raises what opening that store
+        raises.
+        """
         answer: ServedBroker = await self._ask("add_broker", name, folder)
         return answer
 

@@ -53,7 +53,7 @@ class PutDone:
 
     @property
     def ok(self) -> bool:
-        """Whether it was stored as it should be."""
+        """True if the message was stored as asked."""
         return self.answer.status == OK
 
     @property
@@ -63,7 +63,7 @@ class PutDone:
 
     @property
     def offset(self) -> int | None:
-        """Where it lies in the log; None where it does not."""
+        """Offset in the commit log; None if it was not stored."""
         return self.answer.offset if self.answer.offset >= 0 and self.answer.size else None
 
     @property
@@ -131,32 +131,32 @@ class LabSession(QObject):
 
     @property
     def there(self) -> bool:
-        """Whether a store is open here, its engine alive or not."""
+        """True if a store is open here, with or without a running engine."""
         return self.store is not None
 
     @property
     def open_here(self) -> bool:
-        """Whether a store is open for writing: its engine runs, or its plug was pulled by us."""
+        """True if this lab has a store open for writing: its engine runs, or the user simulated a power cut."""
         return self.there and not self.dead
 
     @property
     def alive(self) -> bool:
-        """Whether the engine runs and takes messages."""
+        """True while the engine runs and takes messages."""
         return self.client is not None and not self.busy
 
     @property
     def unplugged(self) -> bool:
-        """Whether the plug was pulled and nobody has recovered the store yet."""
+        """True after a simulated power cut until the store is recovered."""
         return self.report is not None and self.report.after is None
 
     @property
     def again_possible(self) -> bool:
-        """Whether what the disk kept can be recovered once more."""
+        """True if the bytes that the disk kept can be recovered once more."""
         return self.alive and self.report is not None and self.report.after is not None and not self.rerunning
 
     @property
     def plug_possible(self) -> bool:
-        """Whether the plug may be pulled: only of stores that the lab made."""
+        """True if a power cut may be simulated: only on stores that the lab made."""
         return self.alive and self.folder is not None
 
     # ---- opening and closing -----------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ class LabSession(QObject):
     def _client(self) -> LabClient:
         from viewer.runtime.lab_client import LabClient
 
-        made = LabClient(lambda error: self._fell(made, error))
-        return made
+        client = LabClient(lambda error: self._fell(client, error))
+        return client
 
     def _take(self, client: LabClient, opened: Opened) -> None:
         self.client, self.store = client, opened.root.absolute()
@@ -206,7 +206,7 @@ class LabSession(QObject):
                 await client.close()
 
     def _fell(self, client: LabClient, error: Exception) -> None:
-        """The engine's process has ended by itself."""
+        """The engine's process ended by itself."""
         if client is not self.client:
             return
         self.client, self.dead, self.serving = None, str(error), None
@@ -216,7 +216,7 @@ class LabSession(QObject):
         self.died.emit(str(error))
 
     def begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Do ``work`` in the loop; its error is told by :attr:`failed`."""
+        """Run ``work`` on the loop; :attr:`failed` reports its error."""
         task = asyncio.ensure_future(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -273,11 +273,11 @@ class LabSession(QObject):
         client = self.client
         if client is None:
             return None
-        at = round(time.time() * 1000)
+        put_time_ms = round(time.time() * 1000)
         answer = await (client.put(messages[0]) if len(messages) == 1 else client.put_batch(messages))
-        done = PutDone(form, at, answer, len(messages))
+        done = PutDone(form, put_time_ms, answer, len(messages))
         self.done.append(done)
-        while len(self.done) > 1 and sum(one.weight for one in self.done) > BYTES_KEPT:
+        while len(self.done) > 1 and sum(earlier_put.weight for earlier_put in self.done) > BYTES_KEPT:
             self.done.popleft()
         self.answered.emit(done)
         return done
@@ -293,7 +293,7 @@ class LabSession(QObject):
         self.changed.emit()
 
     async def pause_load(self, on: bool) -> None:
-        """Hold the load, or go on with it as it was."""
+        """Pause the load, or continue it."""
         client, settings = self.client, self.load
         if client is None or settings is None or on == self.load_paused:
             return
@@ -302,23 +302,23 @@ class LabSession(QObject):
         self.changed.emit()
 
     async def pause(self, service: str, on: bool) -> None:
-        """Hold a service, or let it go on."""
+        """Pause a service, or continue it."""
         if self.client is not None:
             await (self.client.pause(service) if on else self.client.resume(service))
 
     async def step(self, service: str) -> None:
-        """One round of a service."""
+        """Run one round of a service."""
         if self.client is not None:
             await self.client.step(service)
 
     async def flush(self) -> None:
-        """Bring everything put so far to disk."""
+        """Flush everything put so far to disk."""
         if self.client is not None:
             await self.client.flush()
             self._note("live", words("flushed"), words("by hand"))
 
     async def commit(self) -> None:
-        """Hand the pool's buffers to the page cache."""
+        """Write the pool's buffers to the page cache."""
         if self.client is not None:
             await self.client.commit()
             self._note("live", words("committed"), words("by hand"))
@@ -333,7 +333,7 @@ class LabSession(QObject):
             self.served.emit()
 
     async def stop_serving(self) -> None:
-        """Serve no more."""
+        """Stop the server."""
         if self.client is not None and self.serving is not None:
             self.serving = None
             await self.client.stop_serving()
@@ -346,24 +346,26 @@ class LabSession(QObject):
             await self.client.cut_connections()
 
     async def add_broker(self, name: str, folder: Path) -> None:
-        """One more broker at the same name server, over the store in ``folder``. Raises what opening that raises."""
+        """Start another broker at the same name server, over the store in ``folder``. Raises what opening that store
+        raises.
+        """
         if self.client is not None:
             await self.client.add_broker(name, folder)
             await self._look_now()
 
     async def end_broker(self, name: str) -> None:
-        """End one that was added; its store stays."""
+        """Stop an added broker; its store stays."""
         if self.client is not None and self.serving is not None:
             await self.client.end_broker(name)
             await self._look_now()
 
     async def set_queues(self, name: str, topic: str, queues: int) -> None:
-        """Have a topic so many queues at a broker. Raises where some would go that hold messages."""
+        """Set the number of queues of a topic at a broker. Raises if a queue that holds messages would go."""
         if self.client is not None and self.serving is not None:
             await self.client.set_queues(name, topic, queues)
 
     async def cut_client(self, client_id: str, name: str) -> int:
-        """End the connections of one client, to one broker or with "" to all; how many."""
+        """Close the connections of one client to one broker, or to all with ""; returns how many."""
         return await self.client.cut_client(client_id, name) if self.client is not None else 0
 
     async def _look_now(self) -> None:
@@ -371,16 +373,16 @@ class LabSession(QObject):
         await self.look_at_serving()
 
     async def record_requests(self, on: bool) -> None:
-        """Keep the frames that come from now on, or none any more."""
+        """Start or stop recording frames."""
         if self.client is not None and self.serving is not None:
             await self.client.record_requests(on)
 
     async def requests(self, since: int) -> tuple[int, int, bytes]:
-        """Frames from number ``since`` on; see :meth:`LabClient.requests`."""
+        """Return frames from number ``since`` on; see :meth:`LabClient.requests`."""
         return await self.client.requests(since) if self.client is not None else (since, since, b"")
 
     async def look_at_serving(self) -> None:
-        """Ask how the serving stands, twice a second at most."""
+        """Ask for the state of the server, at most twice a second."""
         client = self.client
         if client is None or self.serving is None or time.monotonic() - self._served_at < SERVED_SECONDS:
             return
@@ -419,7 +421,7 @@ class LabSession(QObject):
     # ---- the plug ----------------------------------------------------------------------------------------------------
 
     async def pull_the_plug(self, seed: int) -> None:
-        """End the engine as a power loss would; :attr:`report` says what there was and what the disk kept."""
+        """Simulate a power cut; :attr:`report` tells what there was and what the disk kept."""
         client = self.client
         if client is None or self.folder is None:
             return
@@ -433,7 +435,7 @@ class LabSession(QObject):
         self.plugged.emit()
 
     async def recover(self) -> None:
-        """Open the store again, as the next start would; :attr:`report` gets what came of it."""
+        """Recover and open the store as the next start would; :attr:`report` gets the result."""
         client = self.client
         if client is None:
             return
@@ -446,7 +448,7 @@ class LabSession(QObject):
         self.plugged.emit()
 
     async def recover_again(self) -> None:
-        """Recover what the disk kept once more; :attr:`report` says whether it gave the same store."""
+        """Recover the bytes that the disk kept once more; :attr:`report` says whether the result is the same store."""
         client = self.client
         if client is None or self.rerunning:
             return
@@ -460,44 +462,44 @@ class LabSession(QObject):
         self.plugged.emit()
 
     async def fed(self, most: int) -> tuple[TopicFed, ...]:
-        """How the queues of the fullest topics are fed; () while the engine does not answer."""
+        """Return put statistics of the queues of the fullest topics; () while the engine does not answer."""
         return await self.client.fed(most) if self.client is not None and self.alive else ()
 
-    def _note(self, shape: str, name: str, what: str = "") -> None:
+    def _note(self, shape: str, name: str, details: str = "") -> None:
         """Mark in the series what was done to the store."""
         if self.history is not None:
-            self.history.note(shape, name, what, at=round(time.time() * 1000))
+            self.history.note(shape, name, details, at=round(time.time() * 1000))
 
-    def _set_busy(self, what: str) -> None:
-        self.busy = what
+    def _set_busy(self, activity: str) -> None:
+        self.busy = activity
         self.changed.emit()
 
 
 class LabFeed:
-    """The frames of the broker that a lab runs, as whoever shows requests fetches them."""
+    """Frames of the lab's broker, for views that show requests."""
 
     def __init__(self, lab: LabSession) -> None:
         self._lab = lab
 
     @property
     def address(self) -> str:
-        """``ip:port`` of the broker; empty where nothing is served any more."""
+        """``ip:port`` of the broker; empty while nothing is served."""
         return self._lab.serving.broker if self._lab.serving is not None else ""
 
     def fetch(self, since: int, done: Callable[[int, int, bytes], None]) -> None:
-        """Have ``done`` called with the frames from ``since`` on: first, next, packed."""
+        """Call ``done`` with the frames from ``since`` on: first number, next number, packed frames."""
 
         async def fetched() -> None:
             try:
-                found = await self._lab.requests(since)
+                frames = await self._lab.requests(since)
             except (StoreError, OSError, EOFError):
-                found = since, since, b""
-            done(*found)
+                frames = since, since, b""
+            done(*frames)
 
         self._lab.begin(fetched())
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
-        """Keep what goes over the connections, or no more; ``done`` once that is so."""
+        """Start or stop recording frames; ``done`` is called once that is in force."""
 
         async def told() -> None:
             await self._lab.record_requests(on)
@@ -510,5 +512,5 @@ _labs: dict[Path, LabSession] = {}
 
 
 def lab_of(store: Path) -> LabSession | None:
-    """The desk that has the store open for writing; None where nobody of this program has."""
+    """Return the lab session that has the store open for writing; None if no session of this program has."""
     return _labs.get(store.absolute())

@@ -1,4 +1,4 @@
-"""The one series of a store that is looked at: every view and window of this program shows the same, from its start.
+"""The position history of a store: all views and windows of this program share one, from its start.
 
 Whoever looks at a store feeds its history; of several windows on one store the first feeds and the others read, and the
 next goes on where it closes. A lab store's desk keeps the history as long as the store is open, whoever looks.
@@ -21,17 +21,17 @@ _feeds: dict[Path, list[Feed]] = {}
 
 
 def history_of(store: Path) -> LiveHistory:
-    """The history of the store at ``store``; a new one where nobody keeps it."""
-    found = _histories.get(store)
-    if found is None:
+    """Return the history of the store at ``store``; a new one if nobody keeps it."""
+    history = _histories.get(store)
+    if history is None:
         from viewer.runtime.live_history import LiveHistory  # with numpy, which the first rows do without
 
-        found = _histories[store] = LiveHistory()
-    return found
+        history = _histories[store] = LiveHistory()
+    return history
 
 
 class Feed:
-    """What one window brings to the history of its store."""
+    """Passes the looks of one window to the history of its store."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -44,15 +44,15 @@ class Feed:
 
     @property
     def begun(self) -> bool:
-        """Whether this window has fed or shown anything."""
+        """True if this window has added or shown anything."""
         return "history" in self.__dict__
 
     def add(self, look: Look) -> list[Mark]:
-        """One more look, and the marks it made; none where another window feeds."""
+        """Add a look and return the marks it made; none while another window feeds the history."""
         return self.history.add(look) if _feeds[self._store][:1] == [self] else []
 
     def close(self) -> None:
-        """The window looks no more."""
+        """Stop feeding: the window is closed."""
         feeds = _feeds.get(self._store, [])
         if self in feeds:
             feeds.remove(self)

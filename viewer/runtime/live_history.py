@@ -1,4 +1,5 @@
-"""What the positions did since somebody began to look: series for the plots, rows for going back, marks; no Qt.
+"""History of a store's positions since somebody began to watch: series for the plots, rows for going back, marks; no
+Qt.
 
 Memory is bounded however long it goes on. Offsets are bytes, times in series are seconds since the epoch, elsewhere
 ms. The same history is filled live, and from a recording.
@@ -97,21 +98,21 @@ class LiveHistory:
     # ---- filling -----------------------------------------------------------------------------------------------------
 
     def add(self, look: Look) -> list[Mark]:
-        """Take one look; gives the marks it made."""
-        before, self.last = self.last, look
-        at = look.at / 1000
-        self._break_between(before, look)
+        """Add one look; returns the marks it made."""
+        previous, self.last = self.last, look
+        seconds = look.at / 1000
+        self._break_between(previous, look)
         if self.base is None:
             self.base = look.offset("wrote") or 0
         for key, series in self.positions.items():
             offset = look.offset(key)
-            series.append(at, None if offset is None else offset - self.base)
+            series.append(seconds, None if offset is None else offset - self.base)
         self._engine_spoke = self._engine_spoke or look.lab
         gaps = gaps_of(look)
         for key, series in self.gaps.items():
             # Once the engine itself told what waits for a flush, the checkpoint's older word would be a jump.
             unknown = key == "flush" and self._engine_spoke and not look.lab
-            series.append(at, None if unknown else getattr(gaps, key))
+            series.append(seconds, None if unknown else getattr(gaps, key))
         self._rows.append(
             [
                 look.at,
@@ -123,34 +124,32 @@ class LiveHistory:
         for flush in look.flushes:
             self.took.append(flush.at / 1000, flush.took)
             self.group.append(flush.at / 1000, flush.bytes)
-        made = list(self._marks_of(before, look))
-        self.marks.extend(made)
-        return made
+        marks = list(self._marks_of(previous, look))
+        self.marks.extend(marks)
+        return marks
 
-    def _break_between(self, before: Look | None, look: Look) -> None:
-        """Where nobody looked for long, and where files speak in the engine's place, nothing leads from one to the
-        other.
-        """
-        if before is None:
+    def _break_between(self, previous: Look | None, look: Look) -> None:
+        """Break the series where nobody looked for long, and where files replace the engine as the source."""
+        if previous is None:
             return
-        pause = look.at - before.at
+        pause = look.at - previous.at
         if pause > max(LONG_PAUSE, USUAL_PAUSES * self._pause):
-            self.breaks.append((before.at / 1000, look.at / 1000))
+            self.breaks.append((previous.at / 1000, look.at / 1000))
             self._recent.clear()
-        elif before.lab != look.lab:
+        elif previous.lab != look.lab:
             self._recent.clear()
         self._pause = max(0, pause)
 
     def sampled_at(self, time: float) -> bool:
-        """Whether somebody looked around ``time`` s."""
+        """True if there is a sample around ``time`` s."""
         return not any(begin < time < end for begin, end in self.breaks)
 
     def torn(self, xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
-        """A curve that breaks off where nobody sampled; ``xs`` in s since the epoch, in order."""
+        """Return a curve with gaps where nobody sampled; ``xs`` in s since the epoch, in order."""
         for begin, _ in self.breaks:
-            at = int(np.searchsorted(xs, begin, "right"))
-            if 0 < at < len(xs):
-                xs, ys = np.insert(xs, at, min(begin, xs[at])), np.insert(ys, at, np.nan)
+            index = int(np.searchsorted(xs, begin, "right"))
+            if 0 < index < len(xs):
+                xs, ys = np.insert(xs, index, min(begin, xs[index])), np.insert(ys, index, np.nan)
         return xs, ys
 
     def note(self, shape: str, name: str, what: str = "", value: int | str = 0, *, at: int) -> None:
@@ -163,35 +162,35 @@ class LiveHistory:
         recent.append((look.at, wrote, puts or 0))
         while len(recent) > 2 and look.at - recent[1][0] >= RATE_OVER:
             recent.popleft()
-        first = recent[0]
-        span = (look.at - first[0]) / 1000
+        oldest = recent[0]
+        span = (look.at - oldest[0]) / 1000
         if span <= 0:
             return
-        self.bytes.append(look.at / 1000, max(0, wrote - first[1]) / span)
-        self.puts.append(look.at / 1000, None if puts is None else max(0, puts - first[2]) / span)
+        self.bytes.append(look.at / 1000, max(0, wrote - oldest[1]) / span)
+        self.puts.append(look.at / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
 
-    def _marks_of(self, before: Look | None, look: Look) -> Iterator[Mark]:
-        if before is not None:
-            reached, wrote = before.offset("wrote") or 0, look.offset("wrote") or 0
-            known = {start for start, _, _ in _behind(before.files, reached)}
+    def _marks_of(self, previous: Look | None, look: Look) -> Iterator[Mark]:
+        if previous is not None:
+            reached, wrote = previous.offset("wrote") or 0, look.offset("wrote") or 0
+            known_starts = {start for start, _, _ in _behind(previous.files, reached)}
             for start, end, name in reversed(list(_behind(look.files, reached))):
                 if reached <= start < wrote and start:
                     self.rolls.append(look.at / 1000)
                     yield self._mark(look.at, "note", words("roll"), words("into {value}"), name)
-                elif start not in known and end > reached:
+                elif start not in known_starts and end > reached:
                     yield self._mark(
                         look.at, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
                     )
-            for start in _gone(before.files, look.files):
+            for start in _gone(previous.files, look.files):
                 yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
-            if wrote < reached and before.lab == look.lab:  # files may tell more than a sample
+            if wrote < reached and previous.lab == look.lab:  # files may tell more than a sample
                 yield self._mark(
                     look.at, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
                 )
-            if before.live != look.live and not look.lab and not before.lab:
+            if previous.live != look.live and not look.lab and not previous.lab:
                 name = words("broker started") if look.live else words("broker stopped")
                 yield self._mark(look.at, "live" if look.live else "warn", name)
-            now, then = _time_of(look), _time_of(before)
+            now, then = _time_of(look), _time_of(previous)
             if now != then and now:
                 yield self._mark(look.at, "ok", words("checkpoint"), words("written"), up=False)
         yield from self._services(look)
@@ -209,7 +208,7 @@ class LiveHistory:
                 )
 
     def _services(self, look: Look) -> Iterator[Mark]:
-        paused = frozenset(name for name, one in look.services.items() if one.paused)
+        paused = frozenset(name for name, service in look.services.items() if service.paused)
         for name in sorted(paused - self._paused):
             yield self._mark(look.at, "warn", words("{value} paused"), words("by hand"), name)
         for name in sorted(self._paused - paused):
@@ -227,10 +226,10 @@ class LiveHistory:
             limits.append(
                 (words("checkpoint is old"), checkpoint_age(look), CHECKPOINT_ALARM, old, words("checkpoint is new"))
             )
-        for name, value, limit, what, back in limits:
+        for name, value, limit, details, back in limits:
             if value is not None and value > limit and name not in self._over:
                 self._over.add(name)
-                yield self._mark(look.at, "warn", name, what, limit, took=value)
+                yield self._mark(look.at, "warn", name, details, limit, took=value)
             elif value is not None and value <= limit // 2 and name in self._over:
                 self._over.discard(name)
                 yield self._mark(look.at, "ok", back)
@@ -265,21 +264,25 @@ class LiveHistory:
         return (int(rows[0, 0]), int(rows[-1, 0])) if len(rows) else (0, 0)
 
     def look_at(self, time: int) -> Look | None:
-        """The positions as they stood at ``time`` ms, with the reasons of the last look."""
-        row, last = self._rows.at(time), self.last
-        if row is None or last is None:
+        """Return the positions as they were at ``time`` ms, with the reasons of the last look."""
+        row, newest = self._rows.at(time), self.last
+        if row is None or newest is None:
             return None
-        at, units, *offsets = (int(value) for value in row)
-        told = dict(zip(KEYS, (None if o == UNKNOWN else o for o in offsets), strict=True))
-        known = {key: _known(last.position(key), told[key]) for key in KEYS if key != "checkpoint"}
-        checkpoint = {"physicMsgTimestamp": _known(last.position("checkpoint"), told["checkpoint"])}
-        positions = Positions(checkpoint=checkpoint, **known)
-        wrote = told["wrote"] or 0
-        files = tuple(file for file in last.files if file[0] <= wrote) or last.files
-        return Look(positions, files, (), at, last.live, last.lab, last.abort, None if units == UNKNOWN else units)
+        time_ms, units, *offsets = (int(value) for value in row)
+        offsets_by_key = dict(zip(KEYS, (None if o == UNKNOWN else o for o in offsets), strict=True))
+        positions_by_key = {
+            key: _known(newest.position(key), offsets_by_key[key]) for key in KEYS if key != "checkpoint"
+        }
+        checkpoint = {"physicMsgTimestamp": _known(newest.position("checkpoint"), offsets_by_key["checkpoint"])}
+        positions = Positions(checkpoint=checkpoint, **positions_by_key)
+        wrote = offsets_by_key["wrote"] or 0
+        files = tuple(file for file in newest.files if file[0] <= wrote) or newest.files
+        return Look(
+            positions, files, (), time_ms, newest.live, newest.lab, newest.abort, None if units == UNKNOWN else units
+        )
 
     def held_rows(self) -> tuple[npt.NDArray[np.int64], int]:
-        """A copy of every row that is held (ms, messages, offsets of :data:`KEYS`), and what stands for not known."""
+        """Return a copy of all rows (ms, messages, offsets of :data:`KEYS`), and the value that stands for unknown."""
         return self._rows.rows.copy(), UNKNOWN
 
     def rate(self, key: str, look: Look) -> float | None:

@@ -1,4 +1,4 @@
-"""What only the store can answer for the go-to box: the unit stored at a time, with an id, or with a key. No Qt."""
+"""Answers for the go-to box that need the store: the unit stored at a time, with an id, or with a key. No Qt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NothingFound(LookupError):
 
 
 class Resolved(NamedTuple):
-    """Where a text leads, and what is to be said of it: which of several messages it is."""
+    """The place that a text leads to, and a note if there were several messages to choose from."""
 
     place: Place
     note: str = ""
@@ -100,7 +100,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
         return Resolved(log(unit.offset))
     units = list(islice(by_key(store, search.text), MOST_COPIES))
     if units:
-        readable = [one for one in units if _is_readable(store, one)]
+        readable = [message for message in units if _is_readable(store, message)]
         chosen = (readable or units)[0]
         if len(units) == 1:
             return Resolved(log(chosen.offset))
@@ -118,7 +118,7 @@ def _find_message(store: StoreSnapshot, search: Search) -> Resolved:
 
 
 def _is_readable(store: StoreSnapshot, unit: Unit) -> bool:
-    """Whether consumers find the unit: under a topic of users, and its queue's entry leads to it."""
+    """True if consumers find the unit: its topic is a user's, and its queue's entry leads to it."""
     if is_system_topic(unit.topic):
         return False
     reader = store.topics().get(unit.topic, {}).get(unit.queue_id)
@@ -129,7 +129,7 @@ def _is_readable(store: StoreSnapshot, unit: Unit) -> bool:
 
 
 def _offset_of_time(store: StoreSnapshot, search: Search) -> int:
-    """Of the first message stored at that time or later; a time without a day is one of the days of the log."""
+    """Offset of the first message stored at or after that time; a time without a day is on one of the log's days."""
     bounds = _time_bounds(store)
     if bounds is None:
         raise NothingFound(tr("The commit log has no message that tells its time."))

@@ -65,7 +65,7 @@ class Place:
 
     @property
     def names_row(self) -> bool:
-        """Whether it is one row of a table, not a view or a file as a whole."""
+        """True if it is one row of a table, not a view or a file as a whole."""
         return self.offset is not None or self.queue_offset is not None
 
     @property
@@ -125,7 +125,7 @@ class UnknownPlace(ValueError):
 
 
 def text_of(place: Place) -> str:
-    """``place`` as ``--at`` and the history write it."""
+    """Return ``place`` as ``--at`` and the history write it."""
     match place.kind:
         case "log":
             tail = "" if place.offset is None else str(place.offset)
@@ -144,7 +144,7 @@ def text_of(place: Place) -> str:
 
 
 def parse(text: str) -> Place | Search:
-    """What ``text`` means: a place's own form, or anything the go-to box understands.
+    """Parse ``text``: a place's own form, or anything the go-to box understands.
 
     Raises :class:`UnknownPlace` for text that cannot mean anything.
     """
@@ -178,17 +178,17 @@ def _parse_form(kind: str, tail: str, text: str) -> Place | Search:
         case "log":
             return _parse_log(tail, text)
         case "queue":
-            found = _queue_parts(tail) if tail else Place("queue")
-            return found if found is not None else Place("queue", topic=tail)
+            entry = _queue_parts(tail) if tail else Place("queue")
+            return entry if entry is not None else Place("queue", topic=tail)
         case "trace":
             topic, slash, key = tail.partition("/")
             if tail and not (slash and topic and key):
                 raise UnknownPlace(f"expected trace:TOPIC/KEY, found {text}")
             return trace(topic, key) if tail else Place("index")
         case "index":
-            name, *rest = tail.split("/")
-            if len(rest) == 2 and rest[0] in {"slot", "entry"} and (number := parse_number(rest[1])) is not None:
-                return index(name, rest[0], number)
+            name, *parts = tail.split("/")
+            if len(parts) == 2 and parts[0] in {"slot", "entry"} and (number := parse_number(parts[1])) is not None:
+                return index(name, parts[0], number)
             return index(tail)
         case "where":
             return Place("where", key=tail)
@@ -210,8 +210,8 @@ def _parse_log(tail: str, text: str) -> Place | Search:
 
 def _queue_parts(text: str) -> Place | None:
     """``topic/queue/offset`` or ``topic/queue``, read from its end: a topic's name may hold anything."""
-    head, slash, last = text.rpartition("/")
-    number = parse_number(last)
+    head, slash, number_text = text.rpartition("/")
+    number = parse_number(number_text)
     if not slash or not head or number is None:
         return None
     topic, slash, middle = head.rpartition("/")
@@ -261,20 +261,20 @@ def parse_time(text: str, today: date | None = None) -> int | None:
 
 
 def is_dated(text: str) -> bool:
-    """Whether a time that :func:`parse_time` reads says its day and year itself."""
+    """True if ``text``, which :func:`parse_time` reads, names its day and year."""
     return not (_CLOCK.fullmatch(text) or _SHORT_DAY.fullmatch(text))
 
 
 def _padded(clock: str) -> str:
     clock = clock if clock[1] != ":" else f"0{clock}"
-    whole, dot, part = clock.partition(".")
-    return f"{whole}.{part.ljust(6, '0')}" if dot else whole
+    seconds, dot, part = clock.partition(".")
+    return f"{seconds}.{part.ljust(6, '0')}" if dot else seconds
 
 
 def _padded_day(text: str) -> str:
-    found = re.fullmatch(r"(\S{10})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s*(Z|[+-]\d{2}:?\d{2})?", text)
-    assert found is not None
-    day, clock, zone = found.groups()
+    match = re.fullmatch(r"(\S{10})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s*(Z|[+-]\d{2}:?\d{2})?", text)
+    assert match is not None
+    day, clock, zone = match.groups()
     return f"{day}T{_padded(clock) if clock else '00:00'}{zone or ''}"
 
 
@@ -282,7 +282,7 @@ LONGEST = 200
 
 
 class History:
-    """A list of places and where in it one is."""
+    """Visited places and the current one."""
 
     def __init__(self) -> None:
         self._places: list[Place] = []
@@ -292,16 +292,16 @@ class History:
 
     @property
     def current(self) -> Place | None:
-        """Where one is."""
+        """The current place."""
         return self._places[self._at] if self._at >= 0 else None
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Every place up to where one is, oldest first."""
+        """Every place up to the current one, oldest first."""
         return tuple(self._places[: self._at + 1])
 
     def visit(self, place: Place) -> None:
-        """A new step; what lay ahead is forgotten."""
+        """Add a step; forgets the steps ahead."""
         if place == self.current:
             return
         del self._places[self._at + 1 :]
@@ -327,15 +327,15 @@ class History:
         return self._at + 1 < len(self._places)
 
     def back(self) -> Place | None:
-        """One step back; None at the first."""
+        """Go one step back; None at the first."""
         return self._step(-1) if self.can_go_back else None
 
     def forward(self) -> Place | None:
-        """One step forward; None at the last."""
+        """Go one step forward; None at the last."""
         return self._step(1) if self.can_go_forward else None
 
     def clear(self) -> None:
-        """Another store: nothing was visited yet."""
+        """Forget all places: another store was opened."""
         self._places.clear()
         self._at = -1
 

@@ -1,4 +1,4 @@
-"""One look at the positions of a store as the window takes it, from files or from a store of the lab; no Qt.
+"""One sample of a store's positions, from files or from a store of the lab; no Qt.
 
 What nobody can tell has no value and a reason, never a guess. Offsets are bytes of the log, times are ms since 1970.
 """
@@ -69,10 +69,10 @@ class Look:
         return self.position(key).offset
 
     def position(self, key: str) -> Position:
-        """One of :data:`KEYS`, with how it is known or why it is not."""
+        """Return one of :data:`KEYS`, with how it is known or why it is not."""
         if key != "checkpoint":
-            found: Position = getattr(self.positions, key)
-            return found
+            position: Position = getattr(self.positions, key)
+            return position
         return self.positions.checkpoint.get("physicMsgTimestamp") or Position(None, why="there is no checkpoint file")
 
     def offsets(self) -> tuple[int | None, ...]:
@@ -89,13 +89,13 @@ class Gaps:
     dispatch: int | None
 
 
-def known_flushed(found: Positions) -> int | None:
-    """Up to where the log is known to be on disk: as the engine or a clean close says, else by the checkpoint's
-    time.
+def known_flushed(positions: Positions) -> int | None:
+    """Return the offset up to which the log is known to be on disk: by the engine or a clean close, else by the
+    checkpoint's time.
     """
-    if found.flushed.offset is not None:
-        return found.flushed.offset
-    checkpoint = found.checkpoint.get("physicMsgTimestamp")
+    if positions.flushed.offset is not None:
+        return positions.flushed.offset
+    checkpoint = positions.checkpoint.get("physicMsgTimestamp")
     return checkpoint.offset if checkpoint is not None else None
 
 
@@ -104,16 +104,16 @@ def gaps_of(look: Look) -> Gaps:
     RocketMQ's dispatchBehindBytes counts it); each at least 0. From outside a pool cannot be seen: nothing is said of
     it.
     """
-    found = look.positions
-    wrote, committed = found.wrote.offset, found.committed.offset
-    flushed = known_flushed(found)
-    confirm = found.confirm.offset if found.confirm.offset is not None else wrote
+    positions = look.positions
+    wrote, committed = positions.wrote.offset, positions.committed.offset
+    flushed = known_flushed(positions)
+    confirm = positions.confirm.offset if positions.confirm.offset is not None else wrote
     return Gaps(
         _between(committed, wrote) if look.lab or not look.live else None,
         _between(flushed, committed if committed is not None else wrote),
-        _between(found.dispatched.offset, confirm),
+        _between(positions.dispatched.offset, confirm),
     )
 
 
-def _between(low: int | None, high: int | None) -> int | None:
-    return None if low is None or high is None else max(0, high - low)
+def _between(start_offset: int | None, end_offset: int | None) -> int | None:
+    return None if start_offset is None or end_offset is None else max(0, end_offset - start_offset)

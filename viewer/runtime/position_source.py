@@ -84,29 +84,29 @@ class TailWatch(QObject):
 
     @property
     def history(self) -> LiveHistory:
-        """What was seen since the store is live or was first asked for, by whatever view or window."""
+        """Looks since the store is live or since a view first asked, from whatever view or window."""
         if not self._feed.begun and self.last is not None:
             self._feed.add(self.last)
         return self._feed.history
 
     @property
     def live(self) -> bool:
-        """Whether somebody writes, or did a moment ago."""
+        """True while somebody writes, or did a moment ago."""
         return self.last is not None and (self.last.live or time.monotonic() - self._grew < LIVE_FOR)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start looking."""
         self._timer.start()
 
     def close(self) -> None:
-        """Look no more; a look under way is waited for, so that it reads no file that was closed."""
+        """Stop looking; waits for a look under way, so that it reads no closed file."""
         self._closed = True
         self._feed.close()
         self._timer.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def look(self) -> None:
-        """One look, off the loop."""
+        """Take one look, off the loop."""
         if self._closed or self._looking:
             return
         self._looking = True
@@ -115,18 +115,18 @@ class TailWatch(QObject):
 
     def _read(self) -> tuple[Look, float]:
         begun = time.thread_time()
-        found = self.tail.look()
+        positions = self.tail.look()
         store = self._session.snapshot
         files = tuple((f.start_offset, f.end_offset, f.name) for f in store.log.files)
-        heads = self._heads_of(store, found.wrote.offset or 0)
+        heads = self._heads_of(store, positions.wrote.offset or 0)
         now = round(time.time() * 1000)
-        seen = Look(found, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries)
-        return seen, time.thread_time() - begun
+        look = Look(positions, files, heads, now, self.tail.held, False, self.tail.abort, self.tail.entries)
+        return look, time.thread_time() - begun
 
     def _heads_of(self, store: StoreSnapshot, end: int) -> tuple[tuple[int, int], ...]:
         """Store times of first units, each file asked once, and of the last unit."""
         files = [f for f in store.log.files if f.start_offset < end]
-        found = []
+        heads = []
         for file in files[:: max(1, len(files) // MOST_HEADS)]:
             head = self._heads.get(file.start_offset)
             if head is None:
@@ -134,9 +134,9 @@ class TailWatch(QObject):
                 if not isinstance(unit, Unit):
                     continue
                 head = self._heads[file.start_offset] = (unit.store_timestamp, unit.offset)
-            found.append(head)
-        last = self.tail.last_stored()
-        return (*found, last) if last is not None else tuple(found)
+            heads.append(head)
+        last_stored = self.tail.last_stored()
+        return (*heads, last_stored) if last_stored is not None else tuple(heads)
 
     def _done(self, answer: tuple[Look, float] | None, error: Exception | None) -> None:
         self._looking = False
@@ -145,21 +145,21 @@ class TailWatch(QObject):
         self._session.note_unread()
         pause = REST_MS
         if answer is not None:
-            seen, took = answer
-            seen = self._with_lab(seen)
-            self.last = seen
-            before, self._places = self._places, _places(seen, whole=self.tail.whole)
-            moved = any(one != other for one, other in zip(before, self._places, strict=False))
+            look, seconds = answer
+            look = self._with_lab(look)
+            self.last = look
+            old_places, self._places = self._places, _places(look, all_queues=self.tail.whole)
+            moved = any(old != new for old, new in zip(old_places, self._places, strict=False))
             if moved:
                 self._grew = time.monotonic()
-                if seen.live and not seen.lab:
+                if look.live and not look.lab:
                     stand_back()
-            if self.live or seen.lab:
-                pause = max(EVERY_MS, round(SHARE * 1000 * took))
-            if self.live or seen.lab or self._feed.begun:
-                for mark in self._feed.add(seen):
+            if self.live or look.lab:
+                pause = max(EVERY_MS, round(SHARE * 1000 * seconds))
+            if self.live or look.lab or self._feed.begun:
+                for mark in self._feed.add(look):
                     self.marked.emit(mark)
-            self.looked.emit(seen)
+            self.looked.emit(look)
             if moved:
                 self.moved.emit()
         elif not isinstance(error, StoreError | OSError):
@@ -185,24 +185,24 @@ class TailWatch(QObject):
         self._sample = sample
         self._flushes += [Flush(f.at_ms, f.to_offset, f.bytes, f.took_ms, f.waiters) for f in sample.flushes]
 
-    def _with_lab(self, seen: Look) -> Look:
-        """The engine's own word in place of what files tell."""
+    def _with_lab(self, look: Look) -> Look:
+        """Return ``look`` with the engine's own positions in place of those from files."""
         sample = self._sample
         if self._lab is None:
-            return seen
+            return look
         if sample is None or not self._lab.alive or self._lab.unplugged:
-            return replace(seen, live=False)  # no broker: our own engine is down, or about to run
+            return replace(look, live=False)  # no broker: our own engine is down, or about to run
         flushes, self._flushes = tuple(self._flushes), []
-        services = {name: Service(one.paused, one.waiting_bytes) for name, one in sample.services.items()}
+        services = {name: Service(service.paused, service.waiting_bytes) for name, service in sample.services.items()}
         return Look(
-            positions_of_sample(sample, seen.positions),
-            seen.files,
-            seen.heads,
+            positions_of_sample(sample, look.positions),
+            look.files,
+            look.heads,
             sample.at_ms,
             True,
             True,
-            seen.abort,
-            seen.units,
+            look.abort,
+            look.units,
             flushes,
             services,
             dict(sample.statuses),
@@ -210,62 +210,64 @@ class TailWatch(QObject):
 
 
 def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
-    """The nine positions as the engine says them; where a file tells more, it may not be ahead of the sample."""
-    found, how = sample.positions, words("as the engine says")
+    """Return the nine positions as the engine reports them; positions from files may not be ahead of the sample."""
+    engine, how = sample.positions, words("as the engine says")
 
     def told(offset: int, why: str) -> Position:
         return Position(offset, how) if offset >= 0 else Position(None, why=why)
 
     return Positions(
-        min=told(found.min, "the commit log has no files"),
-        wrote=Position(found.wrote, how),
-        committed=Position(found.committed, how),
-        flushed=Position(found.flushed, how),
-        confirm=Position(found.confirm, how),
-        dispatched=Position(found.dispatched, how),
-        queue_max=told(found.queue_max, "no consume queue holds an entry"),
-        index_end=_index_end(found, files.index_end),
-        checkpoint=_checkpoint(found, files.checkpoint),
+        min=told(engine.min, "the commit log has no files"),
+        wrote=Position(engine.wrote, how),
+        committed=Position(engine.committed, how),
+        flushed=Position(engine.flushed, how),
+        confirm=Position(engine.confirm, how),
+        dispatched=Position(engine.dispatched, how),
+        queue_max=told(engine.queue_max, "no consume queue holds an entry"),
+        index_end=_index_end(engine, files.index_end),
+        checkpoint=_checkpoint(engine, files.checkpoint),
     )
 
 
-def _index_end(told: Told, file: Position) -> Position:
+def _index_end(engine: Told, file: Position) -> Position:
     """How far the index came when the sample was taken.
 
     The engine tells the start of the last unit that the index knows, a file its end, but a moment later: that end
     counts where it had been dispatched already.
     """
-    if told.index_end < 0:
+    if engine.index_end < 0:
         return file if file.offset is None else Position(None, why="no index file holds an entry")
-    if file.offset is not None and told.index_end <= file.offset <= told.dispatched:
+    if file.offset is not None and engine.index_end <= file.offset <= engine.dispatched:
         return file
-    return Position(told.index_end, words("start of the last unit that the index knows, as the engine says"))
+    return Position(engine.index_end, words("start of the last unit that the index knows, as the engine says"))
 
 
-def _checkpoint(told: Told, files: dict[str, Position]) -> dict[str, Position]:
+def _checkpoint(engine: Told, files: dict[str, Position]) -> dict[str, Position]:
     """The fields of the page, none newer than the engine's own word and none beyond what it follows: the page was
     read, and its times were sought in the log, a moment after the sample.
     """
-    sample = told.checkpoint
+    sample = engine.checkpoint
     ahead = {
-        "physicMsgTimestamp": (sample.physic_msg_timestamp, told.flushed),
-        "logicsMsgTimestamp": (sample.logics_msg_timestamp, told.dispatched),
-        "indexMsgTimestamp": (sample.index_msg_timestamp, told.dispatched),
-        "masterFlushedOffset": (0, told.wrote),
-        "confirmPhyOffset": (0, told.confirm),
-        "logicsPhysicalOffset": (0, told.dispatched),
+        "physicMsgTimestamp": (sample.physic_msg_timestamp, engine.flushed),
+        "logicsMsgTimestamp": (sample.logics_msg_timestamp, engine.dispatched),
+        "indexMsgTimestamp": (sample.index_msg_timestamp, engine.dispatched),
+        "masterFlushedOffset": (0, engine.wrote),
+        "confirmPhyOffset": (0, engine.confirm),
+        "logicsPhysicalOffset": (0, engine.dispatched),
     }
-    held = {}
+    limited = {}
     for name, position in files.items():
-        newest, most = ahead.get(name, (0, told.wrote))
-        offset = position.offset if position.offset is None else min(position.offset, most)
+        newest, max_offset = ahead.get(name, (0, engine.wrote))
+        offset = position.offset if position.offset is None else min(position.offset, max_offset)
         time = position.timestamp if position.timestamp is None or newest <= 0 else min(position.timestamp, newest)
-        held[name] = replace(position, offset=offset, timestamp=time)
-    return held
+        limited[name] = replace(position, offset=offset, timestamp=time)
+    return limited
 
 
-def _places(seen: Look, *, whole: bool) -> tuple[int | None, ...]:
-    """What grows; of the queues only when all were looked at, or those seen for the first time would count."""
-    found = seen.positions
-    log = (found.min.offset, found.wrote.offset, found.index_end.offset)
-    return (*log, found.queue_max.offset, seen.units) if whole else log
+def _places(look: Look, *, all_queues: bool) -> tuple[int | None, ...]:
+    """Return the positions whose growth counts; queues only if all were looked at, or queues seen for the first time
+    would count as growth.
+    """
+    positions = look.positions
+    log = (positions.min.offset, positions.wrote.offset, positions.index_end.offset)
+    return (*log, positions.queue_max.offset, look.units) if all_queues else log

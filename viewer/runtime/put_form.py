@@ -1,4 +1,4 @@
-"""What the put form of the lab holds, and the messages it means; no Qt.
+"""The put form of the lab as a value, and the messages it describes; no Qt.
 
 A form is a value: what was put can be put again or edited, whatever stands in the widgets meanwhile.
 """
@@ -35,16 +35,16 @@ _FLAGS = {"half": PREPARED, "commit": COMMIT, "rollback": ROLLBACK}
 
 
 class FormFault(ValueError):
-    """The form means no message; ``field`` says which part of it is wrong."""
+    """The form describes no message; ``field`` names the wrong part."""
 
-    def __init__(self, field: str, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
         self.field = field
 
 
 @dataclass(frozen=True, slots=True)
 class PutForm:
-    """What stands in the form, as it was typed; numbers are texts until :meth:`messages` reads them.
+    """The text of each field as typed; :meth:`messages` reads the numbers.
 
     ``body_form`` is text, hex or file (``body`` is a path then); ``extra`` the number that some kinds need.
     """
@@ -62,7 +62,7 @@ class PutForm:
     extra: str = ""
 
     def message(self) -> Message:
-        """The one message that the form means; raises :class:`FormFault`."""
+        """Return the one message that the form describes; raises :class:`FormFault`."""
         topic = self.topic.strip()
         if not topic:
             raise FormFault("topic", tr("A message needs a topic."))
@@ -88,17 +88,17 @@ class PutForm:
         )
 
     def messages(self) -> list[Message]:
-        """All messages of one put: one, or those of a batch, whose keys are numbered; raises :class:`FormFault`."""
+        """Return the messages of one put: one, or a batch with numbered keys; raises :class:`FormFault`."""
         if self.kind != "batch":
             return [self.message()]
         count = self._number("extra", tr("messages of the batch"), self.extra or "2", 1, MOST_IN_BATCH)
-        made = []
+        messages = []
         for number in range(count):
-            one = self.message()
+            message = self.message()
             if self.keys.strip():
-                one.properties = {**(one.properties or {}), props.KEYS: f"{self.keys.strip()}-{number}"}
-            made.append(one)
-        return made
+                message.properties = {**(message.properties or {}), props.KEYS: f"{self.keys.strip()}-{number}"}
+            messages.append(message)
+        return messages
 
     def _properties(self) -> dict[str, str]:
         """``name=value`` pairs, parted by ``;`` or by lines."""

@@ -49,12 +49,12 @@ class RecoveryJob(QObject):
 
     @property
     def possible(self) -> bool:
-        """Whether there is a whole store: a log by itself has nothing that a start would go by."""
+        """True if there is a whole store: a start has nothing to go by in a log alone."""
         return self._session.snapshot.paths is not None
 
     @property
     def unasked(self) -> bool:
-        """Whether the plan is cheap enough to be worked out as soon as somebody looks."""
+        """True if the plan is cheap enough to be made as soon as somebody looks."""
         log = self._session.snapshot.log
         untried = self.plan is None and not self.running and not self.error
         return self.possible and untried and log.sequence.total_size <= UNASKED

@@ -1,4 +1,5 @@
-"""What is remembered between starts: typed keys over one readable INI file in the user's folder or in ``--config-dir``.
+"""Settings remembered between starts: typed keys over one readable INI file in the user's folder or in
+``--config-dir``.
 
 Nothing is kept in a store or in the working directory. A value that cannot be read counts as its default.
 """
@@ -92,7 +93,7 @@ class Settings:
 
     @property
     def contrast(self) -> bool | None:
-        """Whether fills are off and frames strong; None: as the desktop says."""
+        """True if fills are off and frames strong; None: as the desktop says."""
         return self._choice("look/contrast")
 
     @contrast.setter
@@ -101,7 +102,7 @@ class Settings:
 
     @property
     def motion(self) -> bool | None:
-        """Whether things may move and fade; None: as the desktop says."""
+        """True if things may move and fade; None: as the desktop says."""
         return self._choice("look/motion")
 
     @motion.setter
@@ -121,7 +122,7 @@ class Settings:
 
     @property
     def tree_shown(self) -> bool:
-        """Whether the store tree stands beside the views."""
+        """True if the store tree is shown beside the views."""
         return self._number("layout/tree", 1, 0, 1) == 1
 
     @tree_shown.setter
@@ -130,7 +131,7 @@ class Settings:
 
     @property
     def restore(self) -> bool:
-        """Whether a start opens what stood in the window at the end."""
+        """True if a start opens what stood in the window at the end."""
         return self._number("start/restore", 0, 0, 1) == 1
 
     @restore.setter
@@ -138,7 +139,7 @@ class Settings:
         self._file.setValue("start/restore", int(value))
 
     def splitter(self, name: str) -> QByteArray:
-        """Where a splitter was dragged to, empty where it never was."""
+        """Position of a splitter; empty if it was never dragged."""
         return self._bytes(f"layout/splitter.{name}")
 
     def set_splitter(self, name: str, state: QByteArray) -> None:
@@ -210,7 +211,7 @@ class Settings:
 
     def remember(self, store: RecentStore) -> None:
         """Put ``store`` first, behind those that are pinned; it stays pinned where it was."""
-        known = {other.path: other for other in self.recent}
+        known = {path.path: path for path in self.recent}
         old = known.pop(store.path, None)
         self._keep_recent([replace(store, pinned=store.pinned or (old is not None and old.pinned)), *known.values()])
 
@@ -258,7 +259,7 @@ class Settings:
 
     @property
     def sought(self) -> list[str]:
-        """What was looked for before, newest first."""
+        """Search terms used before, newest first."""
         return [text for text in self._json("find/used") if isinstance(text, str)]
 
     def remember_sought(self, text: str) -> None:
@@ -268,7 +269,7 @@ class Settings:
 
     @property
     def inspector_shown(self) -> bool:
-        """Whether the data inspector stands beside the bytes."""
+        """True if the data inspector is shown beside the bytes."""
         return self._number("look/inspector", 0, 0, 1) == 1
 
     @inspector_shown.setter
@@ -287,7 +288,7 @@ class Settings:
 
     @property
     def lab_folder(self) -> Path:
-        """Where lab stores are made."""
+        """Folder in which lab stores are made."""
         kept = self._file.value("lab/folder")
         return Path(kept) if isinstance(kept, str) and kept else Path.home() / "storescope" / "lab"
 
@@ -342,7 +343,7 @@ def portable_folder() -> Path | None:
 
 
 def default_folder() -> Path:
-    """Where the desktop keeps settings of this user, or beside a portable program."""
+    """Return the desktop's folder for settings of this user, or one beside a portable program."""
     portable = portable_folder()
     if portable is not None:
         return portable
@@ -351,7 +352,9 @@ def default_folder() -> Path:
 
 
 def default_cache() -> Path:
-    """Where the desktop keeps what can be made again: unpacked samples, side indexes; or beside a portable program."""
+    """Return the desktop's folder for files that can be made again (unpacked samples, side indexes), or one beside a
+    portable program.
+    """
     portable = portable_folder()
     if portable is not None:
         return portable / "cache"

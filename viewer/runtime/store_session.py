@@ -1,4 +1,4 @@
-"""One open store as the window knows it: the snapshot, what is chosen, what was found, and whether it has grown.
+"""One open store as the window knows it: the snapshot, the selection, the findings, and its growth.
 
 The session asks on a timer and tells by signals; nothing in the engine calls up. Offsets in signals are objects: they
 have 64 bits.
@@ -128,7 +128,7 @@ class StoreSession(QObject):
 
     @property
     def config_file(self) -> str:
-        """Where the broker's configuration was read with which the store is looked at; empty without one."""
+        """Path of the broker's configuration used for this store; empty without one."""
         return (self.config.file or "broker.conf") if self.config is not None else ""
 
     @property
@@ -138,7 +138,7 @@ class StoreSession(QObject):
 
     @property
     def shown_path(self) -> str:
-        """Where the store is for a person: the archive that it was unpacked from, or its own path."""
+        """Path to show to the user: the archive that it was unpacked from, or its own path."""
         return str(self.archive or self.path)
 
     @property
@@ -147,21 +147,21 @@ class StoreSession(QObject):
         return self.archive.name if self.archive is not None else store_name(str(self.path))
 
     def hold(self) -> None:
-        """Keep back what :meth:`later` is given, until :meth:`begin`."""
+        """Postpone the work given to :meth:`later` until :meth:`begin`."""
         self._held = []
 
     def later(self, work: Callable[[], object]) -> None:
-        """Have ``work`` done when the first rows stand on the screen; at once where nothing is kept back."""
+        """Run ``work`` when the first rows are on the screen; at once if nothing is postponed."""
         if self._held is None:
             work()
         else:
             self._held.append(work)
 
     def begin(self) -> None:
-        """Survey the store, do what was kept back, and watch the store from now on."""
+        """Survey the store, run the postponed work, and watch the store from now on."""
         self._survey()
-        held, self._held = self._held or [], None
-        for work in held:
+        postponed, self._held = self._held or [], None
+        for work in postponed:
             work()
         self._timer.start()
         self.tail.start()
@@ -197,7 +197,7 @@ class StoreSession(QObject):
     def set_findings(
         self, findings: Sequence[Any], *, complete: bool, incident: Mapping[str, Any] | None = None
     ) -> None:
-        """What the check has found so far; ``complete`` where it looked at everything; its four answers."""
+        """Take the findings so far; ``complete`` if everything was checked; ``incident`` has the four answers."""
         self.incident = incident
         self.findings, self._checked_all = tuple(findings), complete and not self.unread
         self.findingsChanged.emit()
@@ -210,17 +210,17 @@ class StoreSession(QObject):
 
     @property
     def findings_complete(self) -> bool:
-        """Whether the check has looked at everything, and everything can be read."""
+        """True if the check looked at everything, and everything can be read."""
         return self._checked_all and not self.unread
 
     def note_damage(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Whoever counted the rows met these stretches (start, end) that are no units."""
+        """Take the damaged ranges (start, end) that a count of the rows met."""
         if tuple(spans) != self._counted:
             self._counted = tuple(spans)
             self.findingsChanged.emit()
 
     def note_topics(self, topics: Mapping[str, int], units: int) -> None:
-        """Whoever counted the rows tells the bytes of each topic, and how many units there are."""
+        """Take the bytes of each topic and the number of units from a count of the rows."""
         if (dict(topics), units) != (self.counted_topics, self.counted_units):
             self.counted_topics, self.counted_units = dict(topics), units
             if self.survey is not None and self.survey.unqueued:
@@ -228,23 +228,23 @@ class StoreSession(QObject):
 
     @property
     def broken(self) -> tuple[Broken, ...]:
-        """What of the log is missing, damaged or cannot be read, as far as anybody has seen."""
-        files = [(one.start_offset, one.end_offset, one.path) for one in self.snapshot.log.files]
-        return broken_in(files, self.findings, self._counted, {one.file for one in self.unread.list})
+        """Parts of the log that are missing, damaged or unreadable, as far as is known."""
+        files = [(file.start_offset, file.end_offset, file.path) for file in self.snapshot.log.files]
+        return broken_in(files, self.findings, self._counted, {file.file for file in self.unread.list})
 
     @property
     def harmed(self) -> bool:
-        """Whether something is lost or wrong already: what a start leaves alone is not whole then."""
+        """True if something is lost or wrong already, so even what a start leaves alone is not whole."""
         return bool(self.broken) or any(one.severity == "error" for one in self.findings)
 
     def counts(self) -> dict[str, int]:
         """Findings by severity; what cannot be read counts as an error, what is not decoded as a note."""
-        found = dict.fromkeys(SEVERITIES, 0)
-        found["error"], found["note"] = len(self.unread.unreadable), len(self.unread.undecoded)
+        counts = dict.fromkeys(SEVERITIES, 0)
+        counts["error"], counts["note"] = len(self.unread.unreadable), len(self.unread.undecoded)
         for finding in self.findings:
-            if finding.severity in found:
-                found[finding.severity] += 1
-        return found
+            if finding.severity in counts:
+                counts[finding.severity] += 1
+        return counts
 
     # ---- growth ------------------------------------------------------------------------------------------------------
 
@@ -265,24 +265,24 @@ class StoreSession(QObject):
         def work() -> Refreshed:
             return _refreshed(self.snapshot, noted, anew=anyway)
 
-        def done(found: Refreshed) -> None:
+        def done(refreshed: Refreshed) -> None:
             self._looking = False
             if self._closed:
                 return
-            readable = self.unread.keep((*found.still, *self.unread.list[len(noted) :]))
-            changed, seen = found.changed or readable, found.seen
-            self._timer.setInterval(max(POLL_MS, round(20_000 * found.took)))
-            if found.replaced:
+            readable = self.unread.keep((*refreshed.still, *self.unread.list[len(noted) :]))
+            changed, log_end = refreshed.changed or readable, refreshed.seen
+            self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.took)))
+            if refreshed.replaced:
                 self.set_findings((), complete=False)
                 self.replaced.emit()
             if self._again:
                 self._again = False
                 self.look(anyway=True)
-            before = self._seen
-            if before is None and self.survey is not None and seen is not None:
-                before = self.survey.max_offset, seen[1]
-            moved = before is not None and seen is not None and seen != before
-            self._seen = seen
+            old_end = self._seen
+            if old_end is None and self.survey is not None and log_end is not None:
+                old_end = self.survey.max_offset, log_end[1]
+            moved = old_end is not None and log_end is not None and log_end != old_end
+            self._seen = log_end
             if changed or moved or anyway:
                 self._survey()
                 self.grown.emit()
@@ -293,51 +293,57 @@ class StoreSession(QObject):
         self.jobs.read(work, done, failed)
 
     def note_unread(self) -> None:
-        """A short look has ended: what it could not read stands in the door's ledger."""
+        """Take what a finished short look could not read."""
         if not self._closed:
             self.unread.note((*self.snapshot.unread, *self.snapshot.reading.undecoded))
 
-    def _from_archive(self, found: Survey) -> Survey:
-        """What the copy in the cache is called and where it lies says nothing to anybody."""
-        notes = tuple(note for note in found.notes if not note.startswith(FOUND_BELOW))
+    def _from_archive(self, survey: Survey) -> Survey:
+        """Replace the name and path of the unpacked copy, which mean nothing to the user, by the archive's."""
+        notes = tuple(note for note in survey.notes if not note.startswith(FOUND_BELOW))
         return replace(
-            found, name=self.name, path=self.shown_path, notes=(tr("unpacked from {name}", name=self.name), *notes)
+            survey, name=self.name, path=self.shown_path, notes=(tr("unpacked from {name}", name=self.name), *notes)
         )
 
     def _survey(self) -> None:
         from viewer.runtime.survey import survey
 
-        def done(found: Survey) -> None:
+        def done(survey: Survey) -> None:
             if not self._closed:
-                self.survey = self._from_archive(found) if self.archive is not None else found
+                self.survey = self._from_archive(survey) if self.archive is not None else survey
                 self.surveyed.emit()
 
         self.jobs.read(lambda: survey(self.snapshot), done)
 
 
 def in_store(store: Path, target: Path) -> bool:
-    """Whether ``target`` would lie in the directory of ``store``, or beside it where that is one file; asks the disk,
-    since a link may lead there under another name. Whatever is written for a person is held to it first.
+    """Return whether ``target`` would lie in the directory of ``store``, or beside it if that is one file. Resolves
+    links. Checked before anything is written for a user.
     """
     folder = store.resolve()
     return target.resolve().is_relative_to(folder if folder.is_dir() else folder.parent)
 
 
 def _straight(path: Path) -> Path:
-    """``path`` in full and without steps back, where that is the same place; reads the disk."""
-    whole = path.absolute()
-    straight = Path(os.path.normpath(whole))
-    return straight if straight == whole or (straight.exists() and straight.samefile(whole)) else whole.resolve()
+    """Return ``path`` absolute and without ``..``, if that is the same place; reads the disk."""
+    absolute = path.absolute()
+    straight = Path(os.path.normpath(absolute))
+    return (
+        straight if straight == absolute or (straight.exists() and straight.samefile(absolute)) else absolute.resolve()
+    )
 
 
 def _refreshed(store: StoreSnapshot, noted: tuple[Unread, ...], *, anew: bool) -> Refreshed:
     begun = time.monotonic()
-    before = {file.start_offset: file.identity for file in store.log.files}
+    old_identities = {file.start_offset: file.identity for file in store.log.files}
     changed = store.refresh()
-    after = {file.start_offset: file.identity for file in store.log.files}
-    replaced = any(after[start] not in (None, one) for start, one in before.items() if one and start in after)
+    new_identities = {file.start_offset: file.identity for file in store.log.files}
+    replaced = any(
+        new_identities[start] not in (None, identity)
+        for start, identity in old_identities.items()
+        if identity and start in new_identities
+    )
     try:
-        seen = store.log.max_offset, len(after)
+        log_end = store.log.max_offset, len(new_identities)
     except CannotRead:
-        seen = None
-    return Refreshed(changed, replaced, seen, still_unread(noted, anew=anew), time.monotonic() - begun)
+        log_end = None
+    return Refreshed(changed, replaced, log_end, still_unread(noted, anew=anew), time.monotonic() - begun)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found, gravest first; not ``complete`` where it was stopped."""
+    """Findings of a check, most serious first; not ``complete`` if it was stopped."""
 
     findings: tuple[Any, ...]
     complete: bool
@@ -33,7 +33,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class OtherStart:
-    """Whether the other release would start, and what keeps it from that."""
+    """Says if a broker of the other release would start, and what keeps it from that."""
 
     like: Release
     will_start: bool
@@ -53,8 +53,8 @@ class Planned:
 
 
 def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: Release | None) -> Planned:
-    """What a start of a broker of release ``like`` would do with the store at ``path``; without it, of the release
-    that seems to have written it.
+    """Plan the start of a broker of release ``like`` on the store at ``path``; without ``like``, of the release that
+    seems to have written it.
     """
     from engine.inspection import left_behind, open_store
     from engine.inspection.foreign import guess, release_of
@@ -65,33 +65,33 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
     with open_store(path, config) as store:
         began = time.monotonic()
         like = like or release_of(store)
-        made = plan_of(store, like, losses=False)
-        took = time.monotonic() - began
-        made = left_behind.of_plan(store, made, left_behind.Look(control.report, _Cancel(control)))
+        plan = plan_of(store, like, losses=False)
+        seconds = time.monotonic() - began
+        plan = left_behind.of_plan(store, plan, left_behind.Look(control.report, _Cancel(control)))
         store.refuse_unread(NO_PLAN)
         try:
-            found = plan_of(store, compared_with(like), losses=False)
-            other = OtherStart(found.like, found.will_start, found.blockers)
+            other_plan = plan_of(store, compared_with(like), losses=False)
+            other = OtherStart(other_plan.like, other_plan.will_start, other_plan.blockers)
         except StoreError:
             other = None
-        return Planned(made, took, other, guess(store))
+        return Planned(plan, seconds, other, guess(store))
 
 
 def check(control: Control, path: Path, config: MessageStoreConfig | None) -> Checked:
-    """Check the store at ``path`` with every rule; a check that is stopped tells what it saw."""
+    """Check the store at ``path`` with every rule; returns what was found so far if stopped."""
     from engine.inspection import open_store
     from engine.inspection.findings import check as findings_of
     from engine.rules.findings import Finding
 
-    found: list[Finding] = []
+    findings: list[Finding] = []
     complete, incident = False, None
     with open_store(path, config) as store:
-        for one in findings_of(store, cancel=_Cancel(control), progress=control.report):
-            if isinstance(one, Finding):
-                found.append(one)
+        for item in findings_of(store, cancel=_Cancel(control), progress=control.report):
+            if isinstance(item, Finding):
+                findings.append(item)
             else:
-                complete, incident = one.complete, one.incident
-    return Checked(tuple(found), complete, incident)
+                complete, incident = item.complete, item.incident
+    return Checked(tuple(findings), complete, incident)
 
 
 class _Cancel:

@@ -1,4 +1,4 @@
-"""What the store card and the tree show: topics, queues, files, sizes, times, as one frozen value. No Qt."""
+"""Facts for the store card and the tree: topics, queues, files, sizes, times, as one frozen value. No Qt."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TopicFacts:
 
     @property
     def known(self) -> bool:
-        """Whether the bounds of all its queues could be read."""
+        """True if the bounds of all its queues could be read."""
         return not any(queue.note for queue in self.queues)
 
 
@@ -115,8 +115,8 @@ class Survey:
         """The format and what is special, in words."""
         from engine.inspection.info import FLAVOURS
 
-        said = [self.format] + [tr(FLAVOURS[one]) for one in self.flavour if FLAVOURS.get(one)]
-        return " · ".join(one for one in said if one)
+        parts = [self.format] + [tr(FLAVOURS[flavour_id]) for flavour_id in self.flavour if FLAVOURS.get(flavour_id)]
+        return " · ".join(flavour_id for flavour_id in parts if flavour_id)
 
     @property
     def messages(self) -> int:
@@ -124,7 +124,7 @@ class Survey:
 
     @property
     def unqueued(self) -> bool:
-        """Whether no queue tells of topics, only the units of the log themselves, once they are counted."""
+        """True if topics are known only from the units of the log, once they are counted, and not from queues."""
         return self.kind != "store" or not self.topics
 
     @property
@@ -146,49 +146,50 @@ class Survey:
 
 
 def standing(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: bool = False) -> tuple[str, str]:
-    """Mark and words for the card: the worst of how the store was left and of what was found in it (``counts`` by
-    severity). A store that is not checked yet, or not all of it, is not called sound; ``lab``: our own engine has it
-    open.
+    """Return mark and words for the card: the worst of how the store was left and of its findings (``counts`` by
+    severity). A store that is not fully checked is not called sound; ``lab``: our own engine has it open.
     """
     mark, word = survey.state
-    said = tr("open in the lab") if lab and mark != "unread" else tr(word)
+    state_words = tr("open in the lab") if lab and mark != "unread" else tr(word)
     errors, warnings = counts.get("error", 0), counts.get("warn", 0)
     if mark == "unread":
-        return mark, said
+        return mark, state_words
     if errors and not survey.gone:
-        more = tr("1 error") if errors == 1 else tr("{n:,} errors", n=errors)
-        return "error", f"{said} · {more}"
+        count_words = tr("1 error") if errors == 1 else tr("{n:,} errors", n=errors)
+        return "error", f"{state_words} · {count_words}"
     if survey.missing:
-        return "error", f"{said} · {tr('files missing')}"
+        return "error", f"{state_words} · {tr('files missing')}"
     if lab:
-        return "live", said
+        return "live", state_words
     if warnings and mark != "error":
-        more = tr("1 warning") if warnings == 1 else tr("{n:,} warnings", n=warnings)
-        return "warn", said if mark == "warn" else f"{said} · {more}"
-    return ("chat", said) if mark == "ok" and not complete else (mark, said)
+        count_words = tr("1 warning") if warnings == 1 else tr("{n:,} warnings", n=warnings)
+        return "warn", state_words if mark == "warn" else f"{state_words} · {count_words}"
+    return ("chat", state_words) if mark == "ok" and not complete else (mark, state_words)
 
 
 def survey(store: StoreSnapshot) -> Survey:
-    """Look at heads and tails; what cannot be read is left out and said in ``notes``."""
+    """Survey heads and tails; unreadable parts are left out and named in ``notes``."""
     notes = list(store.notes)
     log = store.log
-    low, high = max(_told(lambda: log.min_offset, 0), 0), max(_told(lambda: log.max_offset, 0), 0)
-    first = _told(lambda: _first_unit(store), None)
+    min_offset, max_offset = max(_told(lambda: log.min_offset, 0), 0), max(_told(lambda: log.max_offset, 0), 0)
+    first_unit = _told(lambda: _first_unit(store), None)
     none: tuple[TopicFacts, ...] = ()
-    gone = _told(lambda: high <= low and _is_gone(store), False)
-    topics = _told(lambda: tuple(_topics(store, gone=gone)), none)
+    log_gone = _told(lambda: max_offset <= min_offset and _is_gone(store), False)
+    topics = _told(lambda: tuple(_topics(store, log_gone=log_gone)), none)
     checkpoint = _checkpoint(store, notes)
-    release, evidence = _told(lambda: _format(store, first), ("", ""))
-    missing = bytes_missing((file.start_offset, file.end_offset) for file in log.files if file.start_offset < high)
+    release, evidence = _told(lambda: _format(store, first_unit), ("", ""))
+    missing = bytes_missing(
+        (file.start_offset, file.end_offset) for file in log.files if file.start_offset < max_offset
+    )
     return Survey(
         name=store_name(str(store.path)),
         path=str(store.path),
         kind=store.kind,
         log_files=len(log.files),
-        log_bytes=max(high - low - missing, 0),
-        min_offset=low,
-        max_offset=high,
-        first_time=first.store_timestamp if first else None,
+        log_bytes=max(max_offset - min_offset - missing, 0),
+        min_offset=min_offset,
+        max_offset=max_offset,
+        first_time=first_unit.store_timestamp if first_unit else None,
         last_time=_last_time(store),
         topics=topics,
         index=_told(lambda: tuple(_index(store)), ()),
@@ -202,14 +203,14 @@ def survey(store: StoreSnapshot) -> Survey:
         format=release,
         evidence=evidence,
         flavour=_flavour(store),
-        gone=gone,
+        gone=log_gone,
         missing=missing,
         whole=not (store.unread or store.reading.undecoded),
     )
 
 
 def _told(ask: Callable[[], T], unknown: T) -> T:
-    """What ``ask`` gives, ``unknown`` where it needs bytes that cannot be read: the door has noted that."""
+    """Return what ``ask`` returns, or ``unknown`` if it needs unreadable bytes; the reader has noted these."""
     try:
         return ask()
     except CannotRead:
@@ -240,23 +241,23 @@ def _last_time(store: StoreSnapshot) -> int | None:
     return None
 
 
-def _topics(store: StoreSnapshot, *, gone: bool) -> Iterator[TopicFacts]:
-    asked = 0
+def _topics(store: StoreSnapshot, *, log_gone: bool) -> Iterator[TopicFacts]:
+    queues_asked = 0
     for topic, queues in store.topics().items():
         facts, size = [], 0
         for number, queue in queues.items():
-            one = _queue(number, queue, gone=gone)
-            facts.append(one)
-            newest = _told(queue.newest, None) if asked < MESSAGES_KNOWN and one.count else None
-            asked += 1
-            size += one.count * (newest[1] if newest else 200)
+            queue_facts = _queue(number, queue, log_gone=log_gone)
+            facts.append(queue_facts)
+            newest = _told(queue.newest, None) if queues_asked < MESSAGES_KNOWN and queue_facts.count else None
+            queues_asked += 1
+            size += queue_facts.count * (newest[1] if newest else 200)
         yield TopicFacts(topic, tuple(facts), size)
 
 
-def _queue(number: int, queue: QueueReader, *, gone: bool) -> QueueFacts:
+def _queue(number: int, queue: QueueReader, *, log_gone: bool) -> QueueFacts:
     """Its bounds; where the log is gone none of its entries counts for a broker, and what its files hold is told."""
     try:
-        if gone and queue.kind == "simple":
+        if log_gone and queue.kind == "simple":
             size = queue.unit_size
             return QueueFacts(number, max(queue.sequence.min_offset, 0) // size, queue.raw_end // size)
         return QueueFacts(number, queue.min_offset, queue.max_offset)
@@ -309,11 +310,11 @@ def _flavour(store: StoreSnapshot) -> tuple[str, ...]:
         return ()
 
 
-def _format(store: StoreSnapshot, first: Unit | None) -> tuple[str, str]:
+def _format(store: StoreSnapshot, first_unit: Unit | None) -> tuple[str, str]:
     """The release that seems to have written the store, and the evidence: the files hold no version number."""
     from engine.inspection.foreign import guess
 
     written = guess(store)
     if written is not None:
         return f"RocketMQ {written.release}", written.evidence
-    return ("RocketMQ 5.1+" if first is not None and first.version == 2 else ""), ""
+    return ("RocketMQ 5.1+" if first_unit is not None and first_unit.version == 2 else ""), ""

@@ -1,4 +1,4 @@
-"""What of the open store could not be read, whoever met it: a short look of the window, or a job of the worker.
+"""The parts of the open store that could not be read, by a short look of the window or by a job of the worker.
 
 Nothing may be concluded from bytes that were not seen, so this outlives the look that met it. It ends where all of it
 can be read again, or where the store is looked at anew.
@@ -42,20 +42,20 @@ class UnreadLedger(QObject):
         """All of it, in the order in which it was met; of one file each thing that was tried once."""
         return tuple(self._noted.values())
 
-    def note(self, found: Iterable[Unread]) -> None:
+    def note(self, items: Iterable[Unread]) -> None:
         """A look or a job could not read this."""
-        before = len(self._noted)
-        for one in found:
-            self._noted.setdefault((one.file, one.action), one)
-        if len(self._noted) != before:
+        old_count = len(self._noted)
+        for item in items:
+            self._noted.setdefault((item.file, item.action), item)
+        if len(self._noted) != old_count:
             self.changed.emit()
 
-    def keep(self, still: Iterable[Unread]) -> bool:
-        """The store was looked at again: of what was noted ``still`` cannot be read. Whether something can be now."""
-        kept: dict[tuple[str, str], Unread] = {(one.file, one.action): one for one in still}
-        fewer = len(kept) < len(self._noted)
+    def keep(self, still_unread: Iterable[Unread]) -> bool:
+        """Keep only the items that are ``still_unread`` after a new look; returns True if some can be read now."""
+        kept_items: dict[tuple[str, str], Unread] = {(item.file, item.action): item for item in still_unread}
+        fewer = len(kept_items) < len(self._noted)
         if fewer:
-            self._noted = kept
+            self._noted = kept_items
             self.changed.emit()
         return fewer
 
@@ -73,34 +73,34 @@ class UnreadLedger(QObject):
         """``3 unread``: how many files and folders, in two words; ``1 not decoded`` where everything could be read."""
         if not self._noted:
             return ""
-        files = len({one.file for one in self.unreadable})
+        files = len({item.file for item in self.unreadable})
         if files:
             return tr("{n:,} unread", n=files)
-        return tr("{n:,} not decoded", n=len({one.file for one in self.undecoded}))
+        return tr("{n:,} not decoded", n=len({item.file for item in self.undecoded}))
 
     @property
     def unreadable(self) -> tuple[Unread, ...]:
-        """What could not be read."""
-        return tuple(one for one in self._noted.values() if one.action != "decode")
+        """The parts that could not be read."""
+        return tuple(item for item in self._noted.values() if item.action != "decode")
 
     @property
     def undecoded(self) -> tuple[Unread, ...]:
         """Parts that were asked for and are not decoded."""
-        return tuple(one for one in self._noted.values() if one.action == "decode")
+        return tuple(item for item in self._noted.values() if item.action == "decode")
 
-    def said(self, one: Unread) -> str:
-        """One of them in words, its file by its name below the store."""
-        file = os.path.relpath(one.file, self._store) if _below(one.file, self._store) else one.file
-        return engine_words(one.words.replace(one.file, file, 1))
+    def said(self, item: Unread) -> str:
+        """Return one of them in words, with the file's path below the store."""
+        file = os.path.relpath(item.file, self._store) if _below(item.file, self._store) else item.file
+        return engine_words(item.words.replace(item.file, file, 1))
 
     @property
     def edge(self) -> str:
-        """How far a job came that looked at all there is: complete, or what it could not read."""
+        """The completeness of a job that looked at everything: complete, or what it could not read."""
         return tr("incomplete: {unread}", unread=self.words) if self._noted else tr("complete")
 
-    def beside(self, said: str) -> str:
-        """What a job ends with: that it is not all is said beside it."""
-        return f"{said} · {self.edge}" if self._noted else said
+    def beside(self, result: str) -> str:
+        """Add to a job's result that it is incomplete, if it is."""
+        return f"{result} · {self.edge}" if self._noted else result
 
 
 def _below(file: str, folder: Path) -> bool:
@@ -108,27 +108,27 @@ def _below(file: str, folder: Path) -> bool:
 
 
 def still_unread(noted: Iterable[Unread], *, anew: bool) -> tuple[Unread, ...]:
-    """Those of ``noted`` that still cannot be opened, listed or looked at; what is gone by now is not there, and so not
-    unread. What failed while it was read is kept until the store is looked at ``anew``: which of its bytes are good
-    shows when they are asked for.
+    """Return the items of ``noted`` that still cannot be opened, listed or looked at. A file that is gone is not
+    unread. A failed read is kept until the store is looked at ``anew``: only reading again shows which of its bytes
+    are good.
     """
     noted = tuple(noted)
-    return (*(one for one in noted[:MOST_TRIED] if _fails(one, anew)), *noted[MOST_TRIED:])
+    return (*(item for item in noted[:MOST_TRIED] if _fails(item, anew)), *noted[MOST_TRIED:])
 
 
-def _fails(one: Unread, anew: bool) -> bool:
+def _fails(item: Unread, anew: bool) -> bool:
     from engine.mapped.reading import Reading
 
     reading = Reading()
     try:
-        if one.action == "open":
-            descriptor = reading.open(one.file, listed=False)
+        if item.action == "open":
+            descriptor = reading.open(item.file, listed=False)
             if descriptor >= 0:
                 os.close(descriptor)
-        elif one.action == "list":
-            reading.entries(one.file)
-        elif one.action == "look":
-            reading.look(one.file)
+        elif item.action == "list":
+            reading.entries(item.file)
+        elif item.action == "look":
+            reading.look(item.file)
         else:
             return not anew
     except CannotRead:

@@ -66,24 +66,24 @@ class Worker:
         self._held: list[tuple[int, bytes]] | None = None
 
     def hold(self) -> None:
-        """Keep requests back: a process that starts now would take its time from the first rows."""
+        """Postpone requests: a process that starts now would slow down the first rows."""
         if self._held is None and not self.alive:
             self._held = []
 
     def release(self) -> None:
-        """Start, and send what was kept back."""
-        held, self._held = self._held or [], None
+        """Start, and send the postponed requests."""
+        postponed, self._held = self._held or [], None
         self.start()
-        for number, frame in held:
+        for number, frame in postponed:
             self._send(number, frame)
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
+        """True while the process runs."""
         return self._process is not None and self._process.is_alive()
 
     def start(self) -> None:
-        """Have the process ready; called ahead of need."""
+        """Start the process ahead of need."""
         if self.alive or self._closed or self._held is not None:
             return
         context = multiprocessing.get_context("spawn")
@@ -100,13 +100,13 @@ class Worker:
         target: str,
         args: tuple[object, ...],
         items: Callable[[Any], None],
-        told: Callable[[float, float | None, str], None],
+        on_progress: Callable[[float, float | None, str], None],
         finished: Callable[[Any, Exception | None], None],
     ) -> int:
-        """Ask for work; gives the number to cancel it by."""
+        """Request work; returns the number to cancel it by."""
         self.start()
         number = next(self._numbers)
-        self._requests[number] = _Request(items, told, finished)
+        self._requests[number] = _Request(items, on_progress, finished)
         try:
             self._send(number, frames.pack(number, "call", target, args))
         except CannotTravel as error:
@@ -114,11 +114,11 @@ class Worker:
         return number
 
     def cancel(self, number: int) -> None:
-        """Tell a request to stop; it ends with ``Cancelled`` or with what it had found."""
+        """Tell a request to stop; it ends with ``Cancelled`` or with its partial result."""
         self._send(number, frames.pack(number, "cancel"))
 
     def close(self) -> None:
-        """End the process; what waits is forgotten."""
+        """End the process and forget what waits."""
         self._closed = True
         self._requests.clear()
         if self._pipe is not None:
@@ -168,7 +168,7 @@ class Worker:
             self._finish(number, value, error)
 
     def _lost(self, number: int, error: Exception) -> None:
-        """Part of an answer could not be unpacked: no answer is complete without it."""
+        """Part of an answer could not be unpacked, so the answer is incomplete."""
         self.cancel(number)
         self._finish(number, None, error)
 
@@ -189,7 +189,7 @@ class Worker:
 
 
 class WorkerControl:
-    """What a function in the worker sees: whether to stop, and where to put what it finds."""
+    """The view that a function in the worker has of its request: when to stop, and where to send results."""
 
     def __init__(self, number: int, send: Callable[[bytes], None]) -> None:
         self.stop = threading.Event()
@@ -198,20 +198,20 @@ class WorkerControl:
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop; ask every few milliseconds."""
+        """True when the work must stop; check every few milliseconds."""
         return self.stop.is_set()
 
     def check(self) -> None:
-        """Raise where the request was told to stop."""
+        """Raise if the request must stop."""
         if self.stop.is_set():
             raise Cancelled
 
     def emit(self, items: object) -> None:
-        """Send something that was found; batch what is small. Raises :class:`CannotTravel`."""
+        """Send results; batch small ones. Raises :class:`CannotTravel`."""
         self._send(frames.pack(self._number, "items", items))
 
     def report(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Say how far the work is."""
+        """Report progress."""
         now = time.monotonic()
         if now - self._told >= REPORT_EVERY:
             self._told = now
@@ -231,14 +231,14 @@ class _Rest:
         self._search_is_prepared = False
 
     def begin(self) -> None:
-        """Nothing is under way."""
+        """Start the timer: nothing is under way."""
         self.put_off()
         self._timer = timer = threading.Timer(RESTS_AFTER, self._give_back)
         timer.daemon = True
         timer.start()
 
     def put_off(self) -> None:
-        """A request has come."""
+        """Stop the timer: a request has come."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -252,7 +252,7 @@ class _Rest:
 
 
 def serve(pipe: Connection) -> None:
-    """The worker's own main: take requests until the window goes away."""
+    """Main function of the worker: take requests until the window goes away."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stand_back()
     lock = threading.Lock()
@@ -302,7 +302,7 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
 
 
 def _warm_up() -> None:
-    """Load what walks need before anybody asks."""
+    """Load modules for walks ahead of need."""
     with contextlib.suppress(Exception):
         importlib.import_module("engine.codec.columns").twin()
 
@@ -311,12 +311,12 @@ def _warm_up() -> None:
 def quiet_main() -> Any:
     """While a process is spawned: the child must not run the program's own main module again."""
     main = sys.modules["__main__"]
-    kept = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    saved = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
     try:
-        if "__file__" in kept:
+        if "__file__" in saved:
             del main.__file__
         main.__spec__ = None
         yield
     finally:
-        for name, value in kept.items():
+        for name, value in saved.items():
             setattr(main, name, value)

@@ -67,5 +67,5 @@ def test_queues_that_are_looked_at_for_the_first_time_are_no_growth() -> None:
     """Of many queues each look takes some: a store at rest was called growing for half a minute after it was opened."""
     seen = Look(files(900), (), (), 0, False, units=64)
     other = replace(seen, units=128)
-    assert _places(seen, whole=False) == _places(other, whole=False)
-    assert _places(seen, whole=True) != _places(other, whole=True)
+    assert _places(seen, all_queues=False) == _places(other, all_queues=False)
+    assert _places(seen, all_queues=True) != _places(other, all_queues=True)
