@@ -49,7 +49,7 @@ def test_row_69_queues_and_index_are_rebuilt_elsewhere_and_compared(
         await walker.until(lambda: "nothing is left" in note.text(), "it was stopped")
         assert there() == ["store"]
         box.start.click()
-        await walker.until(lambda: box.answer is not None, "it is built")
+        await walker.until(lambda: box.comparison is not None, "it is built")
         assert (tmp_path / "built" / "consumequeue").is_dir()
         rows = walker.rows(TABLE)
         assert [row["Compared"] for row in rows] == ["differs"] + ["equal"] * (len(rows) - 1)

@@ -1,1 +1,1 @@
-"""Two stores side by side: windows that go together, all differences; and what was built again from a log."""
+"""Comparison of two open stores, and of a store with queues and index that were rebuilt from its log."""

@@ -1,4 +1,4 @@
-"""The table of all differences of two stores that stand side by side: by kind, each a link into either window.
+"""Table of all differences between two open stores, each row a link into either window.
 
 Both stores are only read; what they hold is walked in step, so that their size does not matter.
 """
@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QVBoxLayout
 
 from engine.errors import StoreError
-from viewer.compare.work import MOST, Differences, Row, compare
+from viewer.compare.work import MAX_ROWS, Differences, Row, compare
 from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.look.theme import px, ui
@@ -43,35 +43,34 @@ SIDES = {
     "there": Chip("note", words("only there")),
     "differs": Chip("error", words("differs")),
 }
-Test = Callable[[Row], bool]
-FILTERS: tuple[tuple[str, str, Test], ...] = (
+RowTest = Callable[[Row], bool]
+FILTERS: tuple[tuple[str, str, RowTest], ...] = (
     ("all", words("All differences"), lambda _row: True),
-    ("units.here", words("Units only here"), lambda one: one.kind == "unit" and one.side == "here"),
-    ("units.there", words("Units only there"), lambda one: one.kind == "unit" and one.side == "there"),
-    ("units.differ", words("Units that differ"), lambda one: one.kind == "unit" and one.side == "differs"),
-    ("queues", words("Queues"), lambda one: one.kind == "queue"),
-    ("index", words("Index"), lambda one: one.kind == "index"),
-    ("config", words("Config"), lambda one: one.kind == "config"),
-    ("checkpoint", words("Checkpoint"), lambda one: one.kind == "checkpoint"),
-    ("state", words("State and sizes"), lambda one: one.kind == "state"),
+    ("units.here", words("Units only here"), lambda row: row.kind == "unit" and row.side == "here"),
+    ("units.there", words("Units only there"), lambda row: row.kind == "unit" and row.side == "there"),
+    ("units.differ", words("Units that differ"), lambda row: row.kind == "unit" and row.side == "differs"),
+    ("queues", words("Queues"), lambda row: row.kind == "queue"),
+    ("index", words("Index"), lambda row: row.kind == "index"),
+    ("config", words("Config"), lambda row: row.kind == "config"),
+    ("checkpoint", words("Checkpoint"), lambda row: row.kind == "checkpoint"),
+    ("state", words("State and sizes"), lambda row: row.kind == "state"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class OtherWindowLink:
     """A link into the other window."""
 
     place: Place
-    own: bool = False
 
 
-def _side(one: Row) -> Chip:
-    chip = SIDES[one.side]
+def _side(row: Row) -> Chip:
+    chip = SIDES[row.side]
     return Chip(chip.kind, tr(chip.word))
 
 
-def _there(one: Row) -> There | None:
-    return There(one.place_there) if one.place_there is not None else None
+def _link_there(row: Row) -> OtherWindowLink | None:
+    return OtherWindowLink(row.place_there) if row.place_there is not None else None
 
 
 KIND = RecordKind(
@@ -79,7 +78,7 @@ KIND = RecordKind(
     (
         chip_column("side", words("Difference"), 120, _side, filterable=False),
         Column(
-            "kind", words("Kind"), 100, lambda one: tr(KIND_WORDS[one.kind]), lambda one: one.kind, filterable=False
+            "kind", words("Kind"), 100, lambda row: tr(KIND_WORDS[row.kind]), lambda row: row.kind, filterable=False
         ),
         text_column("subject", words("What"), 250, mono=True, elide="middle", filterable=False),
         number_column("count", words("Count"), 72, filterable=False),
@@ -88,71 +87,80 @@ KIND = RecordKind(
             "here",
             words("Here"),
             240,
-            lambda one: one.here,
-            lambda one: one.here,
+            lambda row: row.here,
+            lambda row: row.here,
             mono=True,
             filterable=False,
-            jump=lambda one: one.place_here,
+            jump=lambda row: row.place_here,
         ),
         Column(
             "there",
             words("There"),
             240,
-            lambda one: one.there,
-            lambda one: one.there,
+            lambda row: row.there,
+            lambda row: row.there,
             mono=True,
             filterable=False,
-            jump=_there,
+            jump=_link_there,
         ),
     ),
-    verdict=lambda one: tr(SIDES[one.side].word),
-    record=lambda one: {
+    verdict=lambda row: tr(SIDES[row.side].word),
+    record=lambda row: {
         "type": "difference",
-        "kind": one.kind,
-        "side": one.side,
-        "subject": one.subject,
-        "count": one.count,
-        "bytes": one.size,
-        "fields": one.fields,
-        "here": one.here,
-        "there": one.there,
+        "kind": row.kind,
+        "side": row.side,
+        "subject": row.subject,
+        "count": row.count,
+        "bytes": row.size,
+        "fields": row.fields,
+        "here": row.here,
+        "there": row.there,
         "physicalOffset": place.offset
-        if (place := one.place_here or one.place_there) is not None and place.kind == "log"
+        if (place := row.place_here or row.place_there) is not None and place.kind == "log"
         else None,
     },
 )
 
 
-def verdict_words(found: Differences, *, whole: bool = True) -> str:
-    """How much was compared, how much differs, and what is not in the table; not ``whole`` where something could not be
-    read: then nothing is equal.
+def verdict_words(differences: Differences, *, is_complete: bool = True) -> str:
+    """Summarize how much was compared, how much differs, and whether the table is cut.
+
+    ``is_complete`` is False where a part of a store could not be read; the stores are then never called equal.
     """
-    compared = tr("{size} of log compared at the same physical offsets.", size=size(found.compared))
-    if not found.total:
-        return (tr("Both stores are equal.") if whole else tr("No difference in what can be read.")) + " " + compared
-    said = tr("{n:,} differences.", n=found.total) + " " + compared
-    if found.cut:
-        said += " " + tr("The table has the first {n:,} rows; all are counted.", n=MOST)
-    return said
+    compared = tr("{size} of log compared at the same physical offsets.", size=size(differences.compared_bytes))
+    if not differences.total:
+        return (
+            (tr("Both stores are equal.") if is_complete else tr("No difference in what can be read.")) + " " + compared
+        )
+    sentence = tr("{n:,} differences.", n=differences.total) + " " + compared
+    if differences.is_truncated:
+        sentence += " " + tr("The table has the first {n:,} rows; all are counted.", n=MAX_ROWS)
+    return sentence
 
 
 class DifferencesBox(QDialog):
-    """Stays beside both windows; :meth:`run` compares, ``found`` is what came of it."""
+    """Window with the table of differences. It stays open beside both store windows.
 
-    def __init__(self, window: StoreWindow, other: StoreWindow) -> None:
+    :meth:`run` compares; ``differences`` is the last result.
+    """
+
+    def __init__(self, window: StoreWindow, other_window: StoreWindow) -> None:
         super().__init__(window)
-        self._window, self._other = window, other
+        self._window, self._other_window = window, other_window
         self._control: Control | None = None
         self._closed = self._running = False
-        self.found: Differences | None = None
+        self.differences: Differences | None = None
         self.setObjectName("compare.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Differences of two stores"))
         self.setAccessibleName(tr("Differences of two stores"))
         self.resize(px(1120), px(560))
-        self.finished.connect(lambda _n: self._leave())
-        paths = [one.session.path if one.session is not None else "" for one in (window, other)]
-        told = Label(
+        self.finished.connect(lambda _n: self._on_finished())
+        paths = [
+            store_window.session.path if store_window.session is not None else ""
+            for store_window in (window, other_window)
+        ]
+        paths_label = Label(
             tr("Here: {here} · There: {there}", here=str(paths[0]), there=str(paths[1])), 12, "text2", wrap=True
         )
         self.kinds = ChoiceField()
@@ -163,21 +171,21 @@ class DifferencesBox(QDialog):
         self.table = RecordView("compare.table", KIND)
         self.table.setAccessibleName(tr("Differences of two stores"))
         self.table.placeRequested.connect(self.go)
-        self.table.rowChosen.connect(lambda _row: self._able())
+        self.table.rowChosen.connect(lambda _row: self._update_buttons())
         self.note = Label("", 12, "text2", wrap=True)
         self.note.setObjectName("compare.note")
         self._buttons()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        layout.addWidget(told)
+        layout.addWidget(paths_label)
         layout.addWidget(row(self.kinds, None, self.stop, self.again))
         layout.addWidget(self.table, 1)
         layout.addWidget(self.table.strip)
         layout.addWidget(self.note)
         layout.addWidget(row(self.here, self.there, self.export, None, self.close_button))
         self._count()
-        self._able()
+        self._update_buttons()
 
     def _buttons(self) -> None:
         self.here, self.there, self.export, self.stop, self.again, self.close_button = (
@@ -206,77 +214,77 @@ class DifferencesBox(QDialog):
             self._window.jobs.start(self.run())
 
     async def run(self) -> None:
-        """The same, awaited: a job of the window's that can be stopped."""
-        mine, theirs = self._window.session, self._other.session
-        if mine is None or theirs is None:
+        """Compare both stores and await the result; a job of the window that can be stopped."""
+        session, other_session = self._window.session, self._other_window.session
+        if session is None or other_session is None:
             self.note.setText(tr("One of the two stores is not open any more."))
             return
 
         def work(control: Control) -> Differences:
             self._control = control
-            return compare(control, mine.snapshot, theirs.snapshot, found)
+            return compare(control, session.snapshot, other_session.snapshot, differences)
 
-        found = Differences()
-        self._running, self.found = True, None
+        differences = Differences()
+        self._running, self.differences = True, None
         self.note.setText("")
         self.table.set_state(State("loading", tr("Comparing two stores…")))
-        self._able()
-        said = ""
+        self._update_buttons()
+        note = ""
         try:
             await self._window.jobs.run(tr("Comparing two stores"), work)
         except (Cancelled, asyncio.CancelledError):
-            said = tr("Stopped before the end: the table is not complete.")
+            note = tr("Stopped before the end: the table is not complete.")
         except (StoreError, OSError) as error:
-            said = str(error)
-        self.found = found
+            note = str(error)
+        self.differences = differences
         self._control, self._running = None, False
         if self._closed:
             return
         self._count()
         self._fill()
-        for side in (mine, theirs):
-            side.unread.note(side.snapshot.unread)
-        said = said or verdict_words(found, whole=not mine.unread and not theirs.unread)
-        said = theirs.unread.beside(mine.unread.beside(said))
-        self.note.setText(said)
-        self._window.say(said)
+        for compared_session in (session, other_session):
+            compared_session.unread.note(compared_session.snapshot.unread)
+        note = note or verdict_words(differences, is_complete=not session.unread and not other_session.unread)
+        note = other_session.unread.beside(session.unread.beside(note))
+        self.note.setText(note)
+        self._window.say(note)
 
     def _count(self) -> None:
-        """The choices, each with how many there are."""
-        found, chosen = self.found or Differences(), self.kinds.currentIndex()
+        """Fill the choice of kinds, each with its number of differences."""
+        differences, chosen = self.differences or Differences(), self.kinds.currentIndex()
         self.kinds.blockSignals(True)
         self.kinds.clear()
         for key, text, test in FILTERS:
-            count = sum(n for (kind, side), n in found.counts.items() if test(Row(kind, side, "")))
+            count = sum(n for (kind, side), n in differences.counts.items() if test(Row(kind, side, "")))
             self.kinds.addItem(f"{tr(text)} ({count:,})", key)
         self.kinds.setCurrentIndex(max(0, chosen))
         self.kinds.blockSignals(False)
 
     def _fill(self) -> None:
-        """The rows of the chosen kind."""
-        if self.found is None:
+        """Show the rows of the chosen kind."""
+        if self.differences is None:
             self.table.set_rows([])
             self.table.set_state(State("empty", tr("Nothing was compared yet.")))
         else:
             test = FILTERS[max(0, self.kinds.currentIndex())][2]
-            rows = [one for one in self.found.rows if test(one)]
+            rows = [difference for difference in self.differences.rows if test(difference)]
             self.table.set_rows(rows)
-            empty = tr("No difference of this kind.") if self.found.total else tr("Both stores are equal.")
+            empty = tr("No difference of this kind.") if self.differences.total else tr("Both stores are equal.")
             self.table.set_state(None if rows else State("empty", empty))
             if rows:
                 self.table.first_row()
-        self._able()
+        self._update_buttons()
 
     def _show(self, side: str) -> None:
         chosen = self.table.current_row()
         if isinstance(chosen, Row):
             place = chosen.place_here if side == "here" else chosen.place_there
             if place is not None:
-                self.go(There(place) if side == "there" else place)
+                self.go(OtherWindowLink(place) if side == "there" else place)
 
-    def go(self, goal: object) -> None:
+    def go(self, link: object) -> None:
         """Follow a link, in this window or in the other one."""
-        place, window = (goal.place, self._other) if isinstance(goal, There) else (goal, self._window)
+        place, window = (link.place, self._other_window) if isinstance(link, OtherWindowLink) else (link, self._window)
         if window.closed or window.session is None:
             self.note.setText(tr("One of the two stores is not open any more."))
         elif isinstance(place, Place):
@@ -288,23 +296,23 @@ class DifferencesBox(QDialog):
         if self._control is not None:
             self._control.stop.set()
 
-    def _leave(self) -> None:
+    def _on_finished(self) -> None:
         self._closed = True
         self.cancel()
 
-    def _able(self) -> None:
+    def _update_buttons(self) -> None:
         chosen = self.table.current_row()
-        known = chosen if isinstance(chosen, Row) else None
+        row = chosen if isinstance(chosen, Row) else None
         self.stop.setEnabled(self._running)
         self.again.setEnabled(not self._running)
-        self.export.setEnabled(not self._running and self.found is not None)
-        self.here.setEnabled(known is not None and known.place_here is not None)
-        self.there.setEnabled(known is not None and known.place_there is not None)
+        self.export.setEnabled(not self._running and self.differences is not None)
+        self.here.setEnabled(row is not None and row.place_here is not None)
+        self.there.setEnabled(row is not None and row.place_there is not None)
 
 
-def show_differences(window: StoreWindow, other: StoreWindow) -> DifferencesBox:
-    """The box over ``window``, comparing."""
-    box = DifferencesBox(window, other)
+def show_differences(window: StoreWindow, other_window: StoreWindow) -> DifferencesBox:
+    """Open the table over ``window`` and start to compare."""
+    box = DifferencesBox(window, other_window)
     box.show()
     box.begin()
     box.table.setFocus()

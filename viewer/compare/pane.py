@@ -1,4 +1,4 @@
-"""Two stores side by side: windows that go together, and the first byte in which their logs differ, with its unit.
+"""Two store windows that move together, and the first byte in which their logs differ.
 
 A master and its slave, before and after, a store and its copy: both logs are compared byte by byte at the same offsets.
 """
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
     from viewer.compare.differences import DifferencesBox
     from viewer.pane.store_window import StoreWindow
 
-BLOCK = 1 << 20
-SETTLES = 5.0
+BLOCK_BYTES = 1 << 20
+SETTLE_TIMEOUT_S = 5.0
 """Seconds that the rows of a jump may take before the difference is said over what they say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first byte that differs: ``here`` and ``there`` are its values, None where a log has no byte. ``unit`` is
-    where the unit around it begins in the first log, ``field`` the field of it that the byte belongs to.
+    """First byte that differs.
+
+    ``here`` and ``there`` are its values; None where that log has no byte. ``unit`` is the offset of the unit around
+    it in
+    the first log, ``field`` the unit's field that contains the byte.
     """
 
     offset: int
@@ -45,102 +48,106 @@ class Difference:
     field: str = ""
 
 
-def first_difference(control: Control, one: StoreSnapshot, other: StoreSnapshot, start: int) -> Difference | None:
-    """The first byte at or behind ``start`` in which two logs differ; None where there is none. Reads the disk.
+def first_difference(
+    control: Control, store: StoreSnapshot, other_store: StoreSnapshot, start: int
+) -> Difference | None:
+    """Find the first byte at or behind ``start`` in which two logs differ; None if they are equal. Reads the disk.
 
-    Compared is what both logs have: from the later of their beginnings to the later of their ends, without the zero
-    tails.
+    Compares from the later of the two beginnings to the later of the two ends, without the zero tails.
     """
-    from viewer.compare.work import first_apart
+    from viewer.compare.work import first_difference_position
 
-    low = max(start, one.log.min_offset, other.log.min_offset, 0)
-    high = max(one.log.max_offset, other.log.max_offset)
-    at = low
-    while at < high:
+    start_offset = max(start, store.log.min_offset, other_store.log.min_offset, 0)
+    end_offset = max(store.log.max_offset, other_store.log.max_offset)
+    offset = start_offset
+    while offset < end_offset:
         control.check()
-        control.report(at - low, max(1, high - low))
-        size = min(BLOCK, high - at)
-        mine, theirs = one.log.read(at, size), other.log.read(at, size)
-        if mine != theirs:
-            return _named(one, at + first_apart(mine, theirs), mine, theirs, at)
-        if mine:
-            at += len(mine)
-        else:  # no file of either holds these bytes: both go on behind them
-            at = max(at + 1, min(one.log.align(at), other.log.align(at)))
+        control.report(offset - start_offset, max(1, end_offset - start_offset))
+        length = min(BLOCK_BYTES, end_offset - offset)
+        data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
+        if data != other_data:
+            return _difference_at(store, offset + first_difference_position(data, other_data), data, other_data, offset)
+        if data:
+            offset += len(data)
+        else:  # no file of either store holds these bytes: skip them
+            offset = max(offset + 1, min(store.log.align(offset), other_store.log.align(offset)))
     return None
 
 
-def _named(store: StoreSnapshot, offset: int, mine: bytes, theirs: bytes, start: int) -> Difference:
-    at = offset - start
-    here, there = (data[at] if at < len(data) else None for data in (mine, theirs))
+def _difference_at(store: StoreSnapshot, offset: int, bytes_here: bytes, bytes_there: bytes, start: int) -> Difference:
+    index = offset - start
+    byte_here, byte_there = (data[index] if index < len(data) else None for data in (bytes_here, bytes_there))
     try:
         unit = store.log.unit_at(store.log.align(offset), crc=False)
     except StoreError:
         unit = None
     if not isinstance(unit, Unit) or not unit.offset <= offset < unit.end:
-        return Difference(offset, here, there)
-    inside = offset - unit.offset
+        return Difference(offset, byte_here, byte_there)
+    position = offset - unit.offset
     fields = parts(store.log.read(unit.offset, unit.size))
-    field = next((one.name for one in fields if one.position <= inside < one.position + one.length), "")
-    return Difference(offset, here, there, unit.offset, f"{unit.topic}/{unit.queue_id}/{unit.queue_offset:,}", field)
+    field = next((part.name for part in fields if part.position <= position < part.position + part.length), "")
+    return Difference(
+        offset, byte_here, byte_there, unit.offset, f"{unit.topic}/{unit.queue_id}/{unit.queue_offset:,}", field
+    )
 
 
-def _behind(store: StoreSnapshot, place: Place | None) -> int:
-    """Behind the unit at ``place``: what differs inside it was shown. Reads the disk."""
+def _end_of_shown_unit(store: StoreSnapshot, place: Place | None) -> int:
+    """Return the end of the unit at ``place``, whose differences were shown already. Reads the disk."""
     if place is None or place.kind != "log" or place.offset is None:
         return 0
-    item = store.log.unit_at(place.offset, crc=False)
-    return item.end if isinstance(item, Unit) else place.offset + 1
+    unit = store.log.unit_at(place.offset, crc=False)
+    return unit.end if isinstance(unit, Unit) else place.offset + 1
 
 
-def sentence(found: Difference | None) -> str:
-    """The difference in words."""
-    if found is None:
+def sentence(difference: Difference | None) -> str:
+    """Describe the difference in words."""
+    if difference is None:
         return tr("From here on both logs hold the same bytes.")
-    if found.there is None or found.here is None:
-        return tr("At {offset:,} one of the two logs ends.", offset=found.offset)
-    said = tr(
+    if difference.there is None or difference.here is None:
+        return tr("At {offset:,} one of the two logs ends.", offset=difference.offset)
+    text = tr(
         "First difference at {offset:,}: {here:02X} here, {there:02X} there",
-        offset=found.offset,
-        here=found.here,
-        there=found.there,
+        offset=difference.offset,
+        here=difference.here,
+        there=difference.there,
     )
-    return f"{said} · {found.entry} · {found.field}" if found.unit is not None else said
+    return f"{text} · {difference.entry} · {difference.field}" if difference.unit is not None else text
 
 
 class Comparison:
-    """The other window of one window: both go to the same place of the log, whichever of them is moved."""
+    """Ties a window to a second one: when either moves in the log, the other follows."""
 
     def __init__(
         self,
         window: StoreWindow,
-        beside: Callable[[Path], StoreWindow | None],
-        of: Callable[[StoreWindow], Comparison],
+        open_beside: Callable[[Path], StoreWindow | None],
+        comparison_of: Callable[[StoreWindow], Comparison],
     ) -> None:
-        """``beside(store)`` opens a store in a window tied to this one, None where there is no room for one more;
-        ``of(window)`` is the comparison of any window.
+        """``beside(store)`` opens a store in a window tied to this one; None if no window can be added.
+
+        ``of(window)`` returns the comparison of any window.
         """
-        self._window, self._beside, self._of = window, beside, of
+        self._window, self._open_beside, self._comparison_of = window, open_beside, comparison_of
         self.other: StoreWindow | None = None
-        self.led = False
+        self.is_following = False
         """Whether the other window leads just now."""
-        window.history.watch = self._went
+        window.history.watch = self._on_place_changed
 
     def table(self) -> DifferencesBox | None:
-        """All differences as a table; asks for the other store where none stands beside this one."""
+        """Show all differences as a table; ask for the other store if none is open beside this one."""
         from viewer.compare.differences import show_differences
 
-        window, other = self._window, self.other
-        if window.session is None or other is None or other.session is None or other.closed:
+        window, other_window = self._window, self.other
+        if window.session is None or other_window is None or other_window.session is None or other_window.closed:
             self.ask(self._table_when_open)
             return None
-        return show_differences(window, other)
+        return show_differences(window, other_window)
 
-    def _table_when_open(self, other: StoreWindow) -> None:
-        other.opened.connect(self.table, Qt.ConnectionType.SingleShotConnection)
+    def _table_when_open(self, other_window: StoreWindow) -> None:
+        other_window.opened.connect(self.table, Qt.ConnectionType.SingleShotConnection)
 
-    def ask(self, then: Callable[[StoreWindow], object] | None = None) -> None:
-        """Ask for the other store, open it beside and look for the first difference; ``then`` is told its window."""
+    def ask(self, on_window: Callable[[StoreWindow], object] | None = None) -> None:
+        """Ask for the other store and open it beside this one; call ``on_window`` with its window."""
         window = self._window
         if window.session is None:
             return
@@ -149,64 +156,64 @@ class Comparison:
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self._chosen(Path(path), then))
+        dialog.fileSelected.connect(lambda path: self._chosen(Path(path), on_window))
         dialog.open()
 
-    def _chosen(self, store: Path, then: Callable[[StoreWindow], object] | None) -> None:
-        other = self.begin(store)
-        if other is not None and then is not None:
-            then(other)
+    def _chosen(self, store: Path, on_window: Callable[[StoreWindow], object] | None) -> None:
+        other_window = self.begin(store)
+        if other_window is not None and on_window is not None:
+            on_window(other_window)
 
     def begin(self, store: Path) -> StoreWindow | None:
-        """Open ``store`` beside this window; both go together from now on."""
+        """Open ``store`` beside this window and tie both windows."""
         window = self._window
-        other = self._beside(store)
-        if other is None:
+        other_window = self._open_beside(store)
+        if other_window is None:
             return None
-        self._let_go()
-        self.other = other
-        self._of(other).other = window
-        other.destroyed.connect(lambda: self._gone(other))
-        other.opened.connect(lambda: self._both(other))
-        self.tell()
-        other.opened.connect(self._of(other).tell)
-        return other
+        self._untie_previous()
+        self.other = other_window
+        self._comparison_of(other_window).other = window
+        other_window.destroyed.connect(lambda: self._on_destroyed(other_window))
+        other_window.opened.connect(lambda: self._on_opened(other_window))
+        self.show_tie()
+        other_window.opened.connect(self._comparison_of(other_window).show_tie)
+        return other_window
 
-    def _let_go(self) -> None:
-        """Another window takes the place of the one that was tied: that one stays, and goes its own ways."""
-        before = self.other
-        if before is not None and not before.closed:
-            self._of(before).other = None
-            before.tied.show_state(None)
-            before.tie(False)
+    def _untie_previous(self) -> None:
+        """Untie the window that was tied before; it stays open."""
+        previous = self.other
+        if previous is not None and not previous.closed:
+            self._comparison_of(previous).other = None
+            previous.tied.show_state(None)
+            previous.tie(False)
 
-    def _gone(self, other: StoreWindow) -> None:
-        if self.other is other:  # not one that was tied since then
+    def _on_destroyed(self, other_window: StoreWindow) -> None:
+        if self.other is other_window:  # a window that was tied since then stays
             self.other = None
 
-    def _both(self, other: StoreWindow) -> None:
-        """A store was opened in ``other``; one that is not tied any more leads nowhere."""
-        if self.other is other:
-            self.tell()
+    def _on_opened(self, other_window: StoreWindow) -> None:
+        """Go to the first difference once ``other_window`` has its store, unless it was untied meanwhile."""
+        if self.other is other_window:
+            self.show_tie()
             self.next(0)
 
-    def tell(self) -> None:
-        """Say over the views which store this one is tied to, while it is."""
-        other, window = self.other, self._window
-        if other is None or other.closed:
+    def show_tie(self) -> None:
+        """Show above the views which store this window is tied to."""
+        other_window, window = self.other, self._window
+        if other_window is None or other_window.closed:
             window.tied.show_state(None)
             return
-        path = other.session.shown_path if other.session is not None else ""
-        said = tr("Tied to {path}: both windows go to the same place of the log.", path=path)
-        said = said if path else tr("Tied to another store: it is being opened.")
+        path = other_window.session.shown_path if other_window.session is not None else ""
+        text = tr("Tied to {path}: both windows go to the same place of the log.", path=path)
+        text = text if path else tr("Tied to another store: it is being opened.")
         steps = ((tr("Next difference"), lambda: self.next()), (tr("Untie"), self.untie))  # noqa: PLW0108
-        window.tied.show_state(State("note", said, steps=steps))
+        window.tied.show_state(State("note", text, steps=steps))
 
     def untie(self) -> None:
-        """Both windows stay, and go their own ways from now on."""
+        """Untie both windows; they stay open."""
         for window in (self._window, self.other):
             if window is not None and not window.closed:
-                self._of(window).other = None
+                self._comparison_of(window).other = None
                 window.tied.show_state(None)
                 window.tie(False)
 
@@ -215,36 +222,46 @@ class Comparison:
         self._window.jobs.start(self.find(start))
 
     async def find(self, start: int | None = None) -> Difference | None:
-        """The same, awaited."""
-        window, other = self._window, self.other
-        if window.session is None or other is None or other.session is None:
+        """Find the next byte that differs, go to it and return it."""
+        window, other_window = self._window, self.other
+        if window.session is None or other_window is None or other_window.session is None:
             window.say(tr("Nothing to compare with: open another store beside this one."))
             return None
-        mine, theirs, place = window.session.snapshot, other.session.snapshot, window.history.current
+        store, other_store, place = window.session.snapshot, other_window.session.snapshot, window.history.current
 
         def work(control: Control) -> Difference | None:
-            return first_difference(control, mine, theirs, _behind(mine, place) if start is None else start)
+            return first_difference(
+                control, store, other_store, _end_of_shown_unit(store, place) if start is None else start
+            )
 
         try:
-            found = await window.jobs.run(tr("Comparing two logs"), work)
+            difference = await window.jobs.run(tr("Comparing two logs"), work)
         except (Cancelled, StoreError, OSError) as error:
             window.say(str(error))
             return None
-        if found is not None:
-            window.go(places.log(found.unit if found.unit is not None else found.offset, found.field))
-            await window.settled(SETTLES)
-        for one in (window, other):
-            one.say(sentence(found))
-        return found
+        if difference is not None:
+            window.go(
+                places.log(difference.unit if difference.unit is not None else difference.offset, difference.field)
+            )
+            await window.settled(SETTLE_TIMEOUT_S)
+        for store_window in (window, other_window):
+            store_window.say(sentence(difference))
+        return difference
 
-    def _went(self, place: Place) -> None:
-        """The window went somewhere: the other one goes there too."""
-        other = self.other
-        if self.led or other is None or other.closed or other.session is None or place.kind != "log":
+    def _on_place_changed(self, place: Place) -> None:
+        """Move the other window to the place that this window went to."""
+        other_window = self.other
+        if (
+            self.is_following
+            or other_window is None
+            or other_window.closed
+            or other_window.session is None
+            or place.kind != "log"
+        ):
             return
-        there = self._of(other)
-        there.led = True
+        comparison = self._comparison_of(other_window)
+        comparison.is_following = True
         try:
-            other.go(place)
+            other_window.go(place)
         finally:
-            there.led = False
+            comparison.is_following = False

@@ -1,7 +1,6 @@
-"""Queues and index built again from the log, in a new directory beside the store, and what differs from the store's.
+"""Dialog that rebuilds queues and index from the log into a new directory and shows what differs from the store.
 
-The box asks where, says in numbers what it reads and writes, and keeps the table of what it found; each difference is
-a link. The store itself is only read.
+The store itself is only read.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout
 
 from engine.errors import StoreError
-from viewer.compare.rebuild_work import Amounts, Answer, Compared, amounts, rebuild, refusal
+from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison, amounts, rebuild, refusal
 from viewer.look.assets import tr, words
 from viewer.look.formats import size
 from viewer.look.theme import px
@@ -37,21 +36,21 @@ if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow
 
 
-def place_of(one: Compared) -> Place | None:
-    """Where a difference is seen: the entry of the store, or the unit that only a rebuilt entry points at."""
-    if one.difference is None:
+def place_of(compared: ComparedFile) -> Place | None:
+    """Return the place of a difference: the store's entry, or the unit that only a rebuilt entry points at."""
+    if compared.difference is None:
         return None
-    if not one.there:
-        return places.log(one.offset) if one.offset is not None else None
-    if one.queue_id is None:
-        return places.index(one.name, "entry", one.difference)
-    return places.queue(one.topic, one.queue_id, one.difference)
+    if not compared.in_store:
+        return places.log(compared.offset) if compared.offset is not None else None
+    if compared.queue_id is None:
+        return places.index(compared.name, "entry", compared.difference)
+    return places.queue(compared.topic, compared.queue_id, compared.difference)
 
 
-def _verdict(one: Compared) -> Chip:
-    if one.equal:
+def _verdict(compared: ComparedFile) -> Chip:
+    if compared.equal:
         return Chip("ok", tr("equal"))
-    return Chip("warn", tr("differs") if one.there else tr("only rebuilt"))
+    return Chip("warn", tr("differs") if compared.in_store else tr("only rebuilt"))
 
 
 KIND = RecordKind(
@@ -65,41 +64,41 @@ KIND = RecordKind(
         number_column("difference", words("First difference"), 120, jump=place_of, filterable=False),
         chip_column("equal", words("Compared"), 120, _verdict, filterable=False),
     ),
-    record=lambda one: {
-        "topic": one.topic,
-        "queueId": one.queue_id,
-        "indexFile": one.name,
-        "entries": one.here,
-        "rebuilt": one.rebuilt,
-        "firstDifference": one.difference,
-        "physicalOffset": one.offset,
-        "equal": one.equal,
+    record=lambda compared: {
+        "topic": compared.topic,
+        "queueId": compared.queue_id,
+        "indexFile": compared.name,
+        "entries": compared.here,
+        "rebuilt": compared.rebuilt,
+        "firstDifference": compared.difference,
+        "physicalOffset": compared.offset,
+        "equal": compared.equal,
     },
 )
 
 
-def amount_words(found: Amounts) -> str:
-    """What a rebuild reads and writes, in numbers."""
-    said = [
-        tr("Reads {log} of log.", log=size(found.log)),
+def amount_words(amounts: Amounts) -> str:
+    """Describe in numbers what a rebuild reads and writes."""
+    sentences = [
+        tr("Reads {log} of log.", log=size(amounts.log)),
         tr(
             "Writes about as much as the store has: {queues:,} queues in {queue_bytes}, {files:,} index files in "
             "{index_bytes}.",
-            queues=found.queues,
-            queue_bytes=size(found.queue_bytes),
-            files=found.index_files,
-            index_bytes=size(found.index_bytes),
+            queues=amounts.queues,
+            queue_bytes=size(amounts.queue_bytes),
+            files=amounts.index_files,
+            index_bytes=size(amounts.index_bytes),
         ),
         tr("The store is only read."),
     ]
-    if found.held:
-        said.append(tr("A broker has it open: what it writes meanwhile may differ at the end."))
-    return " ".join(said)
+    if amounts.is_locked:
+        sentences.append(tr("A broker has it open: what it writes meanwhile may differ at the end."))
+    return " ".join(sentences)
 
 
 def built_words(built: Rebuilt) -> str:
-    """What was built, in numbers."""
-    said = [
+    """Describe in numbers what was built."""
+    clauses = [
         tr(
             "{units:,} units: {entries:,} entries in {queues:,} queues, {keys:,} keys in {files:,} index files",
             units=built.units,
@@ -110,34 +109,34 @@ def built_words(built: Rebuilt) -> str:
         ),
     ]
     if built.damaged:
-        said.append(
+        clauses.append(
             tr("{n:,} damaged places of the log stepped over ({size})", n=built.damaged, size=size(built.damaged_bytes))
         )
     if built.stale:
-        said.append(tr("{n:,} units are left over from before a truncation", n=built.stale))
+        clauses.append(tr("{n:,} units are left over from before a truncation", n=built.stale))
     if built.deleted_topics:
-        said.append(tr("deleted topics without queues: {topics}", topics=", ".join(built.deleted_topics)))
-    return " · ".join(said)
+        clauses.append(tr("deleted topics without queues: {topics}", topics=", ".join(built.deleted_topics)))
+    return " · ".join(clauses)
 
 
 class RebuildBox(QDialog):
-    """Stays beside the window; :meth:`begin` starts, ``answer`` is what was found last."""
+    """Dialog beside the store window; :meth:`begin` starts, ``comparison`` is the last result."""
 
     def __init__(self, window: StoreWindow, session: StoreSession) -> None:
         super().__init__(window)
         self._window, self._session = window, session
         self._control: Control | None = None
         self._running = self._stopped = False
-        self.answer: Answer | None = None
+        self.comparison: RebuildComparison | None = None
         self.setObjectName("rebuild.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Rebuild queues and index elsewhere"))
         self.setAccessibleName(tr("Rebuild queues and index elsewhere"))
         self.resize(px(980), px(520))
         self._closed = False
-        self.finished.connect(lambda _n: self._leave())
-        self.told = Label("", 12, "text2", wrap=True)
-        self.told.setObjectName("rebuild.told")
+        self.finished.connect(lambda _n: self._on_finished())
+        self.amounts_label = Label("", 12, "text2", wrap=True)
+        self.amounts_label.setObjectName("rebuild.told")
         self.field = QLineEdit()
         self.field.setObjectName("rebuild.target")
         self.field.setAccessibleName(tr("Directory for what is built, absent or empty"))
@@ -152,13 +151,13 @@ class RebuildBox(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(16), px(14), px(16), px(12))
         layout.setSpacing(px(8))
-        layout.addWidget(self.told)
+        layout.addWidget(self.amounts_label)
         layout.addWidget(row(self.field, self.choose, self.start, self.stop))
         layout.addWidget(self.table, 1)
         layout.addWidget(self.table.strip)
         layout.addWidget(self.note)
         layout.addWidget(row(self.copy, self.export, None, self.close_button))
-        self._able()
+        self._update_buttons()
 
     def _buttons(self) -> None:
         self.choose, self.start, self.stop, self.copy, self.export, self.close_button = (
@@ -179,29 +178,29 @@ class RebuildBox(QDialog):
         self.export.clicked.connect(self._export)
         self.close_button.clicked.connect(self.reject)
         self.field.returnPressed.connect(self.begin)
-        self.field.textChanged.connect(lambda _text: self._able())
+        self.field.textChanged.connect(lambda _text: self._update_buttons())
 
-    def show_amounts(self, found: Amounts) -> None:
-        """What it will read and write, or why it cannot be done."""
+    def show_amounts(self, job_amounts: Amounts) -> None:
+        """Show what the rebuild will read and write, or why it is refused."""
         if not self._closed:
-            self.told.setText(found.why or amount_words(found))
-            self.field.setEnabled(not found.why)
-            self.choose.setEnabled(not found.why)
+            self.amounts_label.setText(job_amounts.refusal or amount_words(job_amounts))
+            self.field.setEnabled(not job_amounts.refusal)
+            self.choose.setEnabled(not job_amounts.refusal)
 
     def begin(self) -> None:
-        """Build in the directory of the field, and compare."""
+        """Build into the chosen directory and compare."""
         text = self.field.text().strip()
         if text and not self._running and self.field.isEnabled():
             self._running, self._stopped = True, False
-            self._able()
+            self._update_buttons()
             self._session.jobs.start(self.run(Path(text).expanduser()))
 
     async def run(self, target: Path) -> None:
-        """The rebuilding as a job of the window's; says in the box how it ended."""
-        session, began = self._session, time.monotonic()
+        """Rebuild and compare as a job of the window; the dialog's note says how it ended."""
+        session, start_time = self._session, time.monotonic()
         store = session.path
 
-        def work(control: Control) -> Answer | str:
+        def work(control: Control) -> RebuildComparison | str:
             self._control = control
             if self._stopped:
                 raise Cancelled
@@ -209,64 +208,64 @@ class RebuildBox(QDialog):
 
         self.note.setText("")
         self.table.set_state(State("loading", tr("Building queues and index…")))
-        said, answer = "", None
+        note, comparison = "", None
         try:
-            found = await session.jobs.run(tr("Rebuilding queues and index"), work)
+            outcome = await session.jobs.run(tr("Rebuilding queues and index"), work)
         except (Cancelled, asyncio.CancelledError):
-            said = tr("Stopped: nothing is left of what was built.")
+            note = tr("Stopped: nothing is left of what was built.")
         except (StoreError, OSError) as error:
-            said = str(error)
+            note = str(error)
         else:
-            said, answer = (found, None) if isinstance(found, str) else ("", found)
+            note, comparison = (outcome, None) if isinstance(outcome, str) else ("", outcome)
         self._control, self._running = None, False
         if self._closed:
             return
-        self._able()
-        if answer is None:
-            self._show_rows()  # what was found before is there still
-            self.note.setText(said)
+        self._update_buttons()
+        if comparison is None:
+            self._show_rows()  # the earlier result stays visible
+            self.note.setText(note)
             return
-        self._show(answer, target, time.monotonic() - began)
+        self._show(comparison, target, time.monotonic() - start_time)
 
-    def _show(self, answer: Answer, target: Path, seconds: float) -> None:
-        self.answer = answer
+    def _show(self, comparison: RebuildComparison, target: Path, seconds: float) -> None:
+        self.comparison = comparison
         self._show_rows()
-        self.table.set_rows(sorted(answer.rows, key=lambda one: one.equal))
+        self.table.set_rows(sorted(comparison.rows, key=lambda compared: compared.equal))
         self.table.first_row()
-        differ = sum(not one.equal for one in answer.rows)
+        differing_count = sum(not compared.equal for compared in comparison.rows)
         verdict = (
-            tr("{n:,} of {all:,} queues and index files differ.", n=differ, all=len(answer.rows))
-            if differ
-            else tr("All {all:,} queues and index files are equal.", all=len(answer.rows))
+            tr("{n:,} of {all:,} queues and index files differ.", n=differing_count, all=len(comparison.rows))
+            if differing_count
+            else tr("All {all:,} queues and index files are equal.", all=len(comparison.rows))
         )
-        where = tr("Built in {path} in {seconds:.1f} s.", path=str(target), seconds=seconds)
-        self.note.setText(f"{verdict} {where} {built_words(answer.built)}")
+        target_sentence = tr("Built in {path} in {seconds:.1f} s.", path=str(target), seconds=seconds)
+        self.note.setText(f"{verdict} {target_sentence} {built_words(comparison.built)}")
         self._window.say(verdict)
-        self._able()
+        self._update_buttons()
         store = str(self._session.path)
         self._window.note(
             "dispatch.rebuild",
             tr("Rebuild queues and index elsewhere"),
-            {"to": str(target), "differ": differ},
+            {"to": str(target), "differ": differing_count},
             shlex.join(["storescope", "dispatch", store, "--to", str(target)]),
         )
 
     def _show_rows(self) -> None:
-        """The table of what was found last, or why there is none."""
-        if self.answer is None:
+        """Show the last result, or why there is none."""
+        if self.comparison is None:
             self.table.set_state(State("empty", tr("Nothing was built yet.")))
-        elif self.answer.rows:
+        elif self.comparison.rows:
             self.table.set_state(None)
         else:
             self.table.set_state(State("empty", tr("There are no queues and no index files.")))
 
     def cancel(self) -> None:
-        """Stop what is being built; nothing is left of it."""
+        """Stop the rebuild; nothing of it remains."""
         self._stopped = True
         if self._control is not None:
             self._control.stop.set()
 
-    def _leave(self) -> None:
+    def _on_finished(self) -> None:
         self._closed = True
         self.cancel()
 
@@ -276,12 +275,12 @@ class RebuildBox(QDialog):
         else:
             self.note.setText(tr("The store of this table is not open any more."))
 
-    def _able(self) -> None:
+    def _update_buttons(self) -> None:
         running = self._running
         self.start.setEnabled(not running and bool(self.field.text().strip()))
         self.stop.setEnabled(running)
-        self.copy.setEnabled(not running and self.answer is not None)
-        self.export.setEnabled(not running and self.answer is not None)
+        self.copy.setEnabled(not running and self.comparison is not None)
+        self.export.setEnabled(not running and self.comparison is not None)
 
     def _ask(self) -> None:
         ask_target_folder(
@@ -296,23 +295,23 @@ class RebuildBox(QDialog):
         )
 
     def _copy(self) -> None:
-        if self.answer is not None:
+        if self.comparison is not None:
             head = "\t".join(tr(column.title) for column in KIND.columns if column.key)
-            rows = sorted(self.answer.rows, key=lambda one: one.equal)
-            QGuiApplication.clipboard().setText("\n".join([head, *(KIND.as_text(one) for one in rows)]))
+            rows = sorted(self.comparison.rows, key=lambda compared: compared.equal)
+            QGuiApplication.clipboard().setText("\n".join([head, *(KIND.as_text(compared) for compared in rows)]))
 
     def _export(self) -> None:
         ask_export(self._window.pane(self._window.view), self.table, "rebuilt.jsonl")
 
 
 def ask_rebuild(window: StoreWindow) -> RebuildBox | None:
-    """The box for the open store; None without one."""
+    """Open the dialog for the open store; None if no store is open."""
     session = window.session
     if session is None:
         return None
     box = RebuildBox(window, session)
     session.jobs.read(
-        lambda: amounts(session.snapshot), box.show_amounts, lambda error: box.show_amounts(Amounts(why=str(error)))
+        lambda: amounts(session.snapshot), box.show_amounts, lambda error: box.show_amounts(Amounts(refusal=str(error)))
     )
     box.show()
     box.field.setFocus()

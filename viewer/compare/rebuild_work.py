@@ -1,7 +1,7 @@
-"""Queues and index built again from the log into a new directory, and compared with what the store has. No Qt.
+"""Queues and index rebuilt from the log into a new directory and compared with the store's. No Qt.
 
-Both are done while the new directory still grows under a hidden name: a stop at any moment leaves nothing behind.
-Memory stays bounded: entries are held against each other in blocks.
+Building and comparing happen while the new directory has a hidden name: a stop at any moment leaves nothing behind.
+Memory is bounded: entries are compared in blocks.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from engine.rebuilding import Rebuilt
     from viewer.runtime.control import Control
 
-BLOCK = 8192
+BLOCK_ENTRIES = 8192
 """Entries that are held against each other at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """What a rebuild reads and about what it writes: bytes of log; queues, index files and their bytes in the store;
-    ``why`` it cannot be done, empty where it can.
+    """Bytes and counts that a rebuild reads and writes.
+
+    ``refusal`` says why the rebuild is not possible; empty if it is.
     """
 
     log: int = 0
@@ -38,16 +39,18 @@ class Amounts:
     queue_bytes: int = 0
     index_files: int = 0
     index_bytes: int = 0
-    held: bool = False
-    why: str = ""
+    is_locked: bool = False
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One queue or index file: entries here and rebuilt, and the first entry that is not the same.
+class ComparedFile:
+    """Result for one queue or index file: entry counts here and rebuilt, and the first entry that differs.
 
-    ``difference`` is a queue offset, of an index file the number of an entry; None where all are equal. ``offset`` is
-    the physical offset that this entry points at; ``there`` says that the store has it (else only the rebuilt one has).
+    ``difference`` is a queue offset, or the number of an entry of an index file; None where all are equal.
+    ``offset`` is
+    the physical offset that this entry points at; ``in_store`` says that the store has it (else only the rebuilt one
+    has).
     """
 
     topic: str
@@ -57,30 +60,30 @@ class Compared:
     rebuilt: int
     difference: int | None = None
     offset: int | None = None
-    there: bool = True
+    in_store: bool = True
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs."""
+        """Return True if nothing differs."""
         return self.difference is None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What was built, and how it compares: queues by topic and number, then index files."""
+class RebuildComparison:
+    """What was built, and one row for each queue (by topic and number) and index file."""
 
     built: Rebuilt
-    rows: tuple[Compared, ...]
+    rows: tuple[ComparedFile, ...]
 
 
 def amounts(store: StoreSnapshot) -> Amounts:
-    """What rebuilding ``store`` would read and write."""
+    """Measure what rebuilding ``store`` would read and write."""
     from engine.inspection.foreign import rocksdb_queues
 
     if store.kind != "store":
-        return Amounts(why=tr("This is a part of a store: only a whole store has queues and an index."))
+        return Amounts(refusal=tr("This is a part of a store: only a whole store has queues and an index."))
     if rocksdb_queues(store):
-        return Amounts(why=tr("The consume queues of this store are a RocksDB, which is not built here."))
+        return Amounts(refusal=tr("The consume queues of this store are a RocksDB, which is not built here."))
     queues = [queue for queues in store.topics().values() for queue in queues.values()]
     files = store.index_files()
     return Amounts(
@@ -94,7 +97,7 @@ def amounts(store: StoreSnapshot) -> Amounts:
 
 
 def refusal(store: Path, target: Path) -> str:
-    """Why nothing is built in ``target``; empty where it may be. Raises ``OSError``."""
+    """Return why nothing can be built in ``target``; empty if it can. Raises ``OSError``."""
     folder = store.resolve()
     if target.resolve().is_relative_to(folder):
         return tr("Nothing is written into the store: choose another folder.")
@@ -103,9 +106,10 @@ def refusal(store: Path, target: Path) -> str:
     return ""
 
 
-def rebuild(control: Control, path: Path, config: MessageStoreConfig | None, target: Path) -> Answer:
-    """Build queues and index of the store at ``path`` in ``target`` and compare them. Raises StoreError, OSError, and
-    what ``control.check`` raises.
+def rebuild(control: Control, path: Path, config: MessageStoreConfig | None, target: Path) -> RebuildComparison:
+    """Build queues and index of the store at ``path`` in ``target`` and compare them.
+
+    Raises StoreError, OSError, and what ``control.check`` raises.
     """
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
@@ -123,31 +127,33 @@ def rebuild(control: Control, path: Path, config: MessageStoreConfig | None, tar
 
         control.check()
         with staged(target, STAGING) as folder:
-            built = build(store, folder, sizes, RealDisk(), progress)
+            rebuilt = build(store, folder, sizes, RealDisk(), progress)
             control.check()
             rows = compare_queues(control, store, folder)
             if sizes.message_index_enable:
                 rows += compare_index(control, store, folder, sizes)
             control.check()
-    return Answer(built, tuple(rows))
+    return RebuildComparison(rebuilt, tuple(rows))
 
 
 # ---- queues ----------------------------------------------------------------------------------------------------------
 
 
-def compare_queues(control: Control, store: StoreSnapshot, folder: Path) -> list[Compared]:
-    """Every queue of the store or below ``folder``, entry by entry."""
+def compare_queues(control: Control, store: StoreSnapshot, folder: Path) -> list[ComparedFile]:
+    """Compare each queue of the store or below ``folder``, entry by entry."""
     from engine.mapped.read_only import DescriptorCache
 
     cache = DescriptorCache()
     try:
         built = _queues_below(store, folder, cache)
-        here = {(topic, number): queue for topic, queues in store.topics().items() for number, queue in queues.items()}
-        names = sorted(here.keys() | built.keys())
+        store_queues = {
+            (topic, number): queue for topic, queues in store.topics().items() for number, queue in queues.items()
+        }
+        names = sorted(store_queues.keys() | built.keys())
         rows = []
-        for done, name in enumerate(names):
-            control.report(done, len(names), tr("comparing"))
-            rows.append(_compare(control, name, here.get(name), built.get(name)))
+        for done_count, name in enumerate(names):
+            control.report(done_count, len(names), tr("comparing"))
+            rows.append(_compare_queue(control, name, store_queues.get(name), built.get(name)))
         return rows
     finally:
         cache.close()
@@ -158,85 +164,100 @@ def _queues_below(store: StoreSnapshot, folder: Path, cache: Any) -> dict[tuple[
     from engine.layout import StorePaths
     from engine.mapped.read_only import FileSequence
 
-    paths, found = StorePaths(folder), {}
+    paths, queues = StorePaths(folder), {}
     trees: tuple[tuple[Kind, Path], ...] = (("simple", paths.consumequeue), ("batch", paths.batchconsumequeue))
     for kind, tree in trees:
-        for place in sorted(tree.glob("*/*")):
-            if place.is_dir() and place.name.isdigit():
-                key = (place.parent.name, int(place.name))
-                found[key] = QueueReader(*key, kind, FileSequence((place,), cache), store.log)
-    return found
+        for queue_folder in sorted(tree.glob("*/*")):
+            if queue_folder.is_dir() and queue_folder.name.isdigit():
+                key = (queue_folder.parent.name, int(queue_folder.name))
+                queues[key] = QueueReader(*key, kind, FileSequence((queue_folder,), cache), store.log)
+    return queues
 
 
 def span(queue: QueueReader | None) -> tuple[int, int]:
-    """[first, end) of the entries a broker would serve, of a batch queue of its units by number."""
+    """Return [first, end) of the entries that a broker would serve; for a batch queue, of its units by number."""
     if queue is None:
         return 0, 0
     if queue.kind == "batch":
-        first = max(queue.sequence.min_offset, 0) // queue.unit_size
-        return first, max(first, queue.valid_end // queue.unit_size)
-    first = max(queue.min_offset, 0)
-    return first, max(first, queue.max_offset)
+        first_entry = max(queue.sequence.min_offset, 0) // queue.unit_size
+        return first_entry, max(first_entry, queue.valid_end // queue.unit_size)
+    first_entry = max(queue.min_offset, 0)
+    return first_entry, max(first_entry, queue.max_offset)
 
 
-def _compare(control: Control, name: tuple[str, int], here: QueueReader | None, built: QueueReader | None) -> Compared:
-    ours, theirs = span(here), span(built)
-    counts = (ours[1] - ours[0], theirs[1] - theirs[0])
-    at = _first_difference(control, here, built, ours, theirs)
-    if at is None:
-        return Compared(*name, "", *counts)
-    there = here is not None and ours[0] <= at < ours[1]
-    queue = here if there else built
+def _compare_queue(
+    control: Control, name: tuple[str, int], store_queue: QueueReader | None, built_queue: QueueReader | None
+) -> ComparedFile:
+    store_span, built_span = span(store_queue), span(built_queue)
+    counts = (store_span[1] - store_span[0], built_span[1] - built_span[0])
+    entry_number = _first_difference(control, store_queue, built_queue, store_span, built_span)
+    if entry_number is None:
+        return ComparedFile(*name, "", *counts)
+    in_store = store_queue is not None and store_span[0] <= entry_number < store_span[1]
+    queue = store_queue if in_store else built_queue
     assert queue is not None
-    entry = queue.batch(at) if queue.kind == "batch" else queue.entry(at)
-    number = entry.queue_offset if entry is not None else at
-    return Compared(*name, "", *counts, number, entry.physical_offset if entry is not None else None, there)
+    entry = queue.batch(entry_number) if queue.kind == "batch" else queue.entry(entry_number)
+    number = entry.queue_offset if entry is not None else entry_number
+    return ComparedFile(*name, "", *counts, number, entry.physical_offset if entry is not None else None, in_store)
 
 
 def _first_difference(
     control: Control,
-    here: QueueReader | None,
-    built: QueueReader | None,
-    ours: tuple[int, int],
-    theirs: tuple[int, int],
+    store_queue: QueueReader | None,
+    built_queue: QueueReader | None,
+    store_span: tuple[int, int],
+    built_span: tuple[int, int],
 ) -> int | None:
-    if ours[0] == ours[1] or theirs[0] == theirs[1]:
-        return None if ours[0] == ours[1] and theirs[0] == theirs[1] else (ours if ours[0] < ours[1] else theirs)[0]
-    if ours[0] != theirs[0]:
-        return min(ours[0], theirs[0])
-    assert here is not None
-    assert built is not None
-    at, end = ours[0], min(ours[1], theirs[1])
-    while at < end:
+    if store_span[0] == store_span[1] or built_span[0] == built_span[1]:
+        return (
+            None
+            if store_span[0] == store_span[1] and built_span[0] == built_span[1]
+            else (store_span if store_span[0] < store_span[1] else built_span)[0]
+        )
+    if store_span[0] != built_span[0]:
+        return min(store_span[0], built_span[0])
+    assert store_queue is not None
+    assert built_queue is not None
+    block_start, end = store_span[0], min(store_span[1], built_span[1])
+    while block_start < end:
         control.check()
-        until = min(end, at + BLOCK)
-        first, second = here.array(at, until).tobytes(), built.array(at, until).tobytes()
-        if first != second or len(first) < (until - at) * here.unit_size:
-            same = next((n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
-            return at + (min(len(first), len(second)) if same is None else same) // here.unit_size
-        at = until
-    return None if ours[1] == theirs[1] else end
+        block_end = min(end, block_start + BLOCK_ENTRIES)
+        store_bytes, built_bytes = (
+            store_queue.array(block_start, block_end).tobytes(),
+            built_queue.array(block_start, block_end).tobytes(),
+        )
+        if store_bytes != built_bytes or len(store_bytes) < (block_end - block_start) * store_queue.unit_size:
+            differing_byte = next(
+                (n for n, (a, b) in enumerate(zip(store_bytes, built_bytes, strict=False)) if a != b), None
+            )
+            return (
+                block_start
+                + (min(len(store_bytes), len(built_bytes)) if differing_byte is None else differing_byte)
+                // store_queue.unit_size
+            )
+        block_start = block_end
+    return None if store_span[1] == built_span[1] else end
 
 
 # ---- index -----------------------------------------------------------------------------------------------------------
 
 
-class _Keys:
-    """The entries of index files one behind the other, from those on that point at ``least`` or behind it."""
+class _IndexEntries:
+    """Reads the entries of several index files in sequence, skipping those that point below ``min_offset``."""
 
-    def __init__(self, files: list[IndexReader], least: int) -> None:
-        self._files, self._least = files, least
+    def __init__(self, files: list[IndexReader], min_offset: int) -> None:
+        self._files, self._least = files, min_offset
         self._file, self._next = 0, 1
         self.number = 1
         self.block: np.ndarray | None = None
 
     @property
     def name(self) -> str:
-        """The file of the entry in front."""
+        """Name of the file of the entry in front."""
         return self._files[min(self._file, len(self._files) - 1)].name if self._files else ""
 
     def fill(self) -> bool:
-        """Have an entry in front; False at the end."""
+        """Load a block so that an entry is in front; return False at the end."""
         import numpy as np
 
         from engine.codec.dtypes import INDEX_ENTRY
@@ -245,30 +266,30 @@ class _Keys:
             if self._file >= len(self._files):
                 return False
             file = self._files[self._file]
-            known = file.geometry
-            count = min(BLOCK, file.last_entry + 1 - self._next) if known is not None else 0
-            if known is None or count <= 0:
+            geometry = file.geometry
+            count = min(BLOCK_ENTRIES, file.last_entry + 1 - self._next) if geometry is not None else 0
+            if geometry is None or count <= 0:
                 if self._file + 1 >= len(self._files):
                     return False
                 self._file, self._next = self._file + 1, 1
                 continue
-            data = file.file.read(known.entry_position(self._next), count * INDEX_ENTRY.itemsize)
+            data = file.file.read(geometry.entry_position(self._next), count * INDEX_ENTRY.itemsize)
             block = np.frombuffer(data[: len(data) // INDEX_ENTRY.itemsize * INDEX_ENTRY.itemsize], INDEX_ENTRY)
             self.number, self._next = self._next, self._next + count
-            late = np.flatnonzero(block["phy_offset"] >= self._least)
-            skipped = int(late[0]) if len(late) else len(block)
+            valid_entries = np.flatnonzero(block["phy_offset"] >= self._least)
+            skipped = int(valid_entries[0]) if len(valid_entries) else len(block)
             self.block, self.number = block[skipped:], self.number + skipped
         return True
 
-    def take(self, count: int = 1) -> None:
-        """The next entry comes to the front."""
+    def skip(self, count: int = 1) -> None:
+        """Advance past ``count`` entries."""
         assert self.block is not None
         self.block, self.number = self.block[count:], self.number + count
 
 
 @dataclass(slots=True)
 class _Tally:
-    """One index file while it is compared."""
+    """Counts of one index file while it is compared."""
 
     name: str
     is_tag: Callable[[np.void], bool]
@@ -276,20 +297,23 @@ class _Tally:
     rebuilt: int = 0
     number: int | None = None
     offset: int | None = None
-    there: bool = True
+    in_store: bool = True
 
-    def differs(self, keys: _Keys, there: bool) -> None:
-        """Note the entry in front of ``keys``, if it is the first that only one side has and no entry of tags."""
-        assert keys.block is not None
-        if self.number is None and not self.is_tag(keys.block[0]):
-            self.number, self.offset, self.there = keys.number, _offset(keys), there
+    def note_difference(self, entries: _IndexEntries, in_store: bool) -> None:
+        """Record the entry in front of ``entries`` if it is the first that only one side has and is not a tag's."""
+        assert entries.block is not None
+        if self.number is None and not self.is_tag(entries.block[0]):
+            self.number, self.offset, self.in_store = entries.number, _front_offset(entries), in_store
 
 
-def compare_index(control: Control, store: StoreSnapshot, folder: Path, config: MessageStoreConfig) -> list[Compared]:
-    """The index files of the store against those below ``folder``: keys in their order, whatever file they are in.
+def compare_index(
+    control: Control, store: StoreSnapshot, folder: Path, config: MessageStoreConfig
+) -> list[ComparedFile]:
+    """Compare the index files of the store with those below ``folder``, entry by entry in their order.
 
-    An entry is the same where hash and physical offset are. Entries of tags may be on one side only: releases from 5.4
-    on write them. One row for each file of the store.
+    The file an entry is in does not matter: entries are equal if key hash and physical offset are. Entries of tags
+    may be
+    on one side only: releases from 5.4 on write them. One row for each file of the store.
     """
     from engine.codec.index import Geometry
     from engine.codec.index_keys import TAG, find_key_of_hash
@@ -300,8 +324,8 @@ def compare_index(control: Control, store: StoreSnapshot, folder: Path, config: 
     cache, geometry = DescriptorCache(), Geometry(config.max_hash_slot_num, config.max_index_num)
     try:
         files = sorted(path for path in (folder / "index").glob("*") if path.name.isdigit())
-        built = [IndexReader(ReadOnlyFile(str(p), 0, p.stat().st_size, cache), geometry, "") for p in files]
-        least = max(store.log.min_offset, 0)
+        built_files = [IndexReader(ReadOnlyFile(str(p), 0, p.stat().st_size, cache), geometry, "") for p in files]
+        min_offset = max(store.log.min_offset, 0)
 
         def is_tag(entry: np.void) -> bool:
             unit = store.log.unit_at(int(entry["phy_offset"]), crc=False)
@@ -310,69 +334,81 @@ def compare_index(control: Control, store: StoreSnapshot, folder: Path, config: 
                 key = find_key_of_hash(unit.topic, unit.properties, int(entry["key_hash"]))
             return key is not None and key.index_type == TAG
 
-        return _merge(control, store.index_files(), _Keys(store.index_files(), least), _Keys(built, least), is_tag)
+        return _count_entries(
+            control,
+            store.index_files(),
+            _IndexEntries(store.index_files(), min_offset),
+            _IndexEntries(built_files, min_offset),
+            is_tag,
+        )
     finally:
         cache.close()
 
 
-def _merge(
-    control: Control, files: list[IndexReader], ours: _Keys, theirs: _Keys, is_tag: Callable[[np.void], bool]
-) -> list[Compared]:
+def _count_entries(
+    control: Control,
+    files: list[IndexReader],
+    store_entries: _IndexEntries,
+    built_entries: _IndexEntries,
+    is_tag: Callable[[np.void], bool],
+) -> list[ComparedFile]:
     tallies = {file.name: _Tally(file.name, is_tag) for file in files}
     while True:
         control.check()
-        more, others = ours.fill(), theirs.fill()
-        if not more and not others:
+        has_store_entry, has_built_entry = store_entries.fill(), built_entries.fill()
+        if not has_store_entry and not has_built_entry:
             return [
-                Compared("", None, one.name, one.here, one.rebuilt, one.number, one.offset, one.there)
-                for one in tallies.values()
+                ComparedFile(
+                    "", None, merged.name, merged.here, merged.rebuilt, merged.number, merged.offset, merged.in_store
+                )
+                for merged in tallies.values()
             ]
-        tally = tallies.setdefault(ours.name, _Tally(ours.name, is_tag))
-        if more and others:
-            _same(tally, ours, theirs)
-        elif more:
+        tally = tallies.setdefault(store_entries.name, _Tally(store_entries.name, is_tag))
+        if has_store_entry and has_built_entry:
+            _compare_front(tally, store_entries, built_entries)
+        elif has_store_entry:
             tally.here += 1
-            tally.differs(ours, True)
-            ours.take()
+            tally.note_difference(store_entries, True)
+            store_entries.skip()
         else:
             tally.rebuilt += 1
-            tally.differs(theirs, False)
-            theirs.take()
+            tally.note_difference(built_entries, False)
+            built_entries.skip()
 
 
-def _same(tally: _Tally, ours: _Keys, theirs: _Keys) -> None:
-    """Take the entries that are the same, or the one that is not."""
-    equal, apart = _take_equal(ours, theirs)
-    tally.here, tally.rebuilt = tally.here + equal, tally.rebuilt + equal
-    if not apart:
+def _compare_front(tally: _Tally, store_entries: _IndexEntries, built_entries: _IndexEntries) -> None:
+    """Skip the entries that are equal, then count the one that is not."""
+    equal_count, differs = _skip_equal(store_entries, built_entries)
+    tally.here, tally.rebuilt = tally.here + equal_count, tally.rebuilt + equal_count
+    if not differs:
         return
-    here, there = _offset(ours), _offset(theirs)
-    if here <= there:
+    store_offset, built_offset = _front_offset(store_entries), _front_offset(built_entries)
+    if store_offset <= built_offset:
         tally.here += 1
-        tally.differs(ours, True)
-        ours.take()
-    if there <= here:
+        tally.note_difference(store_entries, True)
+        store_entries.skip()
+    if built_offset <= store_offset:
         tally.rebuilt += 1
-        tally.differs(theirs, False)
-        theirs.take()
+        tally.note_difference(built_entries, False)
+        built_entries.skip()
 
 
-def _take_equal(ours: _Keys, theirs: _Keys) -> tuple[int, bool]:
-    """Take the entries that are the same; their number, and whether the two in front then differ."""
+def _skip_equal(store_entries: _IndexEntries, built_entries: _IndexEntries) -> tuple[int, bool]:
+    """Skip the entries that are equal; return their number, and whether the two in front then differ."""
     import numpy as np
 
-    first, second = ours.block, theirs.block
-    assert first is not None
-    assert second is not None
-    count = min(len(first), len(second))
-    differ = np.flatnonzero(
-        (first["phy_offset"][:count] != second["phy_offset"][:count])
-        | (first["key_hash"][:count] != second["key_hash"][:count])
+    store_block, built_block = store_entries.block, built_entries.block
+    assert store_block is not None
+    assert built_block is not None
+    count = min(len(store_block), len(built_block))
+    differing = np.flatnonzero(
+        (store_block["phy_offset"][:count] != built_block["phy_offset"][:count])
+        | (store_block["key_hash"][:count] != built_block["key_hash"][:count])
     )
-    equal = int(differ[0]) if len(differ) else count
-    ours.take(equal)
-    theirs.take(equal)
-    return equal, bool(len(differ))
+    equal_count = int(differing[0]) if len(differing) else count
+    store_entries.skip(equal_count)
+    built_entries.skip(equal_count)
+    return equal_count, bool(len(differing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,30 +421,34 @@ class Entry:
 
 
 def step_index(
-    control: Control, files: list[IndexReader], others: list[IndexReader], least: int
+    control: Control, files: list[IndexReader], other_files: list[IndexReader], min_offset: int
 ) -> Iterator[tuple[Entry | None, Entry | None]]:
-    """Entries behind ``least`` of two sets of index files that only one of them has, in the order of the keys; an
-    entry is the same where hash and physical offset are, whatever file it is in.
+    """Yield the entries that only one of two sets of index files has, from ``min_offset`` on, in their order.
+
+    The file an entry is in does not matter: entries are equal if key hash and physical offset are.
     """
-    ours, theirs = _Keys(files, least), _Keys(others, least)
+    first_entries, second_entries = _IndexEntries(files, min_offset), _IndexEntries(other_files, min_offset)
     while True:
         control.check()
-        more, there = ours.fill(), theirs.fill()
-        if not more and not there:
+        in_first, in_second = first_entries.fill(), second_entries.fill()
+        if not in_first and not in_second:
             return
-        if more and there:
-            if not _take_equal(ours, theirs)[1]:
+        if in_first and in_second:
+            if not _skip_equal(first_entries, second_entries)[1]:
                 continue
-            more, there = _offset(ours) <= _offset(theirs), _offset(theirs) <= _offset(ours)
-        yield (_take(ours) if more else None), (_take(theirs) if there else None)
+            in_first, in_second = (
+                _front_offset(first_entries) <= _front_offset(second_entries),
+                _front_offset(second_entries) <= _front_offset(first_entries),
+            )
+        yield (_take_entry(first_entries) if in_first else None), (_take_entry(second_entries) if in_second else None)
 
 
-def _take(keys: _Keys) -> Entry:
-    found = Entry(keys.name, keys.number, _offset(keys))
-    keys.take()
-    return found
+def _take_entry(entries: _IndexEntries) -> Entry:
+    entry = Entry(entries.name, entries.number, _front_offset(entries))
+    entries.skip()
+    return entry
 
 
-def _offset(keys: _Keys) -> int:
-    assert keys.block is not None
-    return int(keys.block["phy_offset"][0])
+def _front_offset(entries: _IndexEntries) -> int:
+    assert entries.block is not None
+    return int(entries.block["phy_offset"][0])

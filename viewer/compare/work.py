@@ -1,8 +1,8 @@
-"""Every difference of two stores: units, queue entries, index entries, tables, checkpoint, state. No Qt.
+"""All differences of two stores: units, queue entries, index entries, tables, checkpoint, state. No Qt.
 
-Both logs are walked in step at the same physical offsets: what is equal goes by in blocks, undecoded; around bytes
-that differ both are walked unit by unit until they meet again. What only one of them has is one row a run. Memory is
-two blocks and the rows, of which there are at most :data:`MOST`; what is beyond is counted.
+Both logs are walked in step at the same physical offsets. Equal bytes are skipped in blocks, undecoded; around bytes
+that differ both logs are walked unit by unit until they hold the same unit again. A run of units that only one store
+has is one row. Memory is two blocks and at most :data:`MAX_ROWS` rows; further differences are only counted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.codec.message import Unit, parts
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
-from viewer.compare.rebuild_work import BLOCK, span, step_index
+from viewer.compare.rebuild_work import BLOCK_ENTRIES, span, step_index
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
 Kind = Literal["unit", "queue", "index", "config", "checkpoint", "state"]
 Side = Literal["here", "there", "differs"]
 KINDS: tuple[Kind, ...] = ("unit", "queue", "index", "config", "checkpoint", "state")
-LOG_BLOCK = 1 << 20
-MOST = 100_000
-AT_A_CHECK = 256
+LOG_BLOCK_BYTES = 1 << 20
+MAX_ROWS = 100_000
+STEPS_PER_CHECK = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One difference: ``side`` says which store has it; ``subject`` what it is about, ``count`` how many units or
-    entries of ``size`` bytes it is, ``here`` and ``there`` what stands in each, and where either can be seen.
+    """One difference.
+
+    ``side`` says which store has it, ``subject`` names it, ``count`` is its number of units or entries, ``size`` their
+    bytes. ``here`` and ``there`` describe what each store holds; ``place_here`` and ``place_there`` lead to it.
     """
 
     kind: Kind
@@ -53,245 +55,283 @@ class Row:
 
 @dataclass(slots=True)
 class Differences:
-    """What was found: at most :data:`MOST` rows; how many there are of each kind and side, those not kept too."""
+    """At most :data:`MAX_ROWS` rows, and the number of differences of each kind and side."""
 
     rows: list[Row] = field(default_factory=list)
     counts: dict[tuple[Kind, Side], int] = field(default_factory=dict)
-    compared: int = 0
+    compared_bytes: int = 0
     """Bytes of log that both stores have."""
 
     def add(self, row: Row) -> None:
         key = (row.kind, row.side)
         self.counts[key] = self.counts.get(key, 0) + row.count
-        if len(self.rows) < MOST:
+        if len(self.rows) < MAX_ROWS:
             self.rows.append(row)
 
     @property
     def total(self) -> int:
-        """All differences: units and entries, not rows."""
+        """Number of differences in units and entries, not in rows."""
         return sum(self.counts.values())
 
     @property
-    def cut(self) -> bool:
-        """Whether there are more rows than are kept."""
-        return len(self.rows) >= MOST
+    def is_truncated(self) -> bool:
+        """Return True if the row limit is reached."""
+        return len(self.rows) >= MAX_ROWS
 
 
-def compare(control: Control, one: StoreSnapshot, other: StoreSnapshot, found: Differences) -> Differences:
-    """Everything in which ``other`` differs from ``one``, into ``found``, which holds the part seen so far where it is
-    stopped. Raises StoreError, OSError, and what ``control.check`` raises.
+def compare(
+    control: Control, store: StoreSnapshot, other_store: StoreSnapshot, differences: Differences
+) -> Differences:
+    """Add every difference of ``other_store`` from ``store`` to ``differences`` and return it.
+
+    After a stop, ``differences`` holds what was compared so far. Raises StoreError, OSError, and what
+    ``control.check`` raises.
     """
-    compare_logs(control, one, other, found.add)
-    found.compared = max(0, min(one.log.max_offset, other.log.max_offset) - _low(one, other))
-    _queues(control, one, other, found.add)
-    _index(control, one, other, found.add)
-    _tables(control, one, other, found.add)
-    _checkpoint(one, other, found.add)
-    _state(one, other, found.add)
-    return found
+    compare_logs(control, store, other_store, differences.add)
+    differences.compared_bytes = max(
+        0, min(store.log.max_offset, other_store.log.max_offset) - _common_start(store, other_store)
+    )
+    _queues(control, store, other_store, differences.add)
+    _index(control, store, other_store, differences.add)
+    _tables(control, store, other_store, differences.add)
+    _checkpoint(store, other_store, differences.add)
+    _state(store, other_store, differences.add)
+    return differences
 
 
 # ---- units -----------------------------------------------------------------------------------------------------------
 
 Item = Unit | Blank | Damage | Stop
-Add = Callable[[Row], None]
+AddRow = Callable[[Row], None]
 
 
-def _low(one: StoreSnapshot, other: StoreSnapshot) -> int:
-    return max(one.log.min_offset, other.log.min_offset, 0)
+def _common_start(store: StoreSnapshot, other_store: StoreSnapshot) -> int:
+    return max(store.log.min_offset, other_store.log.min_offset, 0)
 
 
-def compare_logs(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-    """The units of both logs."""
-    low, ends = _low(one, other), (one.log.max_offset, other.log.max_offset)
-    high = min(ends)
-    for store, side in ((one, "here"), (other, "there")):
-        _alone(control, store, max(store.log.min_offset, 0), min(low, store.log.max_offset), side, add)
-    at = low
-    while at < high:
+def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+    """Report the differences between the units of both logs."""
+    start_offset, log_ends = _common_start(store, other_store), (store.log.max_offset, other_store.log.max_offset)
+    end_offset = min(log_ends)
+    for side_store, side in ((store, "here"), (other_store, "there")):
+        _add_one_sided_range(
+            control,
+            side_store,
+            max(side_store.log.min_offset, 0),
+            min(start_offset, side_store.log.max_offset),
+            side,
+            add,
+        )
+    offset = start_offset
+    while offset < end_offset:
         control.check()
-        control.report(at - low, max(1, high - low))
-        size = min(LOG_BLOCK, high - at)
-        mine, theirs = one.log.read(at, size), other.log.read(at, size)
-        if mine != theirs:
-            at = _apart(control, one, other, at + first_apart(mine, theirs), low, high, add)
-        elif mine:
-            at += len(mine)
+        control.report(offset - start_offset, max(1, end_offset - start_offset))
+        length = min(LOG_BLOCK_BYTES, end_offset - offset)
+        data, other_data = store.log.read(offset, length), other_store.log.read(offset, length)
+        if data != other_data:
+            offset = _compare_units(
+                control,
+                store,
+                other_store,
+                offset + first_difference_position(data, other_data),
+                start_offset,
+                end_offset,
+                add,
+            )
+        elif data:
+            offset += len(data)
         else:  # no file of either holds these bytes
-            at = max(at + 1, min(one.log.align(at), other.log.align(at)))
-    for store, side, end in ((one, "here", ends[0]), (other, "there", ends[1])):
-        _alone(control, store, _behind(store, max(high, low)), end, side, add)
+            offset = max(offset + 1, min(store.log.align(offset), other_store.log.align(offset)))
+    for side_store, side, end in ((store, "here", log_ends[0]), (other_store, "there", log_ends[1])):
+        _add_one_sided_range(
+            control, side_store, _first_item_from(side_store, max(end_offset, start_offset)), end, side, add
+        )
 
 
-def _behind(store: StoreSnapshot, offset: int) -> int:
-    """Where the first item begins that does not hold a byte before ``offset``."""
+def _first_item_from(store: StoreSnapshot, offset: int) -> int:
+    """Return the offset of the first item that holds no byte before ``offset``."""
     if offset >= store.log.max_offset:
         return offset
     item = store.log.unit_at(store.log.align(offset), crc=False)
     return item.end if isinstance(item, Unit) and item.offset < offset else offset
 
 
-def first_apart(mine: bytes, theirs: bytes) -> int:
-    """Position of the first byte that differs, or of the end of the shorter one."""
-    low, high = 0, min(len(mine), len(theirs))
-    while low < high:
-        middle = (low + high) // 2
-        if mine[low : middle + 1] == theirs[low : middle + 1]:
-            low = middle + 1
+def first_difference_position(data: bytes, other_data: bytes) -> int:
+    """Find by bisection the position of the first byte that differs, or the end of the shorter one."""
+    equal_length, differing_length = 0, min(len(data), len(other_data))
+    while equal_length < differing_length:
+        middle = (equal_length + differing_length) // 2
+        if data[equal_length : middle + 1] == other_data[equal_length : middle + 1]:
+            equal_length = middle + 1
         else:
-            high = middle
-    return low
+            differing_length = middle
+    return equal_length
 
 
-def _apart(
-    control: Control, one: StoreSnapshot, other: StoreSnapshot, offset: int, floor: int, high: int, add: Add
+def _compare_units(
+    control: Control,
+    store: StoreSnapshot,
+    other_store: StoreSnapshot,
+    offset: int,
+    min_offset: int,
+    end_offset: int,
+    add: AddRow,
 ) -> int:
-    """Walk both from the items that hold ``offset`` until they hold the same item again; gives where that is."""
-    start = max(floor, min(one.log.align(offset), other.log.align(offset), offset))
-    ours, theirs = one.log.walk(start, high, crc=False), other.log.walk(start, high, crc=False)
-    mine, their = next(ours), next(theirs)
-    run = _Run(one, other, add)
+    """Walk both logs from the items around ``offset`` until they hold the same item again; return its offset."""
+    start = max(min_offset, min(store.log.align(offset), other_store.log.align(offset), offset))
+    walk, other_walk = store.log.walk(start, end_offset, crc=False), other_store.log.walk(start, end_offset, crc=False)
+    item, other_item = next(walk), next(other_walk)
+    rows = _UnitRows(store, other_store, add)
     steps = 0
-    while not (isinstance(mine, Stop) and isinstance(their, Stop)):
+    while not (isinstance(item, Stop) and isinstance(other_item, Stop)):
         steps += 1
-        if steps % AT_A_CHECK == 0:
+        if steps % STEPS_PER_CHECK == 0:
             control.check()
-            control.report(min(mine.offset, their.offset) - floor, max(1, high - floor))
-        if isinstance(mine, Stop):
-            run.one(their, "there")  # type: ignore[arg-type]  # not both have ended
-            their = next(theirs)
-        elif isinstance(their, Stop) or mine.offset < their.offset:
-            run.one(mine, "here")
-            mine = next(ours)
-        elif their.offset < mine.offset:
-            run.one(their, "there")
-            their = next(theirs)
+            control.report(min(item.offset, other_item.offset) - min_offset, max(1, end_offset - min_offset))
+        if isinstance(item, Stop):
+            rows.add_one_sided(other_item, "there")  # type: ignore[arg-type]  # not both have ended
+            other_item = next(other_walk)
+        elif isinstance(other_item, Stop) or item.offset < other_item.offset:
+            rows.add_one_sided(item, "here")
+            item = next(walk)
+        elif other_item.offset < item.offset:
+            rows.add_one_sided(other_item, "there")
+            other_item = next(other_walk)
         else:
-            alike = type(mine) is type(their) and mine.size == their.size
-            if not (alike and _equal(one, other, mine.offset, mine.size)):
-                run.both(mine, their)
-            elif mine.offset >= offset:
-                run.end()
-                return mine.offset
-            mine, their = next(ours), next(theirs)
-    run.end()
-    return high
+            same_shape = type(item) is type(other_item) and item.size == other_item.size
+            if not (same_shape and _equal(store, other_store, item.offset, item.size)):
+                rows.add_differing(item, other_item)
+            elif item.offset >= offset:
+                rows.flush()
+                return item.offset
+            item, other_item = next(walk), next(other_walk)
+    rows.flush()
+    return end_offset
 
 
-def _equal(one: StoreSnapshot, other: StoreSnapshot, offset: int, size: int) -> bool:
-    return one.log.read(offset, min(size, LOG_BLOCK)) == other.log.read(offset, min(size, LOG_BLOCK))
+def _equal(store: StoreSnapshot, other_store: StoreSnapshot, offset: int, size: int) -> bool:
+    return store.log.read(offset, min(size, LOG_BLOCK_BYTES)) == other_store.log.read(
+        offset, min(size, LOG_BLOCK_BYTES)
+    )
 
 
-class _Run:
-    """Rows of what differs; neighbours that only one store has become one row."""
+class _UnitRows:
+    """Collects rows of what differs; neighbouring units that only one store has become one row."""
 
-    def __init__(self, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-        self._one, self._other, self._add = one, other, add
+    def __init__(self, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+        self._store, self._other_store, self._add = store, other_store, add
         self._side: Literal["here", "there"] = "here"
         self._first: Unit | Blank | Damage | None = None
         self._count = self._end = 0
 
-    def one(self, item: Unit | Blank | Damage, side: Literal["here", "there"]) -> None:
-        """Only one of them has ``item``."""
+    def add_one_sided(self, item: Unit | Blank | Damage, side: Literal["here", "there"]) -> None:
+        """Add an item that only one store has."""
         if self._first is None or side != self._side or not isinstance(item, Unit) or item.offset != self._end:
-            self.end()
+            self.flush()
             self._first, self._side, self._count = item, side, 0
         self._count, self._end = self._count + 1, item.offset + item.size
         if not isinstance(item, Unit):
-            self.end()
+            self.flush()
 
-    def end(self) -> None:
-        """What was gathered is a row."""
-        first, self._first = self._first, None
-        if first is None:
+    def flush(self) -> None:
+        """Add a row for the units collected so far."""
+        first_item, self._first = self._first, None
+        if first_item is None:
             return
-        place, words = places.log(first.offset), _words(first)
+        place, words = places.log(first_item.offset), _item_text(first_item)
         if self._count > 1:
-            words = f"{first.offset:,} … {self._end:,}"
-        here = self._side == "here"
+            words = f"{first_item.offset:,} … {self._end:,}"
+        is_here = self._side == "here"
         self._add(
             Row(
                 "unit",
                 self._side,
-                _subject(first),
+                _subject(first_item),
                 self._count,
-                self._end - first.offset,
+                self._end - first_item.offset,
                 "",
-                words if here else "",
-                "" if here else words,
+                words if is_here else "",
+                "" if is_here else words,
                 place,
                 place,
             )
         )
 
-    def both(self, mine: Unit | Blank | Damage, their: Unit | Blank | Damage) -> None:
-        """Both have something here, not the same."""
-        self.end()
-        place, named = places.log(mine.offset), ""
-        if isinstance(mine, Unit) and isinstance(their, Unit):
-            first, second = self._one.log.read(mine.offset, mine.size), self._other.log.read(their.offset, their.size)
-            names = list(_fields(first, second))
-            named = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+    def add_differing(self, item: Unit | Blank | Damage, other_item: Unit | Blank | Damage) -> None:
+        """Add a row for two items at the same offset that differ."""
+        self.flush()
+        place, fields = places.log(item.offset), ""
+        if isinstance(item, Unit) and isinstance(other_item, Unit):
+            data, other_data = (
+                self._store.log.read(item.offset, item.size),
+                self._other_store.log.read(other_item.offset, other_item.size),
+            )
+            names = list(_fields(data, other_data))
+            fields = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
             if names:
-                place = places.log(mine.offset, names[0])
-        elif type(mine) is type(their) and mine.size == their.size and not isinstance(mine, Damage):
-            return  # what stands in the padding of a blank is nobody's
-        subject = _subject(mine if isinstance(mine, Unit) else their)
-        self._add(Row("unit", "differs", subject, 1, mine.size, named, _words(mine), _words(their), place, place))
+                place = places.log(item.offset, names[0])
+        elif type(item) is type(other_item) and item.size == other_item.size and not isinstance(item, Damage):
+            return  # the padding of a blank has no meaning
+        subject = _subject(item if isinstance(item, Unit) else other_item)
+        self._add(
+            Row(
+                "unit", "differs", subject, 1, item.size, fields, _item_text(item), _item_text(other_item), place, place
+            )
+        )
 
 
-def _fields(mine: bytes, theirs: bytes) -> Iterator[str]:
-    """Names of the fields of two units that are not the same."""
-    a, b = (
+def _fields(data_here: bytes, data_there: bytes) -> Iterator[str]:
+    """Yield the names of the fields in which two units differ."""
+    fields, other_fields = (
         {part.name: data[part.position : part.position + part.length] for part in parts(data)}
-        for data in (mine, theirs)
+        for data in (data_here, data_there)
     )
-    yield from (name for name, value in a.items() if b.get(name) != value)
-    yield from (name for name in b if name not in a)
+    yield from (name for name, value in fields.items() if other_fields.get(name) != value)
+    yield from (name for name in other_fields if name not in fields)
 
 
 def _subject(item: Unit | Blank | Damage) -> str:
     return f"{item.topic}/{item.queue_id}/{item.queue_offset:,}" if isinstance(item, Unit) else ""
 
 
-def _words(item: Unit | Blank | Damage) -> str:
-    """What stands there, with its place and size."""
+def _item_text(item: Unit | Blank | Damage) -> str:
+    """Describe an item with its offset and size."""
     kind = {Unit: tr("unit"), Blank: tr("blank"), Damage: tr("damage")}[type(item)]
     return f"{kind} {item.offset:,} + {item.size:,}"
 
 
-def _alone(control: Control, store: StoreSnapshot, start: int, stop: int, side: str, add: Add) -> None:
-    """Units that lie where the other log has nothing: one row, counted in bulk."""
+def _add_one_sided_range(control: Control, store: StoreSnapshot, start: int, stop: int, side: str, add: AddRow) -> None:
+    """Add one row for the units of a range where the other log has nothing, counted in bulk."""
     if start >= stop:
         return
     from engine.codec.columns import UNIT, UnitColumns
     from engine.inspection.block_scan import scan_log
 
-    first, count, at = None, 0, start
+    first_item, count, offset = None, 0, start
     for block in scan_log(store.log, start, stop, crc=False, want_tags=False):
         control.check()
-        control.report(at - start, stop - start)
+        control.report(offset - start, stop - start)
         if isinstance(block, UnitColumns):
             count += int((block["kind"] == UNIT).sum())
-            if first is None and len(block):
-                first = store.log.unit_at(int(block.offset[0]), crc=False)
-            at = int(block.offset[-1]) if len(block) else at
-    where = places.log(start)
+            if first_item is None and len(block):
+                first_item = store.log.unit_at(int(block.offset[0]), crc=False)
+            offset = int(block.offset[-1]) if len(block) else offset
+    place = places.log(start)
     words = f"{start:,} … {stop:,}"
-    subject = _subject(first) if isinstance(first, Unit) else ""
-    here = side == "here"
+    subject = _subject(first_item) if isinstance(first_item, Unit) else ""
+    is_here = side == "here"
     add(
         Row(
             "unit",
-            "here" if here else "there",
+            "here" if is_here else "there",
             subject,
             max(count, 1),
             stop - start,
             "",
-            words if here else "",
-            "" if here else words,
-            where if here else None,
-            None if here else where,
+            words if is_here else "",
+            "" if is_here else words,
+            place if is_here else None,
+            None if is_here else place,
         )
     )
 
@@ -299,33 +339,33 @@ def _alone(control: Control, store: StoreSnapshot, start: int, stop: int, side: 
 # ---- queues and index ------------------------------------------------------------------------------------------------
 
 
-def _queues(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-    here, there = (
-        {(topic, number): queue for topic, queues in store.topics().items() for number, queue in queues.items()}
-        for store in (one, other)
+def _queues(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+    queues_here, queues_there = (
+        {(topic, number): queue for topic, queues in side_store.topics().items() for number, queue in queues.items()}
+        for side_store in (store, other_store)
     )
-    names = sorted(here.keys() | there.keys())
-    for done, name in enumerate(names):
+    names = sorted(queues_here.keys() | queues_there.keys())
+    for done_count, name in enumerate(names):
         control.check()
-        control.report(done, len(names))
-        _queue(control, name, here.get(name), there.get(name), add)
+        control.report(done_count, len(names))
+        _queue(control, name, queues_here.get(name), queues_there.get(name), add)
 
 
 def _queue(
-    control: Control, name: tuple[str, int], mine: QueueReader | None, theirs: QueueReader | None, add: Add
+    control: Control, name: tuple[str, int], queue: QueueReader | None, other_queue: QueueReader | None, add: AddRow
 ) -> None:
-    ours, their = span(mine), span(theirs)
+    entries, other_entries = span(queue), span(other_queue)
 
-    def only(first: int, end: int, side: Literal["here", "there"]) -> None:
-        if first < end:
-            words, place = f"{first:,} … {end - 1:,}", places.queue(*name, first)
+    def only(start: int, end: int, side: Literal["here", "there"]) -> None:
+        if start < end:
+            words, place = f"{start:,} … {end - 1:,}", places.queue(*name, start)
             on_here = side == "here"
             add(
                 Row(
                     "queue",
                     side,
                     f"{name[0]}/{name[1]}",
-                    end - first,
+                    end - start,
                     None,
                     "",
                     words if on_here else "",
@@ -335,67 +375,77 @@ def _queue(
                 )
             )
 
-    low, high = max(ours[0], their[0]), min(ours[1], their[1])
-    if low >= high:
-        only(*ours, "here")
-        only(*their, "there")
+    common_start, common_end = max(entries[0], other_entries[0]), min(entries[1], other_entries[1])
+    if common_start >= common_end:
+        only(*entries, "here")
+        only(*other_entries, "there")
         return
-    only(ours[0], low, "here")
-    only(their[0], low, "there")
-    assert mine is not None
-    assert theirs is not None
-    _entries(control, name, mine, theirs, low, high, add)
-    only(high, ours[1], "here")
-    only(high, their[1], "there")
+    only(entries[0], common_start, "here")
+    only(other_entries[0], common_start, "there")
+    assert queue is not None
+    assert other_queue is not None
+    _entries(control, name, queue, other_queue, common_start, common_end, add)
+    only(common_end, entries[1], "here")
+    only(common_end, other_entries[1], "there")
 
 
 def _entries(
-    control: Control, name: tuple[str, int], mine: QueueReader, theirs: QueueReader, low: int, high: int, add: Add
+    control: Control,
+    name: tuple[str, int],
+    queue: QueueReader,
+    other_queue: QueueReader,
+    start: int,
+    end: int,
+    add: AddRow,
 ) -> None:
-    """Entries that both queues have: one row for each run of neighbours that are not the same."""
+    """Add a row for each run of neighbouring entries in which two queues differ."""
     import numpy as np
 
-    for at in range(low, high, BLOCK):
+    for block_start in range(start, end, BLOCK_ENTRIES):
         control.check()
-        until = min(high, at + BLOCK)
-        first, second = mine.array(at, until), theirs.array(at, until)
-        count = min(len(first), len(second))
-        if first.dtype != second.dtype:
-            add(Row("queue", "differs", f"{name[0]}/{name[1]}", high - low, None, "", mine.kind, theirs.kind))
+        block_end = min(end, block_start + BLOCK_ENTRIES)
+        entries, other_entries = queue.array(block_start, block_end), other_queue.array(block_start, block_end)
+        count = min(len(entries), len(other_entries))
+        if entries.dtype != other_entries.dtype:
+            add(Row("queue", "differs", f"{name[0]}/{name[1]}", end - start, None, "", queue.kind, other_queue.kind))
             return
-        if first.tobytes() == second.tobytes():
+        if entries.tobytes() == other_entries.tobytes():
             continue
-        apart = np.flatnonzero(first[:count] != second[:count])
-        for run in np.split(apart, np.flatnonzero(np.diff(apart) > 1) + 1) if len(apart) else ():
-            begin, end = int(run[0]), int(run[-1]) + 1
-            names = [str(key) for key in first.dtype.names or () if (first[key][run] != second[key][run]).any()]
-            here, there = (f"{int(array['physical_offset'][begin]):,}" for array in (first, second))
-            place = places.queue(*name, at + begin)
+        differing = np.flatnonzero(entries[:count] != other_entries[:count])
+        for run in np.split(differing, np.flatnonzero(np.diff(differing) > 1) + 1) if len(differing) else ():
+            run_start, run_end = int(run[0]), int(run[-1]) + 1
+            names = [
+                str(key) for key in entries.dtype.names or () if (entries[key][run] != other_entries[key][run]).any()
+            ]
+            offset_here, offset_there = (
+                f"{int(array['physical_offset'][run_start]):,}" for array in (entries, other_entries)
+            )
+            place = places.queue(*name, block_start + run_start)
             add(
                 Row(
                     "queue",
                     "differs",
-                    f"{name[0]}/{name[1]}/{at + begin:,}",
-                    end - begin,
+                    f"{name[0]}/{name[1]}/{block_start + run_start:,}",
+                    run_end - run_start,
                     None,
                     ", ".join(names),
-                    here,
-                    there,
+                    offset_here,
+                    offset_there,
                     place,
                     place,
                 )
             )
 
 
-def _index(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-    """Keys of all index files one behind the other: their files have other names in each store."""
-    first, second = one.index_files(), other.index_files()
-    for mine, theirs in step_index(control, first, second, _low(one, other)):
-        entry = mine or theirs
+def _index(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+    """Compare the entries of all index files in sequence: the file names differ between stores."""
+    files, other_files = store.index_files(), other_store.index_files()
+    for entry_here, entry_there in step_index(control, files, other_files, _common_start(store, other_store)):
+        entry = entry_here or entry_there
         assert entry is not None
-        here = places.index(mine.file, "entry", mine.number) if mine is not None else None
-        there = places.index(theirs.file, "entry", theirs.number) if theirs is not None else None
-        side: Side = "there" if mine is None else "here"
+        place_here = places.index(entry_here.file, "entry", entry_here.number) if entry_here is not None else None
+        place_there = places.index(entry_there.file, "entry", entry_there.number) if entry_there is not None else None
+        side: Side = "there" if entry_here is None else "here"
         add(
             Row(
                 "index",
@@ -404,10 +454,10 @@ def _index(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add)
                 1,
                 None,
                 "",
-                f"{mine.offset:,}" if mine else "",
-                f"{theirs.offset:,}" if theirs else "",
-                here,
-                there,
+                f"{entry_here.offset:,}" if entry_here else "",
+                f"{entry_there.offset:,}" if entry_there else "",
+                place_here,
+                place_there,
             )
         )
 
@@ -415,40 +465,77 @@ def _index(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add)
 # ---- tables, checkpoint, state ---------------------------------------------------------------------------------------
 
 
-def _tables(control: Control, one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
+def _tables(control: Control, store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
     from engine.inspection.tables import read_tables
 
-    here, there = ({table.name: table for table in read_tables(store)} for store in (one, other))
-    for name in sorted(here.keys() | there.keys()):
+    tables, other_tables = (
+        {listed_table.name: listed_table for listed_table in read_tables(side_store)}
+        for side_store in (store, other_store)
+    )
+    for name in sorted(tables.keys() | other_tables.keys()):
         control.check()
         place = Place("config", name=name)
-        mine, theirs = here.get(name), there.get(name)
-        at = (place if mine is not None else None, place if theirs is not None else None)
-        if mine is None or theirs is None:
-            add(Row("config", "here" if theirs is None else "there", name, place_here=at[0], place_there=at[1]))
-            continue
-        if mine.file != theirs.file:
-            add(Row("config", "differs", name, 1, None, "", mine.file or mine.used, theirs.file or theirs.used, *at))
-        for change in changes(mine.value, theirs.value):
+        table, other_table = tables.get(name), other_tables.get(name)
+        table_places = (place if table is not None else None, place if other_table is not None else None)
+        if table is None or other_table is None:
             add(
                 Row(
-                    "config", "differs", f"{name} {change.path}", 1, None, "", change.one or "", change.other or "", *at
+                    "config",
+                    "here" if other_table is None else "there",
+                    name,
+                    place_here=table_places[0],
+                    place_there=table_places[1],
+                )
+            )
+            continue
+        if table.file != other_table.file:
+            add(
+                Row(
+                    "config",
+                    "differs",
+                    name,
+                    1,
+                    None,
+                    "",
+                    table.file or table.used,
+                    other_table.file or other_table.used,
+                    *table_places,
+                )
+            )
+        for change in changes(table.value, other_table.value):
+            add(
+                Row(
+                    "config",
+                    "differs",
+                    f"{name} {change.path}",
+                    1,
+                    None,
+                    "",
+                    change.one or "",
+                    change.other or "",
+                    *table_places,
                 )
             )
 
 
-def _checkpoint(one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-    here, there = _page(one), _page(other)
+def _checkpoint(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+    fields, other_fields = _checkpoint_fields(store), _checkpoint_fields(other_store)
     place = Place("checkpoint")
-    for name in here | there:
-        mine, theirs = here.get(name), there.get(name)
-        if mine != theirs:
-            side: Side = "differs" if mine is not None and theirs is not None else "here" if theirs is None else "there"
-            add(Row("checkpoint", side, name, 1, None, "", _plain(mine), _plain(theirs), place, place))
+    for name in fields | other_fields:
+        value, other_value = fields.get(name), other_fields.get(name)
+        if value != other_value:
+            side: Side = (
+                "differs"
+                if value is not None and other_value is not None
+                else "here"
+                if other_value is None
+                else "there"
+            )
+            add(Row("checkpoint", side, name, 1, None, "", _value_text(value), _value_text(other_value), place, place))
 
 
-def _page(store: StoreSnapshot) -> dict[str, int | str]:
-    """The fields of the checkpoint; of one that is none, what is wrong with it."""
+def _checkpoint_fields(store: StoreSnapshot) -> dict[str, int | str]:
+    """Return the fields of the checkpoint; if it cannot be read, the reason as its only field."""
     from engine.inspection.records import checkpoint
 
     try:
@@ -458,30 +545,30 @@ def _page(store: StoreSnapshot) -> dict[str, int | str]:
     return checkpoint(page) if page is not None else {}
 
 
-def _plain(value: int | str | None) -> str:
+def _value_text(value: int | str | None) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
-def _state(one: StoreSnapshot, other: StoreSnapshot, add: Add) -> None:
-    here, there = one.abort, other.abort
-    if here != there:
+def _state(store: StoreSnapshot, other_store: StoreSnapshot, add: AddRow) -> None:
+    has_abort, other_has_abort = store.abort, other_store.abort
+    if has_abort != other_has_abort:
         place = Place("abort")
         add(
             Row(
                 "state",
-                "here" if here else "there",
+                "here" if has_abort else "there",
                 "abort",
                 1,
                 None,
                 "",
-                "abort" if here else "",
-                "abort" if there else "",
-                place if here else None,
-                place if there else None,
+                "abort" if has_abort else "",
+                "abort" if other_has_abort else "",
+                place if has_abort else None,
+                place if other_has_abort else None,
             )
         )
-    mine, theirs = one.geometry, other.geometry
-    for name in type(mine).__dataclass_fields__:
-        a, b = getattr(mine, name), getattr(theirs, name)
-        if isinstance(a, int) and isinstance(b, int) and a != b:
-            add(Row("state", "differs", name, 1, None, "", f"{a:,}", f"{b:,}"))
+    geometry, other_geometry = store.geometry, other_store.geometry
+    for name in type(geometry).__dataclass_fields__:
+        value, other_value = getattr(geometry, name), getattr(other_geometry, name)
+        if isinstance(value, int) and isinstance(other_value, int) and value != other_value:
+            add(Row("state", "differs", name, 1, None, "", f"{value:,}", f"{other_value:,}"))

@@ -514,7 +514,7 @@ class MainWindow(FramedWindow):
             self._show(self.history.current or places.log())
             self.layouts.restore_side()
             self.stages.go_on_again(self.session)
-            self.workspace.comparison.tell()
+            self.workspace.comparison.show_tie()
         elif self.alone:
             self._show(self.history.current or Place(BY_KIND[self.view].kind))
 

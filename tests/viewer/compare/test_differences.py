@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 
-from viewer.compare.differences import FILTERS, KIND, There, verdict_words
+from viewer.compare.differences import FILTERS, KIND, OtherWindowLink, verdict_words
 from viewer.compare.work import Differences, Row
 from viewer.runtime import places
 
 
 def differing(**counts):
     found = Differences()
-    found.compared = 4096
+    found.compared_bytes = 4096
     found.counts = Counter({("unit", side): n for side, n in counts.items()})
     return found
 
 
 def test_equal_is_said_only_where_all_could_be_read():
     assert verdict_words(differing()).startswith("Both stores are equal. 4.00 KiB of log compared")
-    assert verdict_words(differing(), whole=False).startswith("No difference in what can be read.")
+    assert verdict_words(differing(), is_complete=False).startswith("No difference in what can be read.")
     assert verdict_words(differing(here=3)).startswith("3 differences.")
 
 
@@ -33,5 +33,5 @@ def test_a_row_leads_into_either_window():
     row = Row("unit", "differs", "T/0/5", place_here=places.log(640), place_there=places.log(700))
     jumps = {column.key: column.jump for column in KIND.columns}
     assert jumps["here"](row) == places.log(640)
-    assert jumps["there"](row) == There(places.log(700))
+    assert jumps["there"](row) == OtherWindowLink(places.log(700))
     assert KIND.record(row)["physicalOffset"] == 640

@@ -16,15 +16,15 @@ from engine.errors import StoreError
 from engine.rebuilding import Rebuilt
 from viewer.compare import rebuild as module
 from viewer.compare.rebuild import RebuildBox, amount_words, ask_rebuild, built_words, place_of
-from viewer.compare.rebuild_work import Amounts, Answer, Compared
+from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
 
 STORE = Path("/data/store")
-EQUAL = Compared("Orders", 0, "", 5, 5)
-DIFFERS = Compared("Orders", 1, "", 5, 6, 3, 640)
-ANSWER = Answer(Rebuilt(units=11, queues=2, entries=11), (EQUAL, DIFFERS))
+EQUAL = ComparedFile("Orders", 0, "", 5, 5)
+DIFFERS = ComparedFile("Orders", 1, "", 5, 6, 3, 640)
+ANSWER = RebuildComparison(Rebuilt(units=11, queues=2, entries=11), (EQUAL, DIFFERS))
 
 
 class Jobs:
@@ -84,7 +84,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def refused(_store: Path, _target: Path) -> str:
         return waiting.pop(0) if isinstance(waiting[0], str) else ""
 
-    def found(*_asked: object) -> Answer:
+    def found(*_asked: object) -> RebuildComparison:
         answer = waiting.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -106,13 +106,13 @@ def built(box: RebuildBox, window: Window, target: str = "/data/built") -> None:
     [
         (EQUAL, None),
         (DIFFERS, places.queue("Orders", 1, 3)),
-        (Compared("", None, "20240101", 9, 9, 4, 640), places.index("20240101", "entry", 4)),
-        (Compared("Orders", 2, "", 0, 6, 0, 640, there=False), places.log(640)),
-        (Compared("Orders", 2, "", 0, 6, 0, None, there=False), None),
+        (ComparedFile("", None, "20240101", 9, 9, 4, 640), places.index("20240101", "entry", 4)),
+        (ComparedFile("Orders", 2, "", 0, 6, 0, 640, in_store=False), places.log(640)),
+        (ComparedFile("Orders", 2, "", 0, 6, 0, None, in_store=False), None),
     ],
     ids=["equal", "queue", "index", "only rebuilt", "and it points nowhere"],
 )
-def test_a_difference_is_seen_where_the_store_has_it(row: Compared, place: Place | None) -> None:
+def test_a_difference_is_seen_where_the_store_has_it(row: ComparedFile, place: Place | None) -> None:
     assert place_of(row) == place
 
 
@@ -121,7 +121,7 @@ def test_amounts_are_said_in_numbers_and_a_broker_that_writes_is_named() -> None
     assert said.startswith("Reads 2.00 MiB of log.")
     assert "12 queues in 1.00 MiB, 3 index files in 1.00 KiB" in said
     assert "broker" not in said
-    assert "A broker has it open" in amount_words(Amounts(held=True))
+    assert "A broker has it open" in amount_words(Amounts(is_locked=True))
 
 
 def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
@@ -143,8 +143,8 @@ def test_without_a_place_nothing_begins(box: RebuildBox, window: Window) -> None
 
 
 def test_a_store_that_cannot_be_rebuilt_says_why_and_takes_no_place(box: RebuildBox, window: Window) -> None:
-    box.show_amounts(Amounts(why="This is a part of a store."))
-    assert box.told.text() == "This is a part of a store."
+    box.show_amounts(Amounts(refusal="This is a part of a store."))
+    assert box.amounts_label.text() == "This is a part of a store."
     box.field.setText("/data/built")
     box.begin()
     assert window.session.jobs.begun == []
@@ -167,7 +167,7 @@ def test_what_differs_stands_first_and_is_noted_with_its_command(
 ) -> None:
     answers.append(ANSWER)
     built(box, window)
-    assert box.answer is ANSWER
+    assert box.comparison is ANSWER
     assert box.table.source.rows == [DIFFERS, EQUAL]
     assert window.said == ["1 of 2 queues and index files differ."]
     assert box.note.text().startswith(f"{window.said[0]} Built in /data/built in ")
@@ -181,7 +181,7 @@ def test_what_differs_stands_first_and_is_noted_with_its_command(
 
 
 def test_equal_is_said_of_all(box: RebuildBox, window: Window, answers: list[Any]) -> None:
-    answers += [Answer(Rebuilt(), (EQUAL,)), Answer(Rebuilt(), ())]
+    answers += [RebuildComparison(Rebuilt(), (EQUAL,)), RebuildComparison(Rebuilt(), ())]
     built(box, window)
     assert window.said[0].startswith("All 1 ")
     built(box, window)
@@ -210,7 +210,7 @@ def test_why_nothing_was_built_is_said_and_an_earlier_table_stays(
     assert box.note.text() == words
     assert box.table.note.state is not None
     assert box.table.note.state.text == "Nothing was built yet."
-    assert (box.answer, box.copy.isEnabled(), window.noted) == (None, False, [])
+    assert (box.comparison, box.copy.isEnabled(), window.noted) == (None, False, [])
     built(box, window)
     assert box.table.note.state is None
     built(box, window)
@@ -239,11 +239,11 @@ def test_a_box_that_was_closed_stops_its_run_and_hears_of_nothing(
     answers.append(ANSWER)
     box.field.setText("/data/built")
     box.begin()
-    box._leave()
-    box.show_amounts(Amounts(why="too late"))
+    box._on_finished()
+    box.show_amounts(Amounts(refusal="too late"))
     window.session.jobs.finish()
-    assert (box.answer, window.said, window.noted) == (None, [], [])
-    assert box.told.text() != "too late"
+    assert (box.comparison, window.said, window.noted) == (None, [], [])
+    assert box.amounts_label.text() != "too late"
 
 
 def test_a_link_leads_into_the_store_that_it_is_about_only(box: RebuildBox, window: Window) -> None:
@@ -261,9 +261,9 @@ def test_the_numbers_are_asked_for_off_the_loop_and_an_error_stands_in_their_pla
     assert box is not None
     ((_work, done, failed),) = window.session.jobs.reads
     done(Amounts(log=1024))
-    assert box.told.text().startswith("Reads 1.00 KiB of log.")
+    assert box.amounts_label.text().startswith("Reads 1.00 KiB of log.")
     failed(StoreError("the log is gone"))
-    assert box.told.text() == "the log is gone"
+    assert box.amounts_label.text() == "the log is gone"
     assert not box.field.isEnabled()
     window.session = None
     assert ask_rebuild(window) is None  # type: ignore[arg-type]

@@ -58,7 +58,7 @@ def test_the_first_entry_of_a_queue_that_differs_is_named(
     work(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
     found = rebuild(FakeControl(), store, None, tmp_path / "built")
     (other,) = (one for one in found.rows if not one.equal)
-    assert (other.topic, other.queue_id, other.difference, other.there) == (most.topic, most.queue_id, at, there)
+    assert (other.topic, other.queue_id, other.difference, other.in_store) == (most.topic, most.queue_id, at, there)
     assert other.rebuilt == most.rebuilt
     assert other.here == (most.here if there else 0)
     assert other.offset is not None
@@ -92,7 +92,7 @@ def test_only_absent_and_empty_places_outside_the_store_are_taken(store: Path, t
     assert "into the store" in refusal(store, store / "new")
     assert "is something" in refusal(store, tmp_path)
     with open_store(store / "commitlog") as part:
-        assert "part of a store" in amounts(part).why
+        assert "part of a store" in amounts(part).refusal
 
 
 def test_index_entries_of_tags_are_no_difference(golden: Callable[[str], Path], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from engine.inspection.samples import sample
 from engine.inspection.snapshot import open_store
 from tests.support.controls import FakeControl
 from viewer.compare import work as compare_work
-from viewer.compare.work import Differences, Row, compare, first_apart
+from viewer.compare.work import Differences, Row, compare, first_difference_position
 from viewer.runtime.jobs import Cancelled
 
 
@@ -56,7 +56,7 @@ def test_a_copy_is_equal(pair: tuple[Path, Path]) -> None:
     assert found.rows == []
     assert found.total == 0
     with open_store(pair[0]) as store:
-        assert found.compared == store.log.max_offset - store.log.min_offset
+        assert found.compared_bytes == store.log.max_offset - store.log.min_offset
 
 
 def test_units_that_differ_are_named_with_their_fields_and_only_they(pair: tuple[Path, Path]) -> None:
@@ -156,10 +156,10 @@ def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypat
     for offset, _ in offsets(one)[:10]:
         file, at = log_file(other, offset)
         change(file, at + 16, struct.pack(">i", 77))
-    monkeypatch.setattr(compare_work, "MOST", 4)
+    monkeypatch.setattr(compare_work, "MAX_ROWS", 4)
     found = differences(one, other)
     assert len(found.rows) == 4
-    assert found.cut
+    assert found.is_truncated
     assert found.counts == {("unit", "differs"): 10}
 
 
@@ -176,4 +176,4 @@ def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize(("mine", "theirs", "at"), [(b"", b"", 0), (b"abc", b"abd", 2), (b"ab", b"abc", 2)])
 def test_the_first_byte_apart(mine: bytes, theirs: bytes, at: int) -> None:
-    assert first_apart(mine, theirs) == at
+    assert first_difference_position(mine, theirs) == at
