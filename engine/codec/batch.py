@@ -21,7 +21,7 @@ MOST_MEMBERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One message of a batch. ``queue_offset`` of member *i* is the unit's plus *i*."""
+    """A message of a batch. Member *i* has the unit's ``queue_offset`` plus *i*."""
 
     index: int
     position: int  # in the body, bytes
@@ -58,83 +58,89 @@ class MemberDamage:
 
 
 def encode(flag: int, body: bytes, properties: dict[str, str]) -> bytes:
-    """One member as a client writes it: magic and CRC are 0."""
+    """Return one member as a client writes it: magic and CRC are 0."""
     return member(flag, body, props.encode(properties))
 
 
 def member(flag: int, body: bytes, raw: bytes) -> bytes:
-    """The same of property text that is there already."""
+    """Return the same for property text that is already encoded."""
     return b"".join(member_pieces(flag, body, raw))
 
 
 def member_pieces(flag: int, body: bytes, raw: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """The same in four pieces, for who puts many of them one behind the other."""
+    """Return the same as four byte strings, for callers that join many members."""
     length, named = len(body), len(raw)
     return _HEAD.pack(SMALLEST + length + named, 0, 0, flag, length), body, _I16.pack(named), raw
 
 
 def walk(body: bytes | bytearray | memoryview) -> Iterator[Member | MemberDamage]:
-    """Every member of ``body``; a :class:`MemberDamage` is the last thing where not all of it makes sense."""
-    at, index, limit = 0, 0, len(body)
-    while at < limit:
-        seen = _member(body, at, index, limit)
-        if isinstance(seen, str):
-            yield MemberDamage(index, at, limit - at, seen)
+    """Yield every member of ``body``. A :class:`MemberDamage` comes last if the body is not valid to its end."""
+    position, index, limit = 0, 0, len(body)
+    while position < limit:
+        member = _member(body, position, index, limit)
+        if isinstance(member, str):
+            yield MemberDamage(index, position, limit - position, member)
             return
-        yield seen
-        at += seen.size
+        yield member
+        position += member.size
         index += 1
 
 
-def members(body: bytes | bytearray | memoryview, most: int = MOST_MEMBERS) -> list[Member | MemberDamage]:
-    """The members of ``body`` as a list, at most ``most``; what is left out is told by a last damage."""
-    found: list[Member | MemberDamage] = []
-    for seen in walk(body):
-        if len(found) == most:
-            found.append(MemberDamage(most, seen.position, len(body) - seen.position, f"more than {most:,} members"))
+def members(body: bytes | bytearray | memoryview, max_count: int = MOST_MEMBERS) -> list[Member | MemberDamage]:
+    """Return at most ``max_count`` members of ``body``. If there are more, the last item is a damage that says so."""
+    members_list: list[Member | MemberDamage] = []
+    for member in walk(body):
+        if len(members_list) == max_count:
+            members_list.append(
+                MemberDamage(
+                    max_count, member.position, len(body) - member.position, f"more than {max_count:,} members"
+                )
+            )
             break
-        found.append(seen)
-    return found
+        members_list.append(member)
+    return members_list
 
 
 def spans(body: bytes | bytearray | memoryview) -> list[tuple[int, int, int, int, int]] | MemberDamage:
-    """Of each member its flag, where its body lies and how long it is, where its property text lies and how long that
-    is; the first damage instead where not all of ``body`` makes sense.
+    """Return flag, body position, body length, properties position and properties length of each member, or the
+    first damage if ``body`` is not valid to its end.
     """
-    found: list[tuple[int, int, int, int, int]] = []
-    at, limit = 0, len(body)
-    while at < limit:
-        seen = _lengths(body, at, limit)
-        if isinstance(seen, str):
-            return MemberDamage(len(found), at, limit - at, seen)
-        size, flag, body_length, properties_length = seen
-        start = at + _HEAD.size
-        found.append((flag, start, body_length, start + body_length + _I16.size, properties_length))
-        at += size
-    return found
+    member_spans: list[tuple[int, int, int, int, int]] = []
+    position, limit = 0, len(body)
+    while position < limit:
+        lengths = _lengths(body, position, limit)
+        if isinstance(lengths, str):
+            return MemberDamage(len(member_spans), position, limit - position, lengths)
+        size, flag, body_length, properties_length = lengths
+        start = position + _HEAD.size
+        member_spans.append((flag, start, body_length, start + body_length + _I16.size, properties_length))
+        position += size
+    return member_spans
 
 
-def _member(body: bytes | bytearray | memoryview, at: int, index: int, limit: int) -> Member | str:
-    seen = _lengths(body, at, limit)
-    if isinstance(seen, str):
-        return seen
-    size, flag, body_length, _ = seen
-    start = at + _HEAD.size
-    raw = bytes(body[start + body_length + _I16.size : at + size])
-    return Member(index, at, size, flag, bytes(body[start : start + body_length]), raw)
+def _member(body: bytes | bytearray | memoryview, position: int, index: int, limit: int) -> Member | str:
+    lengths = _lengths(body, position, limit)
+    if isinstance(lengths, str):
+        return lengths
+    size, flag, body_length, _ = lengths
+    start = position + _HEAD.size
+    raw = bytes(body[start + body_length + _I16.size : position + size])
+    return Member(index, position, size, flag, bytes(body[start : start + body_length]), raw)
 
 
-def _lengths(body: bytes | bytearray | memoryview, at: int, limit: int) -> tuple[int, int, int, int] | str:
-    """Size, flag, lengths of body and properties of the member at ``at``; what is wrong with it instead."""
-    room = limit - at
+def _lengths(body: bytes | bytearray | memoryview, position: int, limit: int) -> tuple[int, int, int, int] | str:
+    """Return size, flag, body length and properties length of the member at ``position``, or a sentence about what
+    is wrong with it.
+    """
+    room = limit - position
     if room < SMALLEST:
         return f"{room} bytes left, a member has at least {SMALLEST}"
-    size, _, _, flag, body_length = _HEAD.unpack_from(body, at)
+    size, _, _, flag, body_length = _HEAD.unpack_from(body, position)
     if size < SMALLEST or size > room:
         return f"a member's length says {size:,}, expected {SMALLEST} to {room:,}"
     if body_length < 0 or SMALLEST + body_length > size:
         return f"bodyLength says {body_length:,} in a member of {size:,} bytes"
-    (properties_length,) = _I16.unpack_from(body, at + _HEAD.size + body_length)
+    (properties_length,) = _I16.unpack_from(body, position + _HEAD.size + body_length)
     if properties_length < 0 or SMALLEST + body_length + properties_length != size:
         return f"propertiesLength says {properties_length:,}, {size - SMALLEST - body_length:,} bytes are left"
     return size, flag, body_length, properties_length

@@ -16,14 +16,14 @@ NOT_COMPACTED = -1
 
 @dataclass(frozen=True, slots=True)
 class BatchCqUnit:
-    """Where a batch lies in the commit log (bytes) and which queue offsets its messages have. Time in ms."""
+    """The place of a batch in the commit log (bytes) and the queue offsets of its messages. Time in ms."""
 
     physical_offset: int
     size: int
     tags_code: int
     store_timestamp: int
     msg_base_offset: int  # queue offset of the first message
-    batch_size: int  # messages; 1 for a message that came alone
+    batch_size: int  # messages; 1 for a single message
     compacted_offset: int = NOT_COMPACTED
     reserved: int = 0
 
@@ -39,7 +39,7 @@ class BatchCqUnit:
 
 
 def encode(unit: BatchCqUnit) -> bytes:
-    """The 46 bytes of ``unit``."""
+    """Return the 46 bytes of ``unit``."""
     return _UNIT.pack(
         unit.physical_offset,
         unit.size,
@@ -52,6 +52,6 @@ def encode(unit: BatchCqUnit) -> bytes:
     )
 
 
-def decode(buf: bytes | bytearray | memoryview, at: int = 0) -> BatchCqUnit:
-    """The unit at ``buf[at]``; raises ``struct.error`` where fewer than 46 bytes are left."""
-    return BatchCqUnit(*_UNIT.unpack_from(buf, at))
+def decode(buf: bytes | bytearray | memoryview, position: int = 0) -> BatchCqUnit:
+    """Return the unit at ``buf[position]``; raises ``struct.error`` if fewer than 46 bytes remain."""
+    return BatchCqUnit(*_UNIT.unpack_from(buf, position))

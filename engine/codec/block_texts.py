@@ -1,9 +1,10 @@
-"""Texts of the units in a block, asked where they stand: bodies and property values, without a unit being decoded.
+"""Search texts of the units in a block where they lie: bodies and property values, without decoding a unit.
 
-Questions are asked of bytes. For a text without U+FFFD that is the same as asking the decoded text (malformed bytes
-become U+FFFD, and no byte of a whole character is taken for part of them): equal, contained, at the beginning, at the
-end. With numba the compiled twin answers (:mod:`engine.codec.compiled_texts`); without it :meth:`Texts.ask` and its
-like say None, and whoever asks decodes text by text.
+The search compares bytes. For a text without U+FFFD that gives the same result as comparing decoded text
+(malformed bytes become U+FFFD, and no byte of a complete character is taken for part of another): equal,
+contained, at the beginning, at the end. With numba the compiled twin searches
+(:mod:`engine.codec.compiled_texts`). Without it :meth:`Texts.ask` and its siblings return None, and the caller
+decodes text by text.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ ODD, PLAIN, PLAIN_WIDE = 0, 1, 2
 _MOST_PAIRS = 48
 _HOW: dict[str, int] = {"equal": 0, "contains": 1, "startswith": 2, "endswith": 3}
 _COMMON = b' etaoinsrhldcumfpgwybvkxjqz":,{}0123456789-_.'
-"""Bytes that are found everywhere, the most frequent first; what is not among them is sought first."""
+"""Frequent bytes, the most frequent first. A search compares the other bytes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Where one text of each of some rows stands in ``buffer``: position (−1: the row has none) and bytes."""
+    """Texts, one for each of some rows: its position in ``buffer`` (−1: the row has none) and its length in bytes."""
 
     buffer: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
@@ -44,23 +45,25 @@ class Texts:
         return len(self.starts)
 
     def every(self) -> list[bytes | None]:
-        """The bytes of each text."""
+        """Return the bytes of each text, None where the row has none."""
         if not (self.starts >= 0).any():
             return [None] * len(self)
         ends = self.starts + self.sizes
-        low = int(self.starts[self.starts >= 0].min())
-        data = self.buffer[low : int(ends.max())].tobytes()
-        pairs = zip((self.starts - low).tolist(), (ends - low).tolist(), strict=True)
-        return [data[at:end] if at >= 0 else None for at, end in pairs]
+        start = int(self.starts[self.starts >= 0].min())
+        data = self.buffer[start : int(ends.max())].tobytes()
+        pairs = zip((self.starts - start).tolist(), (ends - start).tolist(), strict=True)
+        return [data[begin:end] if begin >= 0 else None for begin, end in pairs]
 
     def ask(self, how: How, sought: bytes, *, keys: bool = False) -> Answers | None:
-        """TRUE, FALSE or NULL (no text) of each; with ``keys`` whether one of the keys in it does."""
+        """Compare each text with ``sought``: TRUE, FALSE or NULL (no text). With ``keys`` TRUE means that one of the
+        keys in the text matches.
+        """
         twin = _twin()
         if twin is None:
             return None
         answers = np.empty(len(self), np.int8)
         needle = np.frombuffer(sought or b"\0", np.uint8)
-        first, second = (*rarest_first(sought), 0, 0)[:2]
+        rarest, second_rarest = (*rarest_first(sought), 0, 0)[:2]
         (twin.ask_keys if keys else twin.ask)(
             *_span(self.buffer),
             self.starts,
@@ -68,14 +71,14 @@ class Texts:
             _HOW[how],
             needle.ctypes.data,
             len(sought),
-            first,
-            second,
+            rarest,
+            second_rarest,
             answers,
         )
         return answers
 
     def numbers(self) -> tuple[npt.NDArray[np.int64], Answers] | None:
-        """The whole number that each text is, and whether it is one: NUMBER, NO_NUMBER, or UNSURE."""
+        """Return the whole number that each text is, and a state for each: NUMBER, NO_NUMBER or UNSURE."""
         twin = _twin()
         if twin is None:
             return None
@@ -84,24 +87,28 @@ class Texts:
         return values, states
 
     def compare(self, sought: bytes) -> tuple[Answers, npt.NDArray[np.bool_]] | None:
-        """−1, 0 or 1 for a text before, equal to or behind ``sought``, and where that is sure: of ASCII."""
+        """Return −1, 0 or 1 for a text before, equal to or behind ``sought``, and a mask of the texts for which that
+        is certain (ASCII only).
+        """
         twin = _twin()
         if twin is None:
             return None
         signs, plain = np.empty(len(self), np.int8), np.empty(len(self), np.bool_)
         needle = np.frombuffer(sought or b"\0", np.uint8)
-        at, _ = _span(self.buffer)
-        twin.compare(at, self.starts, self.sizes, needle.ctypes.data, len(sought), signs, plain)
+        address, _ = _span(self.buffer)
+        twin.compare(address, self.starts, self.sizes, needle.ctypes.data, len(sought), signs, plain)
         return signs, plain
 
 
 def bodies(block: UnitColumns, rows: Rows) -> Texts:
-    """Bodies as stored."""
+    """Return the bodies as stored."""
     return Texts(block.buffer, block.body_position[rows], block.body_length[rows])
 
 
 def property_values(block: UnitColumns, rows: Rows, name: bytes) -> Texts:
-    """The value of the property ``name`` in each unit: :func:`engine.codec.properties.decode` of this one name."""
+    """Return the value of the property ``name`` in each unit, as :func:`engine.codec.properties.decode` would give
+    it.
+    """
     positions, lengths = block.properties_position[rows], block.properties_length[rows]
     twin = _twin()
     if not name or b"\x01" in name or b"\x02" in name:
@@ -115,15 +122,15 @@ def property_values(block: UnitColumns, rows: Rows, name: bytes) -> Texts:
 
 
 def judge_pairs(block: UnitColumns, rows: Rows) -> Answers | None:
-    """PLAIN or PLAIN_WIDE (not all ASCII) for property texts that are pairs with names of their own and values,
-    without quotes, backslashes or control characters in them; ODD for others. None without numba.
+    """Classify property texts for JSON: PLAIN if all names differ, every name has a value, and there are no quotes,
+    backslashes or control characters; PLAIN_WIDE if it is also not all ASCII; otherwise ODD. None without numba.
     """
     twin = _twin()
     if twin is None:
         return None
     kinds = np.empty(len(rows), np.int8)
-    at, names = _span(block.buffer)[0], np.empty((_MOST_PAIRS, 2), np.int64)
-    twin.judge_pairs(block.properties_position[rows], block.properties_length[rows], at, names, kinds)
+    address, names = _span(block.buffer)[0], np.empty((_MOST_PAIRS, 2), np.int64)
+    twin.judge_pairs(block.properties_position[rows], block.properties_length[rows], address, names, kinds)
     return kinds
 
 
@@ -135,23 +142,23 @@ def property_values_plain(
     starts, sizes = np.full(len(positions), -1, np.int64), np.zeros(len(positions), np.int32)
     for number, (position, length) in enumerate(zip(positions.tolist(), lengths.tolist(), strict=True)):
         raw = buffer[position : position + length].tobytes()
-        at = len(raw)
-        while at >= 0 and starts[number] < 0:
-            begin = raw.rfind(b"\x02", 0, at) + 1
-            if raw.startswith(head, begin, at) and at > begin + len(head):
-                starts[number], sizes[number] = position + begin + len(head), at - begin - len(head)
-            at = begin - 1
+        pair_end = len(raw)
+        while pair_end >= 0 and starts[number] < 0:
+            begin = raw.rfind(b"\x02", 0, pair_end) + 1
+            if raw.startswith(head, begin, pair_end) and pair_end > begin + len(head):
+                starts[number], sizes[number] = position + begin + len(head), pair_end - begin - len(head)
+            pair_end = begin - 1
     return Texts(buffer, starts, sizes)
 
 
-def pieces(block: UnitColumns, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bytes_]:
-    """``width`` bytes at each position ``at`` in the buffer; numpy shows them without the zero bytes at their ends."""
-    found = np.ascontiguousarray(block.buffer[at[:, None] + np.arange(width)])
-    return found.view(f"S{width}").reshape(len(at))
+def pieces(block: UnitColumns, positions: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bytes_]:
+    """Return ``width`` bytes from each of ``positions`` in the buffer. Numpy does not show zero bytes at their ends."""
+    matrix = np.ascontiguousarray(block.buffer[positions[:, None] + np.arange(width)])
+    return matrix.view(f"S{width}").reshape(len(positions))
 
 
 def searchable(text: str) -> bytes | None:
-    """The bytes to seek for ``text``; None where bytes cannot tell: U+FFFD and lone surrogates."""
+    """Return the bytes to search for ``text``, or None if bytes cannot decide (U+FFFD and lone surrogates)."""
     if "\ufffd" in text:
         return None
     try:
@@ -161,14 +168,14 @@ def searchable(text: str) -> bytes | None:
 
 
 def rarest_first(sought: bytes) -> list[int]:
-    """Places of the bytes of ``sought``, those that are likely to be rare first; the last ones where they are alike."""
+    """Return the positions of the bytes of ``sought``, probably rare bytes first; equally rare ones from the end."""
     common = [_COMMON.find(byte) for byte in sought]
     return sorted(range(len(sought)), key=lambda i: (-1 if common[i] < 0 else -common[i] + len(_COMMON), -i))
 
 
 def _span(buffer: npt.NDArray[np.uint8]) -> tuple[int, int]:
-    at = buffer.ctypes.data
-    return at, at + len(buffer)
+    address = buffer.ctypes.data
+    return address, address + len(buffer)
 
 
 def prepare() -> None:

@@ -1,8 +1,8 @@
-"""The bloom filter that tells which SQL groups of a topic wanted a message: bits in its ext unit
+"""The bloom filter of a consume queue's ext unit: its bits tell which SQL groups of a topic wanted a message
 (docs/formats/reading.md#filters).
 
-Pure. RocketMQ's defaults alone: an error rate of 20 % and 32 groups make 3 hashes over 112 bits. Java: ``BloomFilter``,
-Guava's ``murmur3_128``.
+Pure. Only RocketMQ's defaults: an error rate of 20 % and 32 groups make 3 hashes over 112 bits. Java:
+``BloomFilter``, Guava's ``murmur3_128``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
 
 @lru_cache(maxsize=4096)
 def positions(group: str, topic: str) -> tuple[int, ...]:
-    """The bits of a group in the maps of a topic's units."""
+    """Return the bit numbers of a group in the maps of a topic's units."""
     h = murmur3_64(f"{group}#{topic}".encode())
-    low, high = i32(h), i32(h >> 32)
-    found = []
+    low_half, high_half = i32(h), i32(h >> 32)
+    bits = []
     for step in range(1, HASHES + 1):
-        mixed = i32(low + step * high)
-        found.append((~mixed if mixed < 0 else mixed) % BITS)
-    return tuple(found)
+        mixed = i32(low_half + step * high_half)
+        bits.append((~mixed if mixed < 0 else mixed) % BITS)
+    return tuple(bits)
 
 
 def bit_map(groups: Iterable[tuple[int, ...]]) -> bytes:
-    """The map with the bits of ``groups`` (their positions) set."""
+    """Return the map with the bits of ``groups`` set; each group is a tuple of bit numbers."""
     bits = bytearray(BITS // 8)
     for bit in (bit for of in groups for bit in of):
         bits[bit >> 3] |= 1 << (bit & 7)
@@ -39,15 +39,15 @@ def bit_map(groups: Iterable[tuple[int, ...]]) -> bytes:
 
 
 def murmur3_64(data: bytes) -> int:
-    """The first 64 bits of murmur3_x64_128 with seed 0, unsigned."""
+    """Return the first 64 bits of murmur3_x64_128 with seed 0, unsigned."""
     h1 = h2 = 0
-    whole = len(data) // 16 * 16
-    for at in range(0, whole, 16):
-        h1 ^= _mixed(int.from_bytes(data[at : at + 8], "little"), _C1, 31, _C2)
+    tail_start = len(data) // 16 * 16
+    for position in range(0, tail_start, 16):
+        h1 ^= _mixed(int.from_bytes(data[position : position + 8], "little"), _C1, 31, _C2)
         h1 = ((_turned(h1, 27) + h2) * 5 + 0x52DCE729) & _MASK
-        h2 ^= _mixed(int.from_bytes(data[at + 8 : at + 16], "little"), _C2, 33, _C1)
+        h2 ^= _mixed(int.from_bytes(data[position + 8 : position + 16], "little"), _C2, 33, _C1)
         h2 = ((_turned(h2, 31) + h1) * 5 + 0x38495AB5) & _MASK
-    tail = data[whole:]
+    tail = data[tail_start:]
     if len(tail) > 8:
         h2 ^= _mixed(int.from_bytes(tail[8:], "little"), _C2, 33, _C1)
     if tail:
@@ -59,12 +59,12 @@ def murmur3_64(data: bytes) -> int:
     return (_spread(h1) + _spread(h2)) & _MASK
 
 
-def _turned(value: int, by: int) -> int:
-    return (value << by | value >> (64 - by)) & _MASK
+def _turned(value: int, bits: int) -> int:
+    return (value << bits | value >> (64 - bits)) & _MASK
 
 
-def _mixed(word: int, first: int, by: int, second: int) -> int:
-    return _turned(word * first & _MASK, by) * second & _MASK
+def _mixed(word: int, factor: int, bits: int, second_factor: int) -> int:
+    return _turned(word * factor & _MASK, bits) * second_factor & _MASK
 
 
 def _spread(value: int) -> int:

@@ -1,6 +1,6 @@
-"""The ``checkpoint`` file: up to which store times everything was on disk (docs/formats/checkpoint.md).
+"""The ``checkpoint`` file: store times up to which everything was on disk (docs/formats/checkpoint.md).
 
-Pure. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth; a field that is zero there may as well be absent.
+Pure. 4.9 writes the first three fields, 5.x two more, 5.5 a sixth. A field that is zero counts as absent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LAG = 3000
 
 
 class Part(NamedTuple):
-    """One field of the file: its name in RocketMQ's words, position, length in bytes."""
+    """A field of the file: RocketMQ's name for it, position, length in bytes."""
 
     name: str
     position: int
@@ -38,7 +38,7 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Times are store times in ms, offsets are bytes of the commit log. None: zero in the file, so not told."""
+    """Times are store times in ms, offsets are bytes of the commit log. None stands for a zero in the file."""
 
     physic_msg_timestamp: int  # up to which the commit log is flushed
     logics_msg_timestamp: int  # of the last entry put into a consume queue
@@ -61,7 +61,9 @@ class Checkpoint:
 
     @property
     def min_timestamp(self) -> int:
-        """Recovery after an abnormal exit starts at a file that is not younger: min of log and queues, less 3 s."""
+        """The minimum of the log's and the queues' time, less 3 s: recovery after an abnormal exit starts at a file
+        that is not younger.
+        """
         return max(0, min(self.physic_msg_timestamp, self.logics_msg_timestamp) - _LAG)
 
     @property
@@ -70,14 +72,14 @@ class Checkpoint:
         return min(self.min_timestamp, self.index_msg_timestamp)
 
 
-def encode(checkpoint: Checkpoint, count: int = len(PARTS), before: bytes = b"") -> bytes:
-    """Return the 4096 bytes of the file: ``count`` numbers, behind them the bytes that were there ``before``."""
+def encode(checkpoint: Checkpoint, count: int = len(PARTS), old_bytes: bytes = b"") -> bytes:
+    """Return the 4096 bytes of the file: ``count`` numbers, then the ``old_bytes`` behind them."""
     packed = b"".join(_NUMBER.pack(number) for number in checkpoint.numbers[:count])
-    return (packed + before[len(packed) : CHECKPOINT_SIZE]).ljust(CHECKPOINT_SIZE, b"\0")
+    return (packed + old_bytes[len(packed) : CHECKPOINT_SIZE]).ljust(CHECKPOINT_SIZE, b"\0")
 
 
 def decode(buf: bytes | bytearray | memoryview) -> Checkpoint:
-    """The checkpoint in the file's head; raises :class:`CorruptUnit` where not even three fields are there."""
+    """Return the checkpoint in the file's head; raises :class:`CorruptUnit` if there are fewer than three fields."""
     if len(buf) < _FIRST_THREE:
         raise CorruptUnit(f"expected {CHECKPOINT_SIZE:,} bytes, found {len(buf):,}", offset=0)
     head = bytes(buf[: _FIELDS.size])

@@ -1,9 +1,9 @@
 """Compiled twins: the walk over a block, the search for the next unit, and key hashes (docs/formats/commit-log.md,
 docs/formats/index-file.md#insert).
 
-Imported only where they are compiled (:mod:`engine.codec.machine_code_build`), and by twins that build on them. Raw
-addresses know no bounds, so every length found in the bytes is proven against the bytes that exist before anything
-behind it is read.
+Imported only to be compiled (:mod:`engine.codec.machine_code_build`), and by twins that build on them. Raw
+addresses have no bounds check, so every length in the bytes is checked against the bytes that exist before
+anything behind it is read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RECONSUME, _PREPARED = _AT["reconsume_times"], _AT["prepared_transaction_offset
 _BODY_CRC, _BODY_LENGTH, _BODY_POSITION = _AT["body_crc"], _AT["body_length"], _AT["body_position"]
 _TOPIC_ID, _TAGS_CODE = _AT["topic_id"], _AT["tags_code"]
 _PROPERTIES_POSITION, _PROPERTIES_LENGTH = _AT["properties_position"], _AT["properties_length"]
-_AHEAD = 8  # rows: the next texts are on their way into the cache
+_AHEAD = 8  # rows whose texts are prefetched
 
 _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.uintp, types.int64))
 
@@ -67,11 +67,13 @@ def _is_unit(magic):
 
 
 @njit(cache=True, nogil=True)
-def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
-    """Rows of whole units from position ``at`` on, from row ``k`` on; gives (next position, rows, why it stopped).
+def scan(buffer, n, position, base, columns, k, capacity, table, levels, want):
+    """Fill rows from row ``k`` with complete units from ``position`` on; returns (next position, rows, outcome).
 
-    ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.NAMES``. A tags code
-    that only Python can tell is left as ``PATCH``.
+    ``buffer`` is an address, ``columns`` the addresses of the columns in the order of ``columns.NAMES``. A tags
+    code that only Python can compute is left as ``PATCH``. Addresses inside a unit: ``m`` its start, ``s``
+    STORETIMESTAMP, ``r`` RECONSUMETIMES, ``t`` the topic, ``q`` the properties.
+
     """
     offset, size, version, queue_id = columns[_OFFSET], columns[_SIZE], columns[_VERSION], columns[_QUEUE_ID]
     flag, queue_offset, physical = columns[_FLAG], columns[_QUEUE_OFFSET], columns[_PHYSICAL]
@@ -81,45 +83,45 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
     properties, properties_length = columns[_PROPERTIES_POSITION], columns[_PROPERTIES_LENGTH]
     kind, crc = columns[_KIND], columns[_CRC]
     while k < capacity:
-        room = n - at
+        room = n - position
         if room < 88:
-            return at, k, STOPPED
-        m = buffer + at
+            return position, k, STOPPED
+        m = buffer + position
         total = int64(int32(be32(m)))
         magic = be32(m + 4)
         if not _is_unit(magic) or total < 91 or total > _LARGEST or total > room:
-            return at, k, STOPPED
+            return position, k, STOPPED
         prefetch(m + total)
         prefetch(m + total + 64)
         flags = be32(m + 36)
         s = m + (int64(68) if flags & uint32(16) else int64(56))
         r = s + (int64(28) if flags & uint32(32) else int64(16))
         wide = int64(1) if magic == _V1 else int64(2)
-        left = total - (r + 16 - m) - wide - 2  # what body, topic and properties have together
-        if left < 0:
-            return at, k, STOPPED
+        variable_bytes = total - (r + 16 - m) - wide - 2  # body, topic and properties together
+        if variable_bytes < 0:
+            return position, k, STOPPED
         body = int64(int32(be32(r + 12)))
-        if body < 0 or body > left:
-            return at, k, STOPPED
+        if body < 0 or body > variable_bytes:
+            return position, k, STOPPED
         t = r + 16 + body
         topic = int64(u8(t)) if magic == _V1 else int64(be16(t))
-        if topic > left - body or topic > (int64(_LONGEST_V1) if magic == _V1 else int64(_LONGEST_V2)):
-            return at, k, STOPPED
+        if topic > variable_bytes - body or topic > (int64(_LONGEST_V1) if magic == _V1 else int64(_LONGEST_V2)):
+            return position, k, STOPPED
         t += wide
         q = t + topic + 2
-        if int64(be16(q - 2)) != left - body - topic or left - body - topic > LONGEST_PROPERTIES:
-            return at, k, STOPPED
+        if int64(be16(q - 2)) != variable_bytes - body - topic or variable_bytes - body - topic > LONGEST_PROPERTIES:
+            return position, k, STOPPED
         number = int64(-1)
         if want & NAMES:
             number = _topic(t, topic, table)
             if number == -2:
-                return at, k, GROW_TOPICS
+                return position, k, GROW_TOPICS
             put32(topic_id + k * 4, int32(number))
             tag, tag_end = _tag(q, m + total, buffer + n)
             code = int64(0)
             if tag:
-                h, known = _hash(uint32(0), tag, tag_end)
-                code = int64(int32(h)) if known else int64(PATCH)
+                h, well_formed = _hash(uint32(0), tag, tag_end)
+                code = int64(int32(h)) if well_formed else int64(PATCH)
             if number >= 0 and number == int64(le64(table[6] + 8 * SCHEDULE)):
                 code = _delivery(q, m + total, code, int64(be64(s)), levels)
             put64(tags_code + k * 8, code)
@@ -127,11 +129,11 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
             put64(born + k * 8, int64(be64(m + 40)))
             put32(reconsume + k * 4, int32(be32(r)))
             put64(prepared + k * 8, int64(be64(r + 4)))
-        ok = uint8(0)
+        crc_state = uint8(0)
         if want & BODY_CRC:
-            right = body == 0 or (crc32(r + 16, body) & uint32(0x7FFFFFFF)) == be32(m + 8)
-            ok = uint8(1) if right else uint8(2)
-        put64(offset + k * 8, base + at)
+            crc_matches = body == 0 or (crc32(r + 16, body) & uint32(0x7FFFFFFF)) == be32(m + 8)
+            crc_state = uint8(1) if crc_matches else uint8(2)
+        put64(offset + k * 8, base + position)
         put32(size + k * 4, int32(total))
         put8(version + k, uint8(wide))
         put8(kind + k, uint8(0))
@@ -145,62 +147,78 @@ def scan(buffer, n, at, base, columns, k, capacity, table, levels, want):
         put64(body_position + k * 8, r + 16 - buffer)
         put64(properties + k * 8, q - buffer)
         put32(properties_length + k * 4, int32(m + total - q))
-        put8(crc + k, ok)
+        put8(crc + k, crc_state)
         k += 1
-        at += total
-    return at, k, FULL
+        position += total
+    return position, k, FULL
 
 
 @njit(cache=True, nogil=True)
-def read_and_scan(descriptor, position, chunk, buffer, have, room, at, base, columns, k, capacity, table, levels, want):
-    """:func:`scan`, reading ``chunk`` bytes more from ``position`` of the file whenever it stops and there is room
-    for them.
+def read_and_scan(
+    descriptor,
+    file_position,
+    chunk,
+    buffer,
+    filled,
+    capacity_bytes,
+    position,
+    base,
+    columns,
+    k,
+    capacity,
+    table,
+    levels,
+    want,
+):
+    """Run :func:`scan`; whenever it stops for lack of bytes, read ``chunk`` more from ``file_position`` while there
+    is room.
 
-    So every byte is walked while it is still in the nearest cache; gives (next position, rows, why, have, position).
+    So every byte is walked while it is still in the nearest cache. Returns (next position, rows, outcome, filled,
+    file position).
     """
     while True:
-        at, k, why = scan(buffer, have, at, base, columns, k, capacity, table, levels, want)
-        if why != STOPPED or chunk <= 0 or have + chunk > room:
-            return at, k, why, have, position
-        got = _pread(int32(descriptor), buffer + have, uint64(chunk), position)
-        if got <= 0:
-            return at, k, why, have, position
-        have += got
-        position += got
+        position, k, outcome = scan(buffer, filled, position, base, columns, k, capacity, table, levels, want)
+        if outcome != STOPPED or chunk <= 0 or filled + chunk > capacity_bytes:
+            return position, k, outcome, filled, file_position
+        byte_count = _pread(int32(descriptor), buffer + filled, uint64(chunk), file_position)
+        if byte_count <= 0:
+            return position, k, outcome, filled, file_position
+        filled += byte_count
+        file_position += byte_count
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _topic(address, length, table):
-    """Number of a topic; new ones are entered. −1 past the table's limit, −2 where the table must grow first.
+    """Return the number of a topic, adding a new one. −1 past the table's limit, −2 if the table must grow first.
 
-    ``table`` is what ``TopicTable.table`` gives, as a tuple: arrays as arguments would cost more than the look-up.
+    ``table`` is the tuple from ``TopicTable.table``: arrays as arguments would cost more than the look-up.
     """
     slots, mask, hashes, places, lengths, pool = table[0], table[1], table[2], table[3], table[4], table[5]
     h = uint64(length) * _MIX
     if length >= 8:
-        p, last = address, address + length - 8
-        while p < last:
+        p, last_word = address, address + length - 8
+        while p < last_word:
             h = (h ^ le64(p)) * _MIX
             h ^= h >> uint64(29)
             p += 8
-        h = (h ^ le64(last)) * _MIX
+        h = (h ^ le64(last_word)) * _MIX
     else:
         for i in range(length):
             h = (h ^ uint64(u8(address + i))) * _MIX
     h ^= h >> uint64(32)
-    at = int64(h) & mask
-    number = int64(le32(slots + at * 4)) - 1
+    slot = int64(h) & mask
+    number = int64(le32(slots + slot * 4)) - 1
     while number >= 0:
-        known = le64(hashes + number * 8) == h and int64(le32(lengths + number * 4)) == length
-        if known and _same(address, pool + int64(le64(places + number * 8)), length):
+        same_hash = le64(hashes + number * 8) == h and int64(le32(lengths + number * 4)) == length
+        if same_hash and _same(address, pool + int64(le64(places + number * 8)), length):
             return number
-        at = (at + 1) & mask
-        number = int64(le32(slots + at * 4)) - 1
-    return _new_topic(address, length, h, at, table)
+        slot = (slot + 1) & mask
+        number = int64(le32(slots + slot * 4)) - 1
+    return _new_topic(address, length, h, slot, table)
 
 
 @njit(cache=True, nogil=True)
-def _new_topic(address, length, h, at, table):
+def _new_topic(address, length, h, slot, table):
     slots, hashes, places, lengths, pool, state = table[0], table[2], table[3], table[4], table[5], table[6]
     number, place = int64(le64(state + 8 * COUNT)), int64(le64(state + 8 * POOL_USED))
     if number >= int64(le64(state + 8 * TOPIC_LIMIT)):
@@ -209,7 +227,7 @@ def _new_topic(address, length, h, at, table):
         return int64(-2)
     for i in range(length):
         put8(pool + place + i, u8(address + i))
-    put32(slots + at * 4, int32(number + 1))
+    put32(slots + slot * 4, int32(number + 1))
     put64(hashes + number * 8, int64(h))
     put64(places + number * 8, place)
     put32(lengths + number * 4, int32(length))
@@ -221,22 +239,24 @@ def _new_topic(address, length, h, at, table):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _same(left, right, length):
+def _same(address, other_address, length):
     if length < 8:
         for i in range(length):  # noqa: SIM110  numba compiles no generators
-            if u8(left + i) != u8(right + i):
+            if u8(address + i) != u8(other_address + i):
                 return False
         return True
-    last = length - 8
-    for i in range(0, last, 8):
-        if le64(left + i) != le64(right + i):
+    last_word = length - 8
+    for i in range(0, last_word, 8):
+        if le64(address + i) != le64(other_address + i):
             return False
-    return le64(left + last) == le64(right + last)
+    return le64(address + last_word) == le64(other_address + last_word)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _pair_ends(p, end):
-    """Which of the 32 bytes at ``p`` close a property; bytes from ``end`` on do not exist."""
+    """Return a bit mask of the bytes among the 32 at ``p`` that close a property; bytes from ``end`` on do not
+    exist.
+    """
     if p + 32 <= end:
         return equal32(p, uint8(2))
     mask = uint32(0)
@@ -248,10 +268,8 @@ def _pair_ends(p, end):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _tag(q, stop, end):
-    """(first, behind last) address of the last TAGS value of the properties from ``q`` to ``stop``; (0, 0) without
-    one.
-    """
-    first, last = int64(0), int64(0)
+    """Return (begin, end) of the last TAGS value of the properties from ``q`` to ``stop``; (0, 0) if there is none."""
+    tag, tag_end = int64(0), int64(0)
     p, pair = q, q
     while p < stop:
         mask = _pair_ends(p, end)
@@ -261,19 +279,19 @@ def _tag(q, stop, end):
             t = p + lowest_bit(mask)
             mask &= mask - uint32(1)
             if t - pair > 5 and le32(pair) == _TAGS and u8(pair + 4) == uint8(1):
-                first, last = pair + 5, t
+                tag, tag_end = pair + 5, t
             pair = t + 1
         p += 32
     if stop - pair > 5 and le32(pair) == _TAGS and u8(pair + 4) == uint8(1):
-        first, last = pair + 5, stop
-    return first, last
+        tag, tag_end = pair + 5, stop
+    return tag, tag_end
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _hash(h, q, end):
-    """(Java's string hash of the UTF-8 text up to ``end``, going on from ``h``; whether the text is well-formed).
+    """Continue Java's string hash ``h`` over the UTF-8 text in [q, end); returns (hash, is the text well-formed).
 
-    Eight ASCII characters are taken at a time: so only one multiplication in eight waits for the one before.
+    Takes eight ASCII characters at a time, so only one multiplication in eight waits for the previous one.
     """
     while q < end:
         if q + 8 <= end:
@@ -290,16 +308,16 @@ def _hash(h, q, end):
             h = uint32(h * uint32(31) + c)
             q += 1
             continue
-        more = int64(1) if c < uint32(0xE0) else (int64(2) if c < uint32(0xF0) else int64(3))
-        if c < uint32(0xC2) or c > uint32(0xF4) or q + more >= end:
+        continuation_bytes = int64(1) if c < uint32(0xE0) else (int64(2) if c < uint32(0xF0) else int64(3))
+        if c < uint32(0xC2) or c > uint32(0xF4) or q + continuation_bytes >= end:
             return h, False
         d = uint32(u8(q + 1))
-        low = uint32(0xA0) if c == uint32(0xE0) else (uint32(0x90) if c == uint32(0xF0) else uint32(0x80))
-        high = uint32(0x9F) if c == uint32(0xED) else (uint32(0x8F) if c == uint32(0xF4) else uint32(0xBF))
-        if d < low or d > high:
+        lower_bound = uint32(0xA0) if c == uint32(0xE0) else (uint32(0x90) if c == uint32(0xF0) else uint32(0x80))
+        upper_bound = uint32(0x9F) if c == uint32(0xED) else (uint32(0x8F) if c == uint32(0xF4) else uint32(0xBF))
+        if d < lower_bound or d > upper_bound:
             return h, False
-        c = (c & (uint32(0x3F) >> uint32(more))) << uint32(6) | (d & uint32(0x3F))
-        for i in range(2, more + 1):
+        c = (c & (uint32(0x3F) >> uint32(continuation_bytes))) << uint32(6) | (d & uint32(0x3F))
+        for i in range(2, continuation_bytes + 1):
             d = uint32(u8(q + i))
             if d & uint32(0xC0) != uint32(0x80):
                 return h, False
@@ -309,13 +327,13 @@ def _hash(h, q, end):
             h = uint32(h * uint32(31) + (uint32(0xD800) | c >> uint32(10)))
             c = uint32(0xDC00) | (c & uint32(0x3FF))
         h = uint32(h * uint32(31) + c)
-        q += more + 1
+        q += continuation_bytes + 1
     return h, True
 
 
 @njit(cache=True, nogil=True)
 def _delivery(q, stop, code, stored, levels):
-    """The tags code of a unit in the schedule topic: its delivery time, ``code`` without a DELAY, or PATCH."""
+    """Return the tags code of a unit in the schedule topic: its delivery time, ``code`` without a DELAY, or PATCH."""
     level = int64(-1)
     while q < stop:
         p = q
@@ -343,8 +361,8 @@ def _delivery(q, stop, code, stored, levels):
 def key_hashes(
     buffer, n, row, rows, topic_id, properties, properties_length, prefixes, out_row, out_hash, filled, tags
 ):
-    """Index hashes of rows from ``row`` on; gives (row, filled): the row that needs Python or more room, else
-    ``rows``. ``tags`` is one of ``machine_code``'s NO_TAGS, WITH_TAGS and MARKED_TAGS.
+    """Write index hashes of rows from ``row`` on; returns (row, filled): the row that needs Python or more room,
+    else ``rows``.
     """
     end = buffer + n
     while row < rows:
@@ -354,35 +372,35 @@ def key_hashes(
             prefetch(ahead + 64)
         stop = buffer + properties[row] + properties_length[row]
         unique, unique_end, keys, keys_end, all_tags, tags_end = _keys(buffer + properties[row], stop, end)
-        most = (keys_end - keys + 1) // 2 + 2
-        if topic_id[row] < 0 or filled + most > out_row.shape[0]:
+        max_keys = (keys_end - keys + 1) // 2 + 2
+        if topic_id[row] < 0 or filled + max_keys > out_row.shape[0]:
             return row, filled
-        at = filled
+        out_index = filled
         prefix = prefixes[topic_id[row]]
         if unique:
-            h, known = _hash(prefix, unique, unique_end)
-            if not known:
+            h, well_formed = _hash(prefix, unique, unique_end)
+            if not well_formed:
                 return row, filled
-            out_row[at], out_hash[at] = row, _positive(h)
-            at += 1
+            out_row[out_index], out_hash[out_index] = row, _positive(h)
+            out_index += 1
         while keys < keys_end:
             p = keys
             while p < keys_end and u8(p) != uint8(32):
                 p += 1
             if p > keys:
-                h, known = _hash(prefix, keys, p)
-                if not known:
+                h, well_formed = _hash(prefix, keys, p)
+                if not well_formed:
                     return row, filled
-                out_row[at], out_hash[at] = row, _positive(h)
-                at += 1
+                out_row[out_index], out_hash[out_index] = row, _positive(h)
+                out_index += 1
             keys = p + 1
         if tags and all_tags:
-            h, known = _hash(uint32(uint32(prefix * _31 + _T) * _31 + _NUMBER_SIGN), all_tags, tags_end)
-            if not known:
+            h, well_formed = _hash(uint32(uint32(prefix * _31 + _T) * _31 + _NUMBER_SIGN), all_tags, tags_end)
+            if not well_formed:
                 return row, filled
-            out_row[at], out_hash[at] = (~row if tags == MARKED_TAGS else row), _positive(h)
-            at += 1
-        filled = at
+            out_row[out_index], out_hash[out_index] = (~row if tags == MARKED_TAGS else row), _positive(h)
+            out_index += 1
+        filled = out_index
         row += 1
     return row, filled
 
@@ -396,8 +414,8 @@ def _positive(h):
 
 @njit(cache=True, nogil=True)
 def _keys(q, stop, end):
-    """Addresses (first, behind last) of the last UNIQ_KEY value, of the last KEYS value and of the last TAGS value; 0
-    without one.
+    """Return (begin, end) addresses of the last UNIQ_KEY value, the last KEYS value and the last TAGS value; 0 for
+    none.
     """
     unique, unique_end, keys, keys_end = int64(0), int64(0), int64(0), int64(0)
     tags, tags_end = int64(0), int64(0)
@@ -408,8 +426,8 @@ def _keys(q, stop, end):
             mask = _pair_ends(p, end)
             if stop - p < 32:
                 mask &= (uint32(1) << uint32(stop - p)) - uint32(1)
-        last = p + 32 >= stop
-        while mask or (last and pair < stop):
+        is_last_chunk = p + 32 >= stop
+        while mask or (is_last_chunk and pair < stop):
             t = stop
             if mask:
                 t = p + lowest_bit(mask)
@@ -428,9 +446,9 @@ def _keys(q, stop, end):
 
 
 @njit(cache=True, nogil=True)
-def find_candidate(buffer, n, at, base, file_end):
-    """Position of the next bytes that pass the cheap tests of ``unit_scan.find_unit``, or −1."""
-    p = at + 4  # where a magic number begins with 0xDA or 0xCB
+def find_candidate(buffer, n, start, base, file_end):
+    """Return the position of the next bytes that pass the cheap tests of ``unit_scan.find_unit``, or −1."""
+    p = start + 4  # position of a magic number, which begins with 0xDA or 0xCB
     while p + 4 <= n:
         mask = uint32(0)
         if p + 32 <= n:
@@ -440,16 +458,16 @@ def find_candidate(buffer, n, at, base, file_end):
                 if u8(buffer + p + i) == uint8(0xDA) or u8(buffer + p + i) == uint8(0xCB):
                     mask |= uint32(1) << uint32(i)
         while mask:
-            here = p + lowest_bit(mask) - 4
+            candidate = p + lowest_bit(mask) - 4
             mask &= mask - uint32(1)
-            if here + 8 > n:
+            if candidate + 8 > n:
                 break
-            magic = be32(buffer + here + 4)
-            total = int64(int32(be32(buffer + here)))
-            if magic == _BLANK and base + here + total == file_end:
-                return here
-            fits = here + 36 <= n and total >= 91 and base + here + total <= file_end
-            if _is_unit(magic) and fits and int64(be64(buffer + here + 28)) == base + here:
-                return here
+            magic = be32(buffer + candidate + 4)
+            total = int64(int32(be32(buffer + candidate)))
+            if magic == _BLANK and base + candidate + total == file_end:
+                return candidate
+            fits = candidate + 36 <= n and total >= 91 and base + candidate + total <= file_end
+            if _is_unit(magic) and fits and int64(be64(buffer + candidate + 28)) == base + candidate:
+                return candidate
         p += 32
     return int64(-1)

@@ -1,7 +1,8 @@
-"""Where machine code of the compiled twins is kept: the user's cache, one folder for each state of their sources.
+"""The folder for machine code of the compiled twins: in the user's cache, one folder per state of their sources.
 
-numba itself looks at one source file only, so a change of :mod:`engine.codec.intrinsics` would not reach the code of
-:mod:`engine.codec.compiled` that uses it: the folder is named after both.
+numba itself checks only one source file. A change of :mod:`engine.codec.intrinsics` would not reach the code of
+:mod:`engine.codec.compiled` that uses it, so the folder's name is a hash of all sources.
+
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _SOURCES = (
 
 
 def folder() -> Path:
-    """Where machine code is kept: :func:`prepare` has seen to it. Raises ``OSError``."""
+    """Return the folder of machine code, after :func:`prepare`. Raises ``OSError``."""
     prepare()
     return Path(os.environ["NUMBA_CACHE_DIR"])
 
 
 def kept(name: str) -> bytes | None:
-    """What :func:`keep` has put there by this name; None for nothing. Raises ``OSError``."""
+    """Return the content that :func:`keep` saved under ``name``, or None. Raises ``OSError``."""
     try:
         return (folder() / name).read_bytes()
     except FileNotFoundError:
@@ -46,30 +47,31 @@ def kept(name: str) -> bytes | None:
 
 
 def keep(name: str, content: bytes) -> None:
-    """Have ``content`` stand in the folder by this name, whole or not at all. Raises ``OSError``."""
+    """Save ``content`` in the folder under ``name``, completely or not at all. Raises ``OSError``."""
     put_whole(folder() / name, content, PRIVATE)
 
 
 def prepare() -> None:
-    """Tell numba, before it is imported, where to keep machine code: where the user's environment says, else in the
-    user's cache, else among temporary files, in the first of them that nobody else can write and has written, else in a
-    new folder of this process. Raises ``OSError`` where that cannot be made either.
+    """Set numba's cache folder; must run before numba is imported. Raises ``OSError`` if no folder can be made.
 
-    Machine code is code: whoever can write it would run in this process.
+    The candidates are the folder in the user's environment, the user's cache, and temporary files. The first is
+    taken that no other user can write or has written; else a new folder of this process. Machine code is code: a
+    user who can write it could run code in this process.
+
     """
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given and find_own(Path(given)) is not None:
+    chosen_folder = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen_folder and find_own(Path(chosen_folder)) is not None:
         return
-    places = (user_cache() / "storescope", for_a_while())
-    os.environ["NUMBA_CACHE_DIR"] = str(own_folder(places, "numba", _fingerprint()))
+    candidates = (user_cache() / "storescope", for_a_while())
+    os.environ["NUMBA_CACHE_DIR"] = str(own_folder(candidates, "numba", _fingerprint()))
 
 
 def _fingerprint() -> str:
-    """Sixteen hex digits that differ where the sources of the twins differ."""
+    """Return sixteen hex digits that change with the sources of the twins."""
     digest = hashlib.sha256()
     for name in _SOURCES:
         try:
-            source = pkgutil.get_data(__package__, name)  # also where the engine came as a zip
+            source = pkgutil.get_data(__package__, name)  # also works if the engine is in a zip
         except OSError:
             source = None
         digest.update(source or name.encode())

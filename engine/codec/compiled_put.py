@@ -1,10 +1,11 @@
-"""Compiled twin of a put: the unit of a message object written where the log goes on, by the interpreter's own C
-functions (docs/formats/commit-log.md#unit, #append).
+"""Compiled twin of a put: write a message object's unit at the end of the log, by the interpreter's C functions
+(docs/formats/commit-log.md#unit, #append).
 
-Imported late and only through :mod:`engine.codec.machine_code_build`; :mod:`engine.codec.object_put` says what stands
-in the sheet. The interpreter's lock is held all the time, so objects stay what and where they are. Of the memory of an
-object only its type and the slots of a message are read; all else is asked of the interpreter. Nothing is written
-before all of the message is known to be plain and to have room.
+Imported late and only through :mod:`engine.codec.machine_code_build`; :mod:`engine.codec.object_put` describes
+the sheet. The interpreter's lock is held all the time, so no object changes or moves. Only an object's type and a
+message's slots are read from memory directly; everything else goes through the interpreter's functions. Nothing
+is written before the message is known to be plain and to fit.
+
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _ROW, _ROWS, _OUT_OFFSET, _OUT_QUEUE_OFFSET, _OUT_SIZE = (
     _AT["out_size"],
 )
 _AT_PAIR, _KEY, _VALUE = _AT["scratch_1"], _AT["scratch_2"], _AT["scratch_3"]
-_TYPE = 8  # of an object: where its type stands
+_TYPE = 8  # bytes from an object's address to its type
 _NONE_OF_32 = -(1 << 40)
 _RULED_BITS = 0x10 | 0x20 | 0x40 | 0x80
 _OUTSIDE_QUEUES = 0x4  # set in PREPARED (0x4) and ROLLBACK (0xC), not in COMMIT (0x8)
@@ -71,42 +72,42 @@ _MASK = uint32(0x7FFFFFFF)
 
 
 @njit(cache=True, forceinline=True)
-def _get(sheet, at):
-    return int64(le64(sheet + at))
+def _get(sheet, position):
+    return int64(le64(sheet + position))
 
 
 @njit(cache=True, forceinline=True)
-def _field(sheet, message, at):
-    return int64(le64(message + int64(le64(sheet + at))))
+def _field(sheet, message, position):
+    return int64(le64(message + int64(le64(sheet + position))))
 
 
 @njit(cache=True, forceinline=True)
-def _is(sheet, thing, kind):
-    """Whether ``thing`` is just of the type that the sheet has at ``kind``."""
-    return int64(le64(thing + _TYPE)) == int64(le64(sheet + kind))
+def _is(sheet, address, type_position):
+    """Return True if the object's type is exactly the type that the sheet has at ``type_position``."""
+    return int64(le64(address + _TYPE)) == int64(le64(sheet + type_position))
 
 
 @njit(cache=True, forceinline=True)
-def _int32(sheet, message, at):
-    """A field that is a number of 32 bits; _NONE_OF_32 where it is something else."""
-    thing = _field(sheet, message, at)
-    if thing == _get(sheet, _ZERO):
+def _int32(sheet, message, position):
+    """Return a field that is a number of 32 bits; _NONE_OF_32 if it is something else."""
+    value = _field(sheet, message, position)
+    if value == _get(sheet, _ZERO):
         return int64(0)
-    if thing == 0 or not _is(sheet, thing, _INT):
+    if value == 0 or not _is(sheet, value, _INT):
         return int64(_NONE_OF_32)
-    number = int64(_number(thing, sheet + _KEY))  # of what does not fit 64 bits this is −1
+    number = int64(_number(value, sheet + _KEY))  # −1 for a number that does not fit 64 bits
     if int32(le64(sheet + _KEY)) != 0 or number > 0x7FFFFFFF or number < -0x80000000:
         return int64(_NONE_OF_32)
     return number
 
 
 @njit(cache=True)
-def _map_size(sheet, found):
-    """Bytes of the property text of a map; OTHER_MAP for other names, REFUSED for what no text can be made of."""
+def _map_size(sheet, properties):
+    """Return the size of a map's property text; OTHER_MAP for other names, REFUSED if it has no valid text."""
     shape, count = _get(sheet, _SHAPE), _get(sheet, _NAME_COUNT)
     put64(sheet + _AT_PAIR, 0)
     size, number = int64(0), int64(0)
-    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+    while _next_pair(properties, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
         value = _get(sheet, _VALUE)
         if number >= count or _get(sheet, _KEY) != int64(le64(shape + 8 * number)):
             return OTHER_MAP
@@ -116,11 +117,11 @@ def _map_size(sheet, found):
         if start == 0:  # a lone surrogate
             _forget_error()
             return REFUSED
-        long = _get(sheet, _VALUE)
-        for at in range(long):
-            if u8(start + at) == uint8(2):  # would end the property
+        value_size = _get(sheet, _VALUE)
+        for index in range(value_size):
+            if u8(start + index) == uint8(2):  # would end the property
                 return REFUSED
-        size += long + 1
+        size += value_size + 1
         number += 1
     if number == 0:
         return int64(0)
@@ -128,12 +129,14 @@ def _map_size(sheet, found):
 
 
 @njit(cache=True)
-def _unruled(sheet, found):
-    """Whether ``found`` is a map without any of the names that put has rules for: its text is given."""
-    if found == 0 or not _is(sheet, found, _DICT):
+def _unruled(sheet, properties):
+    """Return True if ``properties`` is a map without any of the names that put has rules for; its text is given
+    separately.
+    """
+    if properties == 0 or not _is(sheet, properties, _DICT):
         return False
     put64(sheet + _AT_PAIR, 0)
-    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+    while _next_pair(properties, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
         name = _get(sheet, _KEY)
         if not _is(sheet, name, _STR) or _contains(_get(sheet, _RULED), name) != 0:
             return False
@@ -141,26 +144,28 @@ def _unruled(sheet, found):
 
 
 @njit(cache=True)
-def _put_map(sheet, found, target):
-    """The property text of a map that :func:`_map_size` has measured."""
+def _put_map(sheet, properties, target):
+    """Write the property text of a map that :func:`_map_size` has measured."""
     name_text, name_ends = _get(sheet, _NAME_TEXT), _get(sheet, _NAME_ENDS)
     put64(sheet + _AT_PAIR, 0)
-    number, before = int64(0), int64(0)
-    while _next_pair(found, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
+    number, name_start = int64(0), int64(0)
+    while _next_pair(properties, sheet + _AT_PAIR, sheet + _KEY, sheet + _VALUE):
         start = _text_at(_get(sheet, _VALUE), sheet + _VALUE)
-        long, end = _get(sheet, _VALUE), int64(le64(name_ends + 8 * number))
-        copy_bytes(target, name_text + before, end - before)
-        target += end - before
-        copy_bytes(target, start, long)
-        put8(target + long, uint8(2))
-        target += long + 1
-        before = end
+        value_size, name_end = _get(sheet, _VALUE), int64(le64(name_ends + 8 * number))
+        copy_bytes(target, name_text + name_start, name_end - name_start)
+        target += name_end - name_start
+        copy_bytes(target, start, value_size)
+        put8(target + value_size, uint8(2))
+        target += value_size + 1
+        name_start = name_end
         number += 1
 
 
 @njit(cache=True, forceinline=True)
 def _find(table, count, width, text):
-    """Address of the row of ``table`` whose first word is the text object ``text``, or an equal one; 0 for none."""
+    """Return the address of the row of ``table`` whose first word is the text object ``text`` or an equal one; 0 for
+    none.
+    """
     for row in range(count):
         if int64(le64(table + row * width)) == text:
             return table + row * width
@@ -172,7 +177,7 @@ def _find(table, count, width, text):
 
 @njit(cache=True)
 def _put_unit(sheet, message):
-    """The unit of ``message`` at ``position``, which moves on; gives its bytes, or why there is none."""
+    """Write the unit of ``message`` at ``position``, which advances; returns its size, or why nothing was written."""
     zero, none = _get(sheet, _ZERO), _get(sheet, _NONE)
     if not _is(sheet, message, _MESSAGE_TYPE):
         return REFUSED
@@ -190,50 +195,50 @@ def _put_unit(sheet, message):
     body = _field(sheet, message, _BODY)
     if body == 0 or not _is(sheet, body, _BYTES) or _field(sheet, message, _STORE_HOST) != none:
         return REFUSED
-    prepared, prepared_at = _field(sheet, message, _PREPARED), int64(0)
+    prepared, prepared_offset = _field(sheet, message, _PREPARED), int64(0)
     if prepared != zero:
         if prepared == 0 or not _is(sheet, prepared, _INT):
             return REFUSED
-        prepared_at = _number(prepared, sheet + _KEY)
+        prepared_offset = _number(prepared, sheet + _KEY)
         if int32(le64(sheet + _KEY)) != 0:
             return REFUSED
     now = _get(sheet, _NOW)
-    born, born_at = _field(sheet, message, _BORN), now
+    born, born_time = _field(sheet, message, _BORN), now
     if born != none:
         if born == 0 or not _is(sheet, born, _INT):
             return REFUSED
-        born_at = _number(born, sheet + _KEY)
+        born_time = _number(born, sheet + _KEY)
         if int32(le64(sheet + _KEY)) != 0:
             return REFUSED
-    raw, found, long = _field(sheet, message, _RAW), _field(sheet, message, _PROPERTIES), int64(0)
+    raw, properties, properties_size = _field(sheet, message, _RAW), _field(sheet, message, _PROPERTIES), int64(0)
     if raw == none:
-        if found != none:
-            if found == 0 or not _is(sheet, found, _DICT):
+        if properties != none:
+            if properties == 0 or not _is(sheet, properties, _DICT):
                 return REFUSED
-            long = _map_size(sheet, found)
-            if long < 0:
-                return long
+            properties_size = _map_size(sheet, properties)
+            if properties_size < 0:
+                return properties_size
     else:
-        if raw == 0 or not _is(sheet, raw, _BYTES) or (found != none and not _unruled(sheet, found)):
+        if raw == 0 or not _is(sheet, raw, _BYTES) or (properties != none and not _unruled(sheet, properties)):
             return REFUSED
-        long = int64(_bytes_size(raw))
+        properties_size = int64(_bytes_size(raw))
     size = int64(_bytes_size(body))
-    if size > _get(sheet, _LONGEST) or long > LONGEST_PROPERTIES:
+    if size > _get(sheet, _LONGEST) or properties_size > LONGEST_PROPERTIES:
         return REFUSED
-    # rows of the tables: text, address and length of the field, magic, address and length of the places; and text,
-    # address and length of the raw host, SYSFLAG bits
-    wide, born_size, store_size = int64(le64(topic + 16)), int64(le64(host + 16)), _get(sheet, _STORE_SIZE)
-    total = 74 + born_size + store_size + size + wide + long
+    # Row of a topic: text, address and length of the field, magic, address and length of the places.
+    # Row of a host: text, address and length of the raw host, SYSFLAG bits.
+    field_size, born_size, store_size = int64(le64(topic + 16)), int64(le64(host + 16)), _get(sheet, _STORE_SIZE)
+    total = 74 + born_size + store_size + size + field_size + properties_size
     position = _get(sheet, _POSITION)
     if total > _get(sheet, _LIMIT) - position:
         return NO_ROOM
-    number, queue_offset = int64(0), int64(0)
+    number_address, queue_offset = int64(0), int64(0)
     if not sys_flag & _OUTSIDE_QUEUES:
         place = int64(le64(int64(le64(topic + 32)) + 8 * queue)) if queue < int64(le64(topic + 40)) else int64(-1)
         if place < 0:
             return NO_PLACE
-        number = _get(sheet, _NUMBERS) + 8 * place
-        queue_offset = int64(le64(number))
+        number_address = _get(sheet, _NUMBERS) + 8 * place
+        queue_offset = int64(le64(number_address))
     p = _get(sheet, _TARGET) + position
     put_head(
         p,
@@ -244,46 +249,46 @@ def _put_unit(sheet, message):
         queue_offset,
         _get(sheet, _BASE) + position,
         sys_flag | int64(le64(host + 24)),
-        born_at,
+        born_time,
     )
     s = put_hosts_and_time(
         p + 48, int64(le64(host + 8)), born_size, now, _get(sheet, _STORE_RAW), _get(sheet, _STORE_SIZE)
     )
-    s = put_body(p, s, reconsume, prepared_at, int64(_bytes_at(body)), size, int64(le64(topic + 8)), wide)
-    put_be16(s, int16(long))
+    s = put_body(p, s, reconsume, prepared_offset, int64(_bytes_at(body)), size, int64(le64(topic + 8)), field_size)
+    put_be16(s, int16(properties_size))
     if raw != none:
-        copy_bytes(s + 2, _bytes_at(raw), long)
-    elif long:
-        _put_map(sheet, found, s + 2)
+        copy_bytes(s + 2, _bytes_at(raw), properties_size)
+    elif properties_size:
+        _put_map(sheet, properties, s + 2)
     put64(sheet + _QUEUE_OFFSET, queue_offset)
-    if number:
-        put64(number, queue_offset + 1)
+    if number_address:
+        put64(number_address, queue_offset + 1)
     put64(sheet + _POSITION, position + total)
     return total
 
 
 @njit(cache=True)
 def put_one(sheet, message):
-    """:func:`_put_unit`, its answer as an object of the interpreter's."""
+    """Call :func:`_put_unit` and return the result as an object of the interpreter."""
     return _object_of(_put_unit(sheet, message))
 
 
 @njit(cache=True)
 def put_many(sheet, messages):
-    """Units of a list's messages from ``row`` on, side by side; gives 0 when all are there, else why the next one is
-    not. ``row`` and ``position`` in the sheet have moved on.
+    """Write the units of a list's messages from ``row`` on, one after the other; returns 0 when all are written,
+    else why the next one is not. Advances ``row`` and ``position`` in the sheet.
     """
     row, base = _get(sheet, _ROW), _get(sheet, _BASE)
     offsets, queue_offsets, sizes = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET), _get(sheet, _OUT_SIZE)
-    why = int64(0)
+    outcome = int64(0)
     while row < _get(sheet, _ROWS):
         total = _put_unit(sheet, int64(_get_item(messages, row)))
         if total <= 0:
-            why = total
+            outcome = total
             break
         put64(offsets + 8 * row, base + _get(sheet, _POSITION) - total)
         put64(queue_offsets + 8 * row, _get(sheet, _QUEUE_OFFSET))
         put64(sizes + 8 * row, total)
         row += 1
         put64(sheet + _ROW, row)
-    return _object_of(why)
+    return _object_of(outcome)

@@ -1,8 +1,8 @@
 """Compiled twins of queries by key: hashes, the chains of every index file, the units that they lead to
 (docs/formats/index-file.md#query).
 
-Imported late and only through :mod:`engine.codec.index_query`. Addresses are the caller's to prove, numbers that come
-out of a file are proven here. Each function has one signature, so that Python can call its machine code directly.
+Imported late and only through :mod:`engine.codec.index_query`. The caller checks addresses; numbers that come out
+of a file are checked here. Each function has one signature, so that Python can call its machine code directly.
 """
 
 from __future__ import annotations
@@ -28,56 +28,62 @@ def _hashed(h, text):
 
 
 @njit(nogil=True, forceinline=True)
-def _asked(file, low, high):
-    """Whether the window takes the index file in: RocketMQ's isTimeMatched."""
-    begin, end = file[3], file[4]
-    return file[2] > 0 and ((low < begin and high > end) or begin <= low <= end or begin <= high <= end)
+def _asked(file, begin_time, end_time):
+    """Return True if the time window touches the index file: RocketMQ's isTimeMatched."""
+    file_begin, file_end = file[3], file[4]
+    return file[2] > 0 and (
+        (begin_time < file_begin and end_time > file_end)
+        or file_begin <= begin_time <= file_end
+        or file_begin <= end_time <= file_end
+    )
 
 
 @njit(nogil=True, forceinline=True)
-def _chain(file, wanted, low, high, most, out):
-    """(how many, offset of the first) of the matching entries of one file; ``out`` takes as many as it has room for.
+def _chain(file, key_hash, begin_time, end_time, max_matches, out):
+    """Return (number, offset of the first) of the matching entries of one file; ``out`` gets as many as fit.
 
     Numbers fall along a chain, so every walk ends.
     """
-    slots, above, begin = file[1], file[2], file[3]
+    slots, previous_number, begin = file[1], file[2], file[3]
     table = file[0] + _HEADER
     entries = table + 4 * slots
-    found, first = 0, int64(_NONE)
-    number = int64(int32(be32(table + 4 * (int64(wanted) % slots))))
-    while 0 < number < above and found < most:
+    match_count, first_offset = 0, int64(_NONE)
+    number = int64(int32(be32(table + 4 * (int64(key_hash) % slots))))
+    while 0 < number < previous_number and match_count < max_matches:
         p = entries + 20 * number
         seconds = int64(int32(be32(p + 12)))
         if seconds < 0:
             break
         time = begin + seconds * 1000
-        if int32(be32(p)) == wanted and low <= time <= high:
+        if int32(be32(p)) == key_hash and begin_time <= time <= end_time:
             offset = int64(be64(p + 4))
-            if found == 0:
-                first = offset
-            if found < out.shape[0]:
-                out[found] = offset
-            found += 1
-        if time < low:
+            if match_count == 0:
+                first_offset = offset
+            if match_count < out.shape[0]:
+                out[match_count] = offset
+            match_count += 1
+        if time < begin_time:
             break
-        above = number
+        previous_number = number
         number = int64(int32(be32(p + 16)))
-    return found, first
+    return match_count, first_offset
 
 
 @njit(nogil=True, forceinline=True)
-def _walk(files, wanted, low, high, most, out):
-    """:func:`_chain` over the files, newest first, as far as the window goes back."""
-    found, first = 0, int64(_NONE)
+def _walk(files, key_hash, begin_time, end_time, max_matches, out):
+    """Run :func:`_chain` over the files, newest first, back to the begin of the time window."""
+    match_count, first_offset = 0, int64(_NONE)
     for row in range(files.shape[0]):
         file = files[row]
-        if _asked(file, low, high):
-            more, one = _chain(file, wanted, low, high, most - found, out[found:])
-            first = first if found else one
-            found += more
-        if found >= most or file[3] < low:
+        if _asked(file, begin_time, end_time):
+            file_matches, file_first_offset = _chain(
+                file, key_hash, begin_time, end_time, max_matches - match_count, out[match_count:]
+            )
+            first_offset = first_offset if match_count else file_first_offset
+            match_count += file_matches
+        if match_count >= max_matches or file[3] < begin_time:
             break
-    return found, first
+    return match_count, first_offset
 
 
 @njit(nogil=True, forceinline=True)
@@ -87,7 +93,7 @@ def _has_zero(v):
 
 @njit(nogil=True, forceinline=True)
 def _sort(values, count):
-    """In ascending order; they come newest first, so turning them round is most of it."""
+    """Sort in ascending order. Values come newest first, so reversing them does most of the work."""
     for i in range(count // 2):
         values[i], values[count - 1 - i] = values[count - 1 - i], values[i]
     for i in range(1, count):
@@ -99,31 +105,35 @@ def _sort(values, count):
 
 
 @njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, types.int64), cache=True, nogil=True)
-def find_one(files, h, text, low, high, most):
-    """The offset that one key leads to; −1 where there is none, −2 where :func:`find_all` has to tell.
+def find_one(files, h, text, begin_time, end_time, max_matches):
+    """Return the offset that one key leads to; −1 for none, −2 if :func:`find_all` must be called.
 
-    ``h`` is the hash of what stands before ``text``, ASCII only; ``files`` are the rows of
+    ``h`` is the hash of the text before ``text``; ``text`` is ASCII only. ``files`` are the rows of
     :class:`engine.codec.index_query.MappedFiles`.
+
     """
-    wanted = _hashed(h, text)
-    found, first = _walk(files, wanted, low, high, min(most, 2), files[0, :0])
-    if found > 1 or (found == 1 and first < 0):
+    key_hash = _hashed(h, text)
+    match_count, first_offset = _walk(files, key_hash, begin_time, end_time, min(max_matches, 2), files[0, :0])
+    if match_count > 1 or (match_count == 1 and first_offset < 0):
         return int64(_SEVERAL)
-    return first
+    return first_offset
 
 
 @njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, _ROW), cache=True, nogil=True)
-def find_all(files, h, text, low, high, out):
-    """Offsets that one key leads to, newest first, as many as ``out`` takes; gives how many."""
-    wanted = _hashed(h, text)
-    found, _ = _walk(files, wanted, low, high, out.shape[0], out)
-    return int64(found)
+def find_all(files, h, text, begin_time, end_time, out):
+    """Write the offsets that one key leads to, newest first, as many as fit into ``out``; returns their number."""
+    key_hash = _hashed(h, text)
+    match_count, _ = _walk(files, key_hash, begin_time, end_time, out.shape[0], out)
+    return int64(match_count)
 
 
 @njit(types.int64(types.int64, _TEXT, _HASHES), cache=True, nogil=True)
 def hash_texts(h, text, out):
-    """Index hashes of UTF-8 texts with a byte 0 between each two, all behind what has the hash ``h``; gives how many
-    texts there are, which may be more than ``out`` takes.
+    """Write index hashes of UTF-8 texts that are separated by a zero byte; ``h`` is the hash of their common
+    beginning.
+
+    Returns the number of texts, which may be more than ``out`` holds.
+
     """
     address = np.frombuffer(text, np.uint8).ctypes.data
     start, end = address, address + len(text)
@@ -147,15 +157,16 @@ def hash_texts(h, text, out):
     cache=True,
     nogil=True,
 )
-def find_keys(files, hashes, low, high, most, ends, out, ahead):
-    """Offsets that each key leads to, at most ``most``, in ascending order and one key's behind the other's,
-    ``ends[i]`` of them up to key ``i``; gives how many.
+def find_keys(files, hashes, begin_time, end_time, max_matches, ends, out, prefetch_files):
+    """Write the offsets that each key leads to, at most ``max_matches`` per key in ascending order, one key after
+    the other.
 
-    In the newest ``ahead`` files slots and first entries are asked for ahead of need: the memory answers all keys at
-    once.
+    ``ends[i]`` is the number of offsets up to key ``i``; returns the number of all. In the newest
+    ``prefetch_files`` files, slots and first entries are prefetched: the memory serves all keys at once.
+
     """
     keys = hashes.shape[0]
-    for row in range(min(ahead, files.shape[0])):
+    for row in range(min(prefetch_files, files.shape[0])):
         file = files[row]
         slots, table = file[1], file[0] + _HEADER
         for i in range(keys):
@@ -166,23 +177,24 @@ def find_keys(files, hashes, low, high, most, ends, out, ahead):
                 prefetch(table + 4 * slots + 20 * number)
     filled = int64(0)
     for i in range(keys):
-        mine = out[filled:]
-        found, _ = _walk(files, hashes[i], low, high, most, mine)
-        _sort(mine, found)
-        filled += found
+        key_offsets = out[filled:]
+        match_count, _ = _walk(files, hashes[i], begin_time, end_time, max_matches, key_offsets)
+        _sort(key_offsets, match_count)
+        filled += match_count
         ends[i] = filled
     return filled
 
 
 @njit(types.int64(_ROW, types.int64, types.int64, _TEXT, types.int64, _TABLE), cache=True, nogil=True)
 def place_units(offsets, start, stop, data, span, out):
-    """Where the units lie that begin in [start, stop) of the log, whose bytes are ``data``, by what their first four
-    bytes say: columns of ``out`` are begin and end in ``data`` and ``span``; end 0 where there is none.
+    """Locate the units that begin in [start, stop) of the log, whose bytes are ``data``, by their first four bytes.
 
-    Gives the number of an offset that no span has taken in yet, −1 for none. ``span`` −1 comes before the first.
+    Columns of ``out`` are begin and end in ``data``, and ``span``; end 0 if there is no unit. Returns the index
+    of an offset that no span has covered yet, −1 for none. ``span`` −1 comes before the first.
+
     """
     address, size = np.frombuffer(data, np.uint8).ctypes.data, int64(len(data))
-    left = int64(_NONE)
+    missing_index = int64(_NONE)
     for i in range(offsets.shape[0]):
         if span < 0:
             out[1, i] = _NONE if 0 <= offsets[i] < _FAR else 0
@@ -192,9 +204,9 @@ def place_units(offsets, start, stop, data, span, out):
         if out[1, i] != _NONE:
             continue
         if start <= offsets[i] < stop:
-            at = offsets[i] - start
-            end = at + int64(int32(be32(address + at))) if at + 4 <= size else int64(0)
-            out[0, i], out[1, i], out[2, i] = at, end if at + 4 < end <= size else int64(0), span
-        elif left == _NONE:
-            left = int64(i)
-    return left
+            position = offsets[i] - start
+            end = position + int64(int32(be32(address + position))) if position + 4 <= size else int64(0)
+            out[0, i], out[1, i], out[2, i] = position, end if position + 4 < end <= size else int64(0), span
+        elif missing_index == _NONE:
+            missing_index = int64(i)
+    return missing_index

@@ -1,8 +1,8 @@
-"""Compiled twins of :mod:`engine.codec.tally`: rows added up by a number, and what a row's texts say of it
+"""Compiled twins of :mod:`engine.codec.tally`: sums of rows by key, and the texts of a row
 (docs/formats/commit-log.md#properties).
 
-Imported late and only through :func:`engine.codec.tally.twin`. Raw addresses know no bounds: places and lengths of the
-property texts were proven by the walk that filled the columns.
+Imported late and only through :func:`engine.codec.tally.twin`. Raw addresses have no bounds check: the walk that
+filled the columns checked positions and lengths of the property texts.
 """
 
 from __future__ import annotations
@@ -24,36 +24,38 @@ _AHEAD = 8
 
 @njit(cache=True, nogil=True)
 def add_rows(key, size, row, slots, keys, sums, groups):
-    """Count, bytes, smallest and largest of every row from ``row`` on into its key's group; gives (row, groups): the
-    row that found no room, else the number of rows.
+    """Add count, bytes, smallest and largest of every row from ``row`` on to its key's group.
+
+    Returns (row, groups): the row that has no room, else the number of rows.
+
     """
     mask = int64(slots.shape[0] - 1)
-    rows, room = key.shape[0], keys.shape[0]
+    rows, max_groups = key.shape[0], keys.shape[0]
     last_key, number = int64(0), int64(-1)
     while row < rows:
-        wanted = key[row]
-        if number < 0 or wanted != last_key:
-            h = uint64(wanted) * _MIX
+        row_key = key[row]
+        if number < 0 or row_key != last_key:
+            h = uint64(row_key) * _MIX
             h = (h ^ (h >> uint64(29))) * _MIX
-            at = int64(h >> uint64(32)) & mask
-            number = int64(slots[at]) - 1
-            while number >= 0 and keys[number] != wanted:
-                at = (at + 1) & mask
-                number = int64(slots[at]) - 1
+            slot = int64(h >> uint64(32)) & mask
+            number = int64(slots[slot]) - 1
+            while number >= 0 and keys[number] != row_key:
+                slot = (slot + 1) & mask
+                number = int64(slots[slot]) - 1
             if number < 0:
-                if groups >= room:
+                if groups >= max_groups:
                     return row, groups
                 number = groups
                 groups += 1
-                slots[at], keys[number] = groups, wanted
-            last_key = wanted
-        size_here = int64(size[row])
+                slots[slot], keys[number] = groups, row_key
+            last_key = row_key
+        row_size = int64(size[row])
         sums[number, 0] += 1
-        sums[number, 1] += size_here
-        if sums[number, 0] == 1 or size_here < sums[number, 2]:
-            sums[number, 2] = size_here
-        if size_here > sums[number, 3]:  # noqa: PLR1730  one store less in most rows
-            sums[number, 3] = size_here
+        sums[number, 1] += row_size
+        if sums[number, 0] == 1 or row_size < sums[number, 2]:
+            sums[number, 2] = row_size
+        if row_size > sums[number, 3]:  # noqa: PLR1730  saves a store in most rows
+            sums[number, 3] = row_size
         row += 1
     return row, groups
 
@@ -62,8 +64,11 @@ def add_rows(key, size, row, slots, keys, sums, groups):
 def read_texts(
     buffer, n, row, rows, base, offset, sys_flag, topic_id, properties, properties_length, tags, tag, host, registers
 ):
-    """Number of each row's tag (0 without one, −1 past the table's limit), its born host as a number (−1: IPv6), and
-    its keys in the sketches; gives the row before which the table of tags must grow, else ``rows``.
+    """Write each row's tag number (0 for none, −1 past the table's limit) and born host (−1: IPv6), and add its keys
+    to the sketches.
+
+    Returns the row before which the table of tags must grow, else ``rows``.
+
     """
     end, sketches = buffer + n, int64(registers.shape[0])
     while row < rows:
@@ -74,17 +79,17 @@ def read_texts(
             prefetch(buffer + offset[row + _AHEAD] - base + _BORN_HOST)
         q = buffer + properties[row]
         stop = q + properties_length[row]
-        first, last = _tag(q, stop, end)
+        tag_start, tag_end = _tag(q, stop, end)
         number = int64(0)
-        if first:
-            number = _topic(first, last - first, tags) + 1
+        if tag_start:
+            number = _topic(tag_start, tag_end - tag_start, tags) + 1
             if number == -1:  # the table must grow
                 return row
             if number == 0:  # past its limit
                 number = int64(-1)
         tag[row] = int32(number)
-        wide = (sys_flag[row] & 16) != 0
-        host[row] = int64(-1) if wide else int64(be32(buffer + offset[row] - base + _BORN_HOST))
+        is_ipv6 = (sys_flag[row] & 16) != 0
+        host[row] = int64(-1) if is_ipv6 else int64(be32(buffer + offset[row] - base + _BORN_HOST))
         sketch = int64(topic_id[row]) + 1
         if sketch >= sketches:
             sketch = 0
@@ -104,10 +109,13 @@ def read_texts(
 
 @njit(cache=True, nogil=True)
 def match_keys(buffer, rows, properties, properties_length, slots, out):
-    """Rows of which some UNIQ_KEY or piece of KEYS has a hash among ``slots`` (open addressing, 0 is free), into
-    ``out``; gives how many.
+    """Write to ``out`` the rows that have a UNIQ_KEY or piece of KEYS whose hash is in ``slots``; returns their
+    number.
+
+    ``slots`` is an open-addressing table in which 0 is free.
+
     """
-    found = 0
+    match_count = 0
     for row in range(rows):
         if row + _AHEAD < rows:
             ahead = buffer + properties[row + _AHEAD]
@@ -132,32 +140,32 @@ def match_keys(buffer, rows, properties, properties_length, slots, out):
                     key = p + 1
             pair = end + 1
         if hit:
-            out[found] = row
-            found += 1
-    return found
+            out[match_count] = row
+            match_count += 1
+    return match_count
 
 
 @njit(cache=True, nogil=True)
 def hash_texts(buffer, ends, slots):
-    """Hashes of texts that stand back to back at ``buffer``, up to each of ``ends``, into the free ``slots``."""
+    """Put the hashes of texts that lie back to back at ``buffer``, each up to its ``ends``, into free ``slots``."""
     begin, mask = int64(0), uint64(slots.shape[0] - 1)
     for i in range(ends.shape[0]):
         h = _hash_of(buffer + begin, buffer + ends[i])
-        at = h & mask
-        while slots[int64(at)] != uint64(0) and slots[int64(at)] != h:
-            at = (at + uint64(1)) & mask
-        slots[int64(at)] = h
+        slot = h & mask
+        while slots[int64(slot)] != uint64(0) and slots[int64(slot)] != h:
+            slot = (slot + uint64(1)) & mask
+        slots[int64(slot)] = h
         begin = ends[i]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _is_in(slots, h):
     mask = uint64(slots.shape[0] - 1)
-    at = h & mask
-    while slots[int64(at)] != uint64(0):
-        if slots[int64(at)] == h:
+    slot = h & mask
+    while slots[int64(slot)] != uint64(0):
+        if slots[int64(slot)] == h:
             return True
-        at = (at + uint64(1)) & mask
+        slot = (slot + uint64(1)) & mask
     return False
 
 
@@ -165,10 +173,10 @@ def _is_in(slots, h):
 def _note(registers, sketch, kind, p, end):
     h = _hash_of(p, end)
     place = int64(h >> uint64(64 - _PRECISION))
-    rest = h << uint64(_PRECISION)
+    low_bits = h << uint64(_PRECISION)
     rank = uint8(1)
-    while rank <= uint8(64 - _PRECISION) and rest >> uint64(63) == uint64(0):
-        rest <<= uint64(1)
+    while rank <= uint8(64 - _PRECISION) and low_bits >> uint64(63) == uint64(0):
+        low_bits <<= uint64(1)
         rank = uint8(rank + 1)
     if rank > registers[sketch, kind, place]:  # noqa: PLR1730  max() of two types is no byte for numba
         registers[sketch, kind, place] = rank
@@ -176,16 +184,16 @@ def _note(registers, sketch, kind, p, end):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _hash_of(p, end):
-    """A hash of the bytes, never 0."""
+    """Return a hash of the bytes, never 0."""
     length = end - p
     h = uint64(length) * _MIX
     if length >= 8:
-        last = end - 8
-        while p < last:
+        last_word = end - 8
+        while p < last_word:
             h = (h ^ le64(p)) * _MIX
             h ^= h >> uint64(29)
             p += 8
-        h = (h ^ le64(last)) * _MIX
+        h = (h ^ le64(last_word)) * _MIX
     else:
         while p < end:
             h = (h ^ uint64(u8(p))) * _MIX

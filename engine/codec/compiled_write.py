@@ -1,7 +1,8 @@
-"""Compiled twin of writing: many units of the commit log in one run (docs/formats/commit-log.md#unit, #append).
+"""Compiled twin of writing many units of the commit log in one run (docs/formats/commit-log.md#unit, #append).
 
-Imported late and only through :mod:`engine.codec.message_columns`. Raw addresses know no bounds: the caller proves that
-the columns have their rows and the blobs their bytes; numbers that point into tables are proven here.
+Imported late and only through :mod:`engine.codec.message_columns`. Raw addresses have no bounds check: the caller
+checks that the columns have their rows and the blobs their bytes; numbers that point into tables are checked
+here.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _MASK = np.uint32(0x7FFFFFFF)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _get(sheet, at):
-    return int64(le64(sheet + at))
+def _get(sheet, position):
+    return int64(le64(sheet + position))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -48,7 +49,7 @@ def _i64(column, row):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _put_host(target, source, size):
-    """A raw host of 8 or 20 bytes."""
+    """Write a raw host of 8 or 20 bytes."""
     put_be64(target, int64(be64(source)))
     if size == 20:
         put_be64(target + 8, int64(be64(source + 8)))
@@ -57,7 +58,7 @@ def _put_host(target, source, size):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def put_hosts_and_time(s, born_raw, born_size, now, store_raw, store_size):
-    """BORNHOST, STORETIMESTAMP and STOREHOST at ``s``; gives the address behind them."""
+    """Write BORNHOST, STORETIMESTAMP and STOREHOST at ``s``; returns the address behind them."""
     _put_host(s, born_raw, born_size)
     put_be64(s + born_size, now)
     _put_host(s + born_size + 8, store_raw, store_size)
@@ -66,7 +67,7 @@ def put_hosts_and_time(s, born_raw, born_size, now, store_raw, store_size):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def put_head(p, total, magic, queue, flag, queue_offset, offset, flags, born_at):
-    """A unit's fields up to BORNTIMESTAMP at ``p``, but its CRC."""
+    """Write a unit's fields up to BORNTIMESTAMP at ``p``, except its CRC."""
     put_be32(p, int32(total))
     put_be32(p + 4, int32(magic))
     put_be32(p + 12, int32(queue))
@@ -78,22 +79,24 @@ def put_head(p, total, magic, queue, flag, queue_offset, offset, flags, born_at)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def put_body(p, s, reconsume, prepared, body, size, field, wide):
-    """RECONSUMETIMES to the topic at ``s``, and the body's CRC into the unit at ``p``; gives the address behind."""
+def put_body(p, s, reconsume, prepared, body, size, field, field_size):
+    """Write RECONSUMETIMES to the topic at ``s``, and the body's CRC into the unit at ``p``; returns the address
+    behind.
+    """
     put_be32(s, int32(reconsume))
     put_be64(s + 4, prepared)
     put_be32(s + 12, int32(size))
     s += 16
-    copy_bytes(s, body, size)  # the CRC wants sixteen bytes before its end: of a short body, those of the copy
+    copy_bytes(s, body, size)  # the CRC reads sixteen bytes before its end: of a short body, those of the copy
     put_be32(p + 8, int32(crc32(body if size >= 16 else s, size) & _MASK) if size else int32(0))
     s += size
-    copy_bytes(s, field, wide)
-    return s + wide
+    copy_bytes(s, field, field_size)
+    return s + field_size
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _take_offset(flags, queue, places, place_count, numbers):
-    """The queue offset of a message, taken: 0 for what stays outside queues, −1 for a queue without a place."""
+    """Take the next queue offset for a message: 0 if it stays outside queues, −1 if the queue has no place."""
     if flags & _OUTSIDE_QUEUES:
         return int64(0)
     place = int64(le64(places + 8 * queue)) if queue < place_count else int64(-1)
@@ -106,7 +109,9 @@ def _take_offset(flags, queue, places, place_count, numbers):
 
 @njit(cache=True, nogil=True)
 def encode_rows(sheet):
-    """Units of the rows from ``row`` on at ``position``; gives why it stopped, the rest stands in the sheet."""
+    """Write units of the rows from ``row`` on at ``position``; returns why it stopped, all other results are in the
+    sheet.
+    """
     row, position, body, text = _get(sheet, _ROW), _get(sheet, _POSITION), _get(sheet, _BODY), _get(sheet, _PROPERTIES)
     target, limit, base = _get(sheet, _TARGET), _get(sheet, _LIMIT), _get(sheet, _BASE)
     now, rows = _get(sheet, _NOW), _get(sheet, _ROWS)
@@ -119,38 +124,50 @@ def encode_rows(sheet):
     out_offset, out_queue_offset = _get(sheet, _OUT_OFFSET), _get(sheet, _OUT_QUEUE_OFFSET)
     out_size, store_default = _get(sheet, _OUT_SIZE), _get(sheet, _STORE_DEFAULT)
     longest = _get(sheet, _LONGEST_BODY)
-    known, known_born, known_store, why = int64(-1), int64(-1), int64(-1), DONE
-    field, wide, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
+    cached_topic, cached_born_host, cached_store_host, outcome = int64(-1), int64(-1), int64(-1), DONE
+    field, field_size, magic, places, place_count = int64(0), int64(0), int32(0), int64(0), int64(0)
     born_raw, store_raw, born_size, store_size, host_bits = int64(0), int64(0), int64(0), int64(0), uint32(0)
     while row < rows:
         flags = uint32(_i32(sys_flag, row))
         size = int64(_i32(body_length, row))
-        long = int64(_i32(text_length, row))
+        properties_size = int64(_i32(text_length, row))
         topic, queue = int64(_i32(topic_id, row)), int64(_i32(queue_id, row))
-        bh, sh = int64(_i32(born_host, row)), int64(_i32(store_host, row)) if store_host else store_default
-        if size > longest or long > LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
-            why = RULED
+        born_host_id, store_host_id = (
+            int64(_i32(born_host, row)),
+            int64(_i32(store_host, row)) if store_host else store_default,
+        )
+        if size > longest or properties_size > LONGEST_PROPERTIES or queue < 0 or flags & _RULED_BITS:
+            outcome = RULED
             break
-        if topic != known or bh != known_born or sh != known_store:  # seldom: what follows stays in registers
-            if topic < 0 or topic >= topic_count or bh < 0 or bh >= host_count or sh < 0 or sh >= host_count:
-                why = RULED
+        if (
+            topic != cached_topic or born_host_id != cached_born_host or store_host_id != cached_store_host
+        ):  # rare: these values stay in registers
+            if (
+                topic < 0
+                or topic >= topic_count
+                or born_host_id < 0
+                or born_host_id >= host_count
+                or store_host_id < 0
+                or store_host_id >= host_count
+            ):
+                outcome = RULED
                 break
-            known, known_born, known_store = topic, bh, sh
-            entry, born_raw, store_raw = topics + 40 * topic, hosts + 24 * bh, hosts + 24 * sh
-            field, wide, magic = int64(le64(entry)), int64(le64(entry + 8)), int32(le64(entry + 16))
+            cached_topic, cached_born_host, cached_store_host = topic, born_host_id, store_host_id
+            entry, born_raw, store_raw = topics + 40 * topic, hosts + 24 * born_host_id, hosts + 24 * store_host_id
+            field, field_size, magic = int64(le64(entry)), int64(le64(entry + 8)), int32(le64(entry + 16))
             places, place_count = int64(le64(entry + 24)), int64(le64(entry + 32))
             born_size, store_size = int64(le32(born_raw + 20)), int64(le32(store_raw + 20))
             host_bits = (_BORN_V6 if born_size == 20 else uint32(0)) | (_STORE_V6 if store_size == 20 else uint32(0))
-        if wide <= 0:  # a topic that may not be stored
-            why = RULED
+        if field_size <= 0:  # the topic must not be stored
+            outcome = RULED
             break
-        total = 74 + born_size + store_size + size + wide + long
+        total = 74 + born_size + store_size + size + field_size + properties_size
         if total + 8 > limit - position:
-            why = NO_ROOM
+            outcome = NO_ROOM
             break
         queue_offset = _take_offset(flags, queue, places, place_count, numbers)
         if queue_offset < 0:
-            why = NO_PLACE
+            outcome = NO_PLACE
             break
         p = target + position
         put_head(
@@ -165,18 +182,18 @@ def encode_rows(sheet):
             int64(le64(born + 8 * row)) if born else now,
         )
         s = put_hosts_and_time(p + 48, born_raw, born_size, now, store_raw, store_size)
-        s = put_body(p, s, int64(_i32(reconsume, row)), _i64(prepared, row), body, size, field, wide)
-        put_be16(s, int16(long))
-        copy_bytes(s + 2, text, long)
+        s = put_body(p, s, int64(_i32(reconsume, row)), _i64(prepared, row), body, size, field, field_size)
+        put_be16(s, int16(properties_size))
+        copy_bytes(s + 2, text, properties_size)
         put64(out_offset + 8 * row, base + position)
         put64(out_queue_offset + 8 * row, queue_offset)
         put64(out_size + 8 * row, total)
         position += total
         body += size
-        text += long
+        text += properties_size
         row += 1
     put64(sheet + _ROW, row)
     put64(sheet + _POSITION, position)
     put64(sheet + _BODY, body)
     put64(sheet + _PROPERTIES, text)
-    return why
+    return outcome

@@ -1,7 +1,7 @@
 """Bodies that a client compressed: sysFlag bit 0, kind in bits 8-10 (docs/formats/commit-log.md#sysflag).
 
-Pure and bounded: a few bytes may unpack to gigabytes, so at most ``cap`` bytes come out, and what is left out is said.
-lz4 and zstandard are optional; without them the note says which package is missing.
+Pure and bounded: a few bytes may unpack to gigabytes, so at most ``cap`` bytes come out, and a note says if there
+are more. lz4 and zstandard are optional; without them the note names the missing package.
 """
 
 from __future__ import annotations
@@ -14,27 +14,29 @@ COMPRESSED = 0x1
 KIND_MASK = 0x700
 KINDS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
 CAP = 16 << 20
-_ZSTD_WINDOW = 64 << 20  # clients write windows of at most 8 MiB; a larger one is asked for by damage only
+_ZSTD_WINDOW = 64 << 20  # clients write windows of at most 8 MiB; only damaged data asks for more
 
 
 class Unpacked(NamedTuple):
-    """The body as its sender wrote it, and a sentence where it is not all of it (None: whole)."""
+    """The body as its sender wrote it, and a note if it is not complete (None: complete)."""
 
     data: bytes
     note: str | None
 
 
 class _Damaged(Exception):
-    """The compressed bytes make no sense from here on."""
+    """The compressed bytes are not valid from here on."""
 
 
 def kind_of(sys_flag: int) -> str | None:
-    """``zlib``, ``lz4`` or ``zstd``; None where the body is not compressed or the kind is unknown."""
+    """Return ``zlib``, ``lz4`` or ``zstd``; None if the body is not compressed or the kind is unknown."""
     return KINDS.get((sys_flag & KIND_MASK) >> 8) if sys_flag & COMPRESSED else None
 
 
 def unpack(body: bytes, sys_flag: int, cap: int = CAP) -> Unpacked:
-    """``body`` unpacked as ``sys_flag`` says, at most ``cap`` bytes of it; damage and absence are told in the note."""
+    """Unpack ``body`` as ``sys_flag`` says, at most ``cap`` bytes of it. The note reports damage and missing
+    packages.
+    """
     if not sys_flag & COMPRESSED:
         return Unpacked(body, None)
     kind = kind_of(sys_flag)
@@ -60,9 +62,10 @@ _MAGIC = {b"\x04\x22\x4d\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 def find_packed_stream(data: bytes) -> str | None:
-    """Return ``zlib``, ``lz4`` or ``zstd`` where ``data`` is a whole stream of that kind; None for anything else.
+    """Return ``zlib``, ``lz4`` or ``zstd`` if ``data`` is a complete stream of that kind, else None.
 
-    A client that sends an unpacked body's bytes again as they are packs them a second time.
+    Such data was compressed twice: a client received a body that was still compressed and sent it again.
+
     """
     kind = _MAGIC.get(data[:4])
     if kind is None and len(data) > 8 and data[0] == 0x78 and int.from_bytes(data[:2], "big") % 31 == 0:
@@ -70,16 +73,18 @@ def find_packed_stream(data: bytes) -> str | None:
     if kind is None:
         return None
     number = next(number for number, name in KINDS.items() if name == kind)
-    found = unpack(data, COMPRESSED | number << 8)
-    return kind if found.note is None or found.note.startswith("cut after") or "package" in found.note else None
+    unpacked = unpack(data, COMPRESSED | number << 8)
+    return (
+        kind if unpacked.note is None or unpacked.note.startswith("cut after") or "package" in unpacked.note else None
+    )
 
 
 def _zlib(body: bytes, step: int) -> Iterator[bytes]:
     reader = zlib.decompressobj()
-    rest = body
+    unread = body
     while True:
         try:
-            piece = reader.decompress(rest, step)
+            piece = reader.decompress(unread, step)
         except zlib.error as error:
             raise _Damaged(str(error)) from error
         if piece:
@@ -88,20 +93,20 @@ def _zlib(body: bytes, step: int) -> Iterator[bytes]:
             return
         if not piece:
             raise _Damaged("the data ends before its end mark")
-        rest = reader.unconsumed_tail
+        unread = reader.unconsumed_tail
 
 
 def _lz4(body: bytes, step: int) -> Iterator[bytes]:
     from lz4.frame import LZ4FrameDecompressor
 
     reader = LZ4FrameDecompressor()
-    rest = body
+    unread = body
     while not reader.eof:
         try:
-            piece = reader.decompress(rest, step)
+            piece = reader.decompress(unread, step)
         except (RuntimeError, EOFError, ValueError) as error:
             raise _Damaged(str(error)) from error
-        rest = b""
+        unread = b""
         if piece:
             yield piece
         elif not reader.eof:
@@ -126,14 +131,16 @@ def _zstd(body: bytes, step: int) -> Iterator[bytes]:
 
 
 def _prove_zstd_whole(body: bytes, size: int) -> None:
-    """The stream reader ends silently where its data ends: compare with the size in the frame, where there is one."""
+    """Raise if the frame header declares more bytes than were read: the stream reader ends silently at the end of
+    its data.
+    """
     import zstandard
 
     try:
-        told = zstandard.frame_content_size(body)
+        declared_size = zstandard.frame_content_size(body)
     except zstandard.ZstdError as error:
         raise _Damaged(str(error)) from error
-    if told > size or (told < 0 and size == 0):
+    if declared_size > size or (declared_size < 0 and size == 0):
         raise _Damaged("the data ends before its end mark")
 
 

@@ -1,12 +1,12 @@
-"""Typed records out of the tables under ``config/`` (docs/formats/config-tables.md#tables).
+"""Typed records from the tables under ``config/``, and which file of a table a broker loads
+(docs/formats/config-tables.md#rules, #tables).
 
-Pure. A table comes from whoever wrote the file: a field that is missing or of another kind takes RocketMQ's default and
-is named in ``problems``; a row that makes no sense is left out and named there too.
+Pure. Records: a field that is missing or of another kind takes RocketMQ's default and is named in ``problems``; a
+row that is not valid is left out and named there too.
 
-A table under ``config/`` as RocketMQ loads it: the file, else its ``.bak`` (docs/formats/config-tables.md#rules).
+Files: a missing, empty or unparsable main file → the ``.bak``. If that is missing or empty → the broker starts
+with defaults. If it cannot be parsed → the broker does not start. The bytes come from a function of the caller.
 
-Missing, empty or unparsable main file → the ``.bak``; that missing or empty → the broker starts with defaults; a
-``.bak`` that cannot be parsed → the broker does not start. Pure: the bytes come from a function of the caller.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TABLES = (
 """The JSON tables of a broker; ``timercheck`` beside them is binary."""
 
 NOT_ASKED = ("messageRequestMode.json", "transactionMetrics")
-"""Tables of which a broker does not ask whether they could be loaded."""
+"""Tables that may fail to load without stopping the broker."""
 
 Used = Literal["main", "bak", "defaults", "nothing"]
 State = Literal["ok", "missing", "empty", "bad", "unreadable"]
@@ -44,41 +44,44 @@ State = Literal["ok", "missing", "empty", "bad", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One of the two files of a table. ``complaint`` says why a broker would not take it; None where it would."""
+    """Either of the two files of a table. ``complaint`` is why a broker would reject it, None if it would accept it."""
 
     name: str
     state: State
     complaint: str | None
-    parsed: Parsed | None  # None where there was no text
+    parsed: Parsed | None  # None if there was no text
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a broker would have after loading ``name``; ``value`` is {} for defaults and where it would not start."""
+    """The content that a broker would have after loading ``name``; ``value`` is {} for defaults and if it would not
+    start.
+    """
 
     name: str
     used: Used  # ``nothing``: both files are bad, the broker does not start
     why: str
     value: dict[str | int, Any]
     main: TableFile
-    bak: TableFile | None  # None: not looked at, because the main file was good
+    bak: TableFile | None  # None: not read, because the main file is good
 
     @property
     def will_load(self) -> bool:
-        """A broker starts with this table."""
+        """True if a broker starts with this table."""
         return self.used != "nothing"
 
     @property
     def file(self) -> str | None:
-        """Name of the file that was used."""
+        """The name of the file that was used."""
         return {"main": self.name, "bak": self.name + BACKUP}.get(self.used)
 
 
 def load_table(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> Table:
-    """The table ``name`` as a broker of ``release`` loads it; ``read`` gives the bytes of a file by name, None where
-    there is no such file.
+    """Load the table ``name`` as a broker of ``release`` does.
 
-    An ``OSError`` of ``read`` counts as a file that cannot be read and is told in ``complaint``.
+    ``read`` returns the bytes of a file by name, None if there is no such file. An ``OSError`` of ``read`` counts
+    as an unreadable file and is reported in ``complaint``.
+
     """
     main = look_at(name, read, release)
     if main.state == "ok":
@@ -87,17 +90,17 @@ def load_table(name: str, read: Callable[[str], bytes | None], release: Release 
     if bak.state == "ok":
         return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
     if bak.state in {"missing", "empty"}:
-        why = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
-        return Table(name, "defaults", why, {}, main, bak)
+        reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
+        return Table(name, "defaults", reason, {}, main, bak)
     if name in NOT_ASKED:
-        why = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
-        return Table(name, "defaults", why, {}, main, bak)
-    why = f"{_reason(main)} and {_reason(bak)}: a broker does not start"
-    return Table(name, "nothing", why, {}, main, bak)
+        reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
+        return Table(name, "defaults", reason, {}, main, bak)
+    reason = f"{_reason(main)} and {_reason(bak)}: a broker does not start"
+    return Table(name, "nothing", reason, {}, main, bak)
 
 
 def look_at(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> TableFile:
-    """The file ``name`` by itself, whatever a broker would take; arguments as for :func:`load_table`."""
+    """Read the file ``name`` alone, whichever file a broker would take; arguments as for :func:`load_table`."""
     try:
         raw = read(name)
     except OSError as error:
@@ -137,7 +140,7 @@ MOST_PROBLEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class Rows(Generic[Row]):
-    """The rows of a table in the order of the file, and what was wrong, at most a hundred sentences."""
+    """The rows of a table in the order of the file, and its problems, at most a hundred sentences."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...] = field(default=())
@@ -145,7 +148,7 @@ class Rows(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One topic as the broker declares it; ``perm`` is a sum of read 4, write 2, inherit 1."""
+    """A topic as the broker declares it; ``perm`` is a sum of read 4, write 2, inherit 1."""
 
     name: str
     read_queue_nums: int
@@ -158,13 +161,13 @@ class TopicConfig:
 
     @property
     def batch(self) -> bool:
-        """The topic's queues are batch queues."""
+        """True if the topic's queues are batch queues."""
         return self.attributes.get("queue.type") == "BatchCQ"
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionGroup:
-    """One consumer group as the broker declares it."""
+    """A consumer group as the broker declares it."""
 
     name: str
     consume_enable: bool
@@ -178,7 +181,7 @@ class SubscriptionGroup:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOffset:
-    """Where a group reads a topic next, per queue id. A light group (``lmq``) has the one queue 0."""
+    """The next offset of a group in a topic, per queue id. A light group (``lmq``) has only queue 0."""
 
     key: str
     topic: str
@@ -189,7 +192,7 @@ class ConsumerOffset:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerFilter:
-    """What a group asks for by SQL. Times in ms; ``dead_time`` 0 while a consumer is connected."""
+    """The SQL filter of a group. Times in ms; ``dead_time`` is 0 while a consumer is connected."""
 
     topic: str
     group: str
@@ -204,7 +207,7 @@ class ConsumerFilter:
 
 @dataclass(frozen=True, slots=True)
 class ClientOffset:
-    """One line of a broadcasting client's own ``offsets.json``."""
+    """A line of a broadcasting client's own ``offsets.json``."""
 
     broker: str
     topic: str
@@ -213,7 +216,7 @@ class ClientOffset:
 
 
 class _Check:
-    """Takes values of a wanted kind out of a table and keeps what was wrong."""
+    """Reads values of an expected kind from a table and collects the problems."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -249,7 +252,7 @@ class _Check:
         return {str(key): str(value) for key, value in self.members(row, name, where)}
 
     def members(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str | int, Any]]:
-        """The pairs of the object ``name``; none where it is missing."""
+        """Yield the pairs of the object ``name``; none if it is missing."""
         value = row.get(name)
         if isinstance(value, dict):
             yield from value.items()
@@ -257,7 +260,7 @@ class _Check:
             self.say(f"{f'{where}.' if where else ''}{name}: expected an object, found {_kind(value)}")
 
     def objects(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str, Value]]:
-        """The pairs of the object ``name`` whose values are objects."""
+        """Yield the pairs of the object ``name`` whose values are objects."""
         for key, value in self.members(row, name, where):
             if isinstance(value, dict):
                 yield str(key), value
@@ -265,19 +268,19 @@ class _Check:
                 self.say(f"{name}.{key}: expected an object, found {_kind(value)}")
 
     def offsets(self, row: Value, where: str) -> dict[int, int]:
-        """Queue id (or level) → offset; keys may be bare or quoted."""
-        found = {}
+        """Return queue id (or level) → offset; keys may be bare or quoted."""
+        offset_by_queue = {}
         for key, value in row.items():
             number, offset = whole_number(key), to_number(value)
             if number is None or offset is None:
                 self.say(f"{where}: expected a queue number and an offset, found {str(key)[:40]!r}: {_kind(value)}")
             else:
-                found[number] = offset
-        return found
+                offset_by_queue[number] = offset
+        return offset_by_queue
 
 
 def whole_number(key: str | int) -> int | None:
-    """An integer key of a table, bare or quoted; None for anything else."""
+    """Return an integer key of a table, bare or quoted; None for anything else."""
     if isinstance(key, int):
         return key
     digits = key[1:] if key[:1] == "-" else key
@@ -285,7 +288,7 @@ def whole_number(key: str | int) -> int | None:
 
 
 def topics(value: Value) -> Rows[TopicConfig]:
-    """``topics.json``."""
+    """Read ``topics.json``."""
     check = _Check()
     rows = []
     for name, row in check.objects(value, "topicConfigTable"):
@@ -307,7 +310,7 @@ def topics(value: Value) -> Rows[TopicConfig]:
 
 
 def subscription_groups(value: Value) -> Rows[SubscriptionGroup]:
-    """``subscriptionGroup.json``."""
+    """Read ``subscriptionGroup.json``."""
     check = _Check()
     rows = [
         SubscriptionGroup(
@@ -326,35 +329,37 @@ def subscription_groups(value: Value) -> Rows[SubscriptionGroup]:
 
 
 def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
-    """``consumerOffset.json`` or ``lmqConsumerOffset.json``: groups, broadcasters (three parts), light groups."""
+    """Read ``consumerOffset.json`` or ``lmqConsumerOffset.json``: groups, broadcasters (three parts), light groups."""
     check = _Check()
     rows: list[ConsumerOffset] = []
     for key, row in check.objects(value, "offsetTable"):
-        pieces = key.rstrip("@").split("@")  # as Java's split does, which leaves empty ends out
+        pieces = key.rstrip("@").split("@")  # like Java's split, which drops empty ends
         if len(pieces) not in {2, 3}:
             check.say(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
             continue
         mode: Literal["cluster", "broadcast"] = "cluster" if len(pieces) == 2 else "broadcast"
         rows.append(ConsumerOffset(key, pieces[0], pieces[1], mode, check.offsets(row, key)))
-    for light, offset in check.members(value, "lmqOffsetTable"):
-        topic, at, group = str(light).partition("@")
+    for light_key, offset in check.members(value, "lmqOffsetTable"):
+        topic, separator, group = str(light_key).partition("@")
         number = to_number(offset)
-        if not at or number is None:
-            check.say(f"lmqOffsetTable: expected topic@group and an offset, found {str(light)[:80]!r}: {_kind(offset)}")
+        if not separator or number is None:
+            check.say(
+                f"lmqOffsetTable: expected topic@group and an offset, found {str(light_key)[:80]!r}: {_kind(offset)}"
+            )
             continue
-        rows.append(ConsumerOffset(str(light), topic, group, "lmq", {0: number}))
+        rows.append(ConsumerOffset(str(light_key), topic, group, "lmq", {0: number}))
     return Rows(tuple(rows), tuple(check.problems))
 
 
 def delay_offsets(value: Value) -> tuple[dict[int, int], tuple[str, ...]]:
-    """``delayOffset.json``: delay **level** (queue id + 1) → next offset; and what was wrong."""
+    """Read ``delayOffset.json``: delay **level** (queue id + 1) → next offset, and the problems."""
     check = _Check()
-    found = check.offsets(dict(check.members(value, "offsetTable")), "offsetTable")
-    return found, tuple(check.problems)
+    offset_by_level = check.offsets(dict(check.members(value, "offsetTable")), "offsetTable")
+    return offset_by_level, tuple(check.problems)
 
 
 def consumer_filters(value: Value) -> Rows[ConsumerFilter]:
-    """``consumerFilter.json``."""
+    """Read ``consumerFilter.json``."""
     check = _Check()
     rows = []
     for topic, by_group in check.objects(value, "filterDataByTopic"):
@@ -380,7 +385,9 @@ def consumer_filters(value: Value) -> Rows[ConsumerFilter]:
 
 
 def metrics(value: Value) -> dict[str, tuple[int, int]]:
-    """``timermetrics`` or ``transactionMetrics``: topic → (balance, time in ms). It may be negative: no count."""
+    """Read ``timermetrics`` or ``transactionMetrics``: topic → (balance, time in ms). The balance may be negative;
+    it is no count.
+    """
     check = _Check()
     return {
         topic: (check.number(row, "count", 0, topic), check.number(row, "timeStamp", 0, topic))
@@ -390,7 +397,7 @@ def metrics(value: Value) -> dict[str, tuple[int, int]]:
 
 
 def client_offsets(value: Value) -> Rows[ClientOffset]:
-    """A broadcasting client's ``offsets.json``, whose keys are objects."""
+    """Read a broadcasting client's ``offsets.json``, whose keys are objects."""
     check = _Check()
     rows = []
     for key, offset in check.members(value, "offsetTable"):

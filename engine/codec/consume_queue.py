@@ -1,4 +1,4 @@
-"""Consume queue unit, 20 bytes (docs/formats/consume-queue.md#entry), and what its tagsCode may stand for
+"""Consume queue unit, 20 bytes (docs/formats/consume-queue.md#entry), and the meanings of its tagsCode
 (docs/formats/consume-queue.md#ext).
 
 Pure: bytes in, records out. Reading many at once goes through ``dtypes.CQ_UNIT``; this module is for one unit at a
@@ -22,7 +22,7 @@ State = Literal["entry", "prefilled", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class CqUnit:
-    """Where a message lies in the commit log, how long it is (bytes), and its tag."""
+    """Position and size of a message in the commit log (bytes), and the code of its tag."""
 
     physical_offset: int
     size: int
@@ -37,25 +37,25 @@ class CqUnit:
 
 
 def encode(unit: CqUnit) -> bytes:
-    """The 20 bytes of ``unit``."""
+    """Return the 20 bytes of ``unit``."""
     return _UNIT.pack(unit.physical_offset, unit.size, unit.tags_code)
 
 
-def decode(buf: bytes | bytearray | memoryview, at: int = 0) -> CqUnit:
-    """The unit at ``buf[at]``; raises ``struct.error`` where fewer than 20 bytes are left."""
-    return CqUnit(*_UNIT.unpack_from(buf, at))
+def decode(buf: bytes | bytearray | memoryview, position: int = 0) -> CqUnit:
+    """Return the unit at ``buf[position]``; raises ``struct.error`` if fewer than 20 bytes remain."""
+    return CqUnit(*_UNIT.unpack_from(buf, position))
 
 
 def is_ext_address(tags_code: int) -> bool:
-    """Whether a stored tagsCode is the address of a unit in the ext file."""
+    """Return True if a stored tagsCode is the address of a unit in the ext file."""
     return tags_code <= MAX_EXT_ADDRESS
 
 
 def ext_offset(address: int) -> int:
-    """Byte offset in the ext queue that an address stands for."""
+    """Return the byte offset in the ext queue that an address stands for."""
     return address - EXT_BASE
 
 
-def same_tag(one: int, other: int) -> bool:
-    """RocketMQ's comparison of tag codes: the low 32 bits."""
-    return (one ^ other) & 0xFFFFFFFF == 0
+def same_tag(tags_code: int, other_tags_code: int) -> bool:
+    """Compare two tag codes as RocketMQ does: by their low 32 bits."""
+    return (tags_code ^ other_tags_code) & 0xFFFFFFFF == 0

@@ -23,7 +23,7 @@ KEPT_FREE = 4
 
 @dataclass(frozen=True, slots=True)
 class CqExtUnit:
-    """One unit at byte ``offset`` of the ext queue. Time in ms; ``bit_map`` is empty where no SQL group was there."""
+    """A unit at byte ``offset`` of the ext queue. Time in ms; ``bit_map`` is empty if there was no SQL group."""
 
     offset: int
     size: int
@@ -33,7 +33,7 @@ class CqExtUnit:
 
     @property
     def address(self) -> int:
-        """What a queue entry holds in place of its tagsCode."""
+        """The number that a queue entry holds in place of its tagsCode."""
         return self.offset + EXT_BASE
 
     @property
@@ -43,7 +43,7 @@ class CqExtUnit:
 
 @dataclass(frozen=True, slots=True)
 class CqExtStop:
-    """Where a walk ended: at the mark that sends readers to the next file, at zeros, at the last byte, or at damage."""
+    """The end of a walk: at the mark that leads to the next file, at zeros, at the last byte, or at damage."""
 
     offset: int
     kind: Literal["mark", "zero", "end", "damage"]
@@ -51,36 +51,40 @@ class CqExtStop:
 
 
 def encode(unit: CqExtUnit) -> bytes:
-    """The bytes of ``unit``; its size follows from the bit map."""
+    """Return the bytes of ``unit``; its size follows from the bit map."""
     head = _HEAD.pack(SMALLEST + len(unit.bit_map), unit.tags_code, unit.store_timestamp, len(unit.bit_map))
     return head + unit.bit_map
 
 
-def decode(buf: bytes | bytearray | memoryview, at: int, base: int) -> CqExtUnit | CqExtStop:
-    """What stands at ``buf[at]``; ``base`` is the ext queue's offset of ``buf[0]``. Never raises for ``at`` ≥ 0."""
-    room = len(buf) - at
+def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqExtUnit | CqExtStop:
+    """Return the unit or stop at ``buf[position]``; ``base`` is the ext queue's offset of ``buf[0]``. Never raises
+    for ``position`` ≥ 0.
+    """
+    room = len(buf) - position
     if room < _SIZE.size:
-        return CqExtStop(base + at, "end", "end of the bytes")
-    (size,) = _SIZE.unpack_from(buf, at)
+        return CqExtStop(base + position, "end", "end of the bytes")
+    (size,) = _SIZE.unpack_from(buf, position)
     if size == END_MARK:
-        return CqExtStop(base + at, "mark", "end mark: the next unit is in the next file")
+        return CqExtStop(base + position, "mark", "end mark: the next unit is in the next file")
     if size == 0:
-        return CqExtStop(base + at, "zero", "zero bytes: nothing was written here")
+        return CqExtStop(base + position, "zero", "zero bytes: nothing was written here")
     if size < SMALLEST or size > room:
-        return CqExtStop(base + at, "damage", f"a unit's length says {size:,}, expected {SMALLEST} to {room:,}")
-    _, tags_code, store_timestamp, bits = _HEAD.unpack_from(buf, at)
+        return CqExtStop(base + position, "damage", f"a unit's length says {size:,}, expected {SMALLEST} to {room:,}")
+    _, tags_code, store_timestamp, bits = _HEAD.unpack_from(buf, position)
     if bits != size - SMALLEST:
         reason = f"the bit map's length says {bits:,}, {size - SMALLEST:,} bytes are left in the unit"
-        return CqExtStop(base + at, "damage", reason)
-    return CqExtUnit(base + at, size, tags_code, store_timestamp, bytes(buf[at + SMALLEST : at + size]))
+        return CqExtStop(base + position, "damage", reason)
+    return CqExtUnit(
+        base + position, size, tags_code, store_timestamp, bytes(buf[position + SMALLEST : position + size])
+    )
 
 
 def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iterator[CqExtUnit | CqExtStop]:
-    """Every unit of one file's bytes from position ``start`` on, then the one stop that says why the walk ended."""
-    at = start
+    """Yield every unit of one file's bytes from position ``start`` on, then one stop with the reason for the end."""
+    position = start
     while True:
-        seen = decode(buf, at, base)
-        yield seen
-        if isinstance(seen, CqExtStop):
+        item = decode(buf, position, base)
+        yield item
+        if isinstance(item, CqExtStop):
             return
-        at += seen.size
+        position += item.size

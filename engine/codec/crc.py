@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 try:
     from isal.isal_zlib import crc32 as _crc32
-except ImportError:  # an optional extra: the standard library gives the same answers, slower
+except ImportError:  # an optional extra: the standard library gives the same results, slower
     from zlib import crc32 as _crc32
 
 MASK = 0x7FFFFFFF
 
 crc32: Callable[[bytes | bytearray | memoryview], int] = _crc32
-"""The whole CRC-32, for loops in which a call counts: ``crc32(data) & MASK``."""
+"""The full CRC-32, for loops in which a call is expensive: ``crc32(data) & MASK``."""
 
 
 def crc31(data: bytes | bytearray | memoryview) -> int:
-    """CRC-32 of ``data`` & 0x7FFFFFFF; 0 for nothing."""
+    """Return CRC-32 of ``data`` & 0x7FFFFFFF; 0 for empty data."""
     return _crc32(data) & MASK
 
 

@@ -1,4 +1,4 @@
-"""The compiled twins of dispatch, loaded late: numba is there or plain numpy answers, as in
+"""Load the compiled twins of dispatch late. Without numba plain numpy is used, as in
 :func:`engine.codec.columns.twin`.
 """
 
@@ -20,9 +20,7 @@ class Compiled(Protocol):
 
 
 def twin() -> Compiled | None:
-    """The compiled twins; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for
-    it.
-    """
+    """Return the compiled twins; None if only plain Python is available or ``STORESCOPE_PLAIN=1`` asks for it."""
     if columns.twin() is None:
         return None
     return cast("Compiled", twins("compiled_dispatch"))

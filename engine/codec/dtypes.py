@@ -1,4 +1,4 @@
-"""Big-endian numpy types of everything that comes in rows: the bulk door of the codecs.
+"""Big-endian numpy types of all records that are read in bulk.
 
 Spec 3.1, 3.6, 3.7, 4.1, 12.5 and 12.6.
 """

@@ -1,9 +1,10 @@
-"""Messages into bytes: units of the commit log, versions 1 and 2, and the body of a client's batch
+"""Encode messages: units of the commit log, versions 1 and 2, and the body of a client's batch
 (docs/formats/commit-log.md).
 
-Pure: a :class:`Message` and its place in, bytes out; Java: MessageExtBrokerInner and MessageExtEncoder. Reading is the
-work of :mod:`engine.codec.message`; whole arrays of messages are encoded by :mod:`engine.codec.message_columns`.
-A message that could not be read back raises ``ValueError``: the put path makes a status of it.
+Pure: takes a :class:`Message` and its place, returns bytes; Java: MessageExtBrokerInner and MessageExtEncoder.
+:mod:`engine.codec.message` decodes; :mod:`engine.codec.message_columns` encodes whole arrays of messages. A
+message that could not be read back raises ``ValueError``, which the put path turns into a status.
+
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Unit
 from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 
 LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
-"""UTF-16 units, and bytes, of a topic in a unit of version 1."""
+"""Maximum UTF-16 units, and bytes, of a topic in a unit of version 1."""
 CRC_TAIL = 20
 """Bytes that the property CRC takes at the end of a unit (docs/formats/commit-log.md#property-crc)."""
 HEAD_SIZE = 88
-"""Bytes before the body where both hosts are IPv4; each IPv6 host adds 12."""
+"""Bytes before the body if both hosts are IPv4; each IPv6 host adds 12."""
 V6_MORE = 12
 
 HEADS = {
@@ -39,18 +40,19 @@ _I16 = struct.Struct(">h")
 _U16 = struct.Struct(">H")
 _PLACE, _TIME = struct.Struct(">qq"), struct.Struct(">q")
 _PLACE_AT, _BORN_AT, _BORN_HOST_AT = 20, 40, 48
-"""Where QUEUEOFFSET with PHYSICALOFFSET, BORNTIMESTAMP and BORNHOST stand in a unit."""
+"""Positions of QUEUEOFFSET with PHYSICALOFFSET, BORNTIMESTAMP and BORNHOST in a unit."""
 _CRC_NAME = b"__CRC32#\x01"
 _MOST_TEMPLATES = 4096
 
 
 class Message:
-    """One message to be put, as RocketMQ's store takes it (Java: MessageExtBrokerInner).
+    """A message to be put, as RocketMQ's store takes it (Java: MessageExtBrokerInner).
 
-    ``properties`` is the map that rewriting rules look at (DELAY and the like); ``properties_raw`` is the text to be
-    stored, byte for byte. With only the map the text is made from it; with only the text nothing is looked at or
-    rewritten. Times are ms since the epoch, hosts ``ip:port`` or ``[ip]:port``; a birth without a time is now, a store
-    host of None is the store's own. ``tags``, ``keys`` and ``unique_key`` are entered into the map.
+    ``properties`` is the map that rewriting rules use (DELAY and the like). ``properties_raw`` is the text to be
+    stored, byte for byte. With only the map the text is made from it; with only the text no rule is applied.
+    Times are ms since the epoch, hosts ``ip:port`` or ``[ip]:port``. A ``born_timestamp`` of None is now, a
+    ``store_host`` of None is the store's own. ``tags``, ``keys`` and ``unique_key`` are added to the map.
+
     """
 
     __slots__ = (
@@ -105,7 +107,7 @@ class Message:
 
     @classmethod
     def of_unit(cls, unit: Unit) -> Message:
-        """The message that a stored unit was made of: every field, the property text byte for byte."""
+        """Return the message from which a stored unit was made: every field, the property text byte for byte."""
         return cls(
             unit.topic,
             unit.body,
@@ -131,16 +133,16 @@ class Message:
 
     @property
     def waits(self) -> bool:
-        """Whether the sender waits for flush and replicas: WAIT absent or true (docs/formats/writing.md#flush)."""
+        """True if the sender waits for flush and replicas: WAIT absent or true (docs/formats/writing.md#flush)."""
         value = (self.properties or {}).get(props.WAIT)
         return not value or value.lower() == "true"
 
     def changed(self, **fields: object) -> Message:
-        """A copy with other values in the named fields."""
-        other = Message.__new__(Message)
+        """Return a copy with other values in the named fields."""
+        duplicate = Message.__new__(Message)
         for name in self.__slots__:
-            setattr(other, name, fields[name] if name in fields else getattr(self, name))
-        return other
+            setattr(duplicate, name, fields[name] if name in fields else getattr(self, name))
+        return duplicate
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):
@@ -154,14 +156,14 @@ class Message:
 
 
 class TopicField:
-    """What a topic adds to each of its units: the magic number, and its length and bytes behind the body."""
+    """The bytes that a topic adds to each of its units: the magic number, and its length and name behind the body."""
 
     __slots__ = ("fixed", "magic", "raw")
 
     def __init__(self, topic: str, auto_version: bool = True) -> None:
         raw = topic.encode()
-        long = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
-        flavour = BY_VERSION[2 if long else 1]
+        needs_version_2 = auto_version and utf16_length(topic) > LONGEST_V1_TOPIC
+        flavour = BY_VERSION[2 if needs_version_2 else 1]
         if len(raw) > flavour.longest_topic:
             raise ValueError(f"a topic of {len(raw)} bytes does not fit its length field")
         self.magic = flavour.magic
@@ -171,13 +173,13 @@ class TopicField:
 
 
 def utf16_length(text: str) -> int:
-    """``String.length``: UTF-16 units."""
+    """Return the number of UTF-16 units, as ``String.length``."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 @lru_cache(maxsize=4096)
 def host_raw(host: str) -> bytes:
-    """8 or 20 bytes of ``ip:port`` or ``[ip]:port``: address, then the port in four bytes
+    """Return the 8 or 20 bytes of ``ip:port`` or ``[ip]:port``: address, then the port in four bytes
     (docs/formats/commit-log.md#unit).
     """
     ip, colon, port = host.rpartition(":")
@@ -194,11 +196,12 @@ _templates: dict[tuple[str, ...], str] = {}
 
 
 def encode_properties(properties: Mapping[str, str | None]) -> bytes:
-    """Property text in the map's order, every pair closed; null values are left out
+    """Return property text in the map's order, every pair closed; null values are left out
     (docs/formats/commit-log.md#properties).
 
-    Raises ``ValueError`` where a reader would not find the same names and values (an empty value is stored, and lost
-    by every reader, as with RocketMQ).
+    Raises ``ValueError`` if a reader would not get the same names and values. (An empty value is stored, and
+    every reader loses it, as with RocketMQ.)
+
     """
     names = tuple(properties)
     template = _templates.get(names)
@@ -214,7 +217,7 @@ def encode_properties(properties: Mapping[str, str | None]) -> bytes:
 
 
 def template_of(names: tuple[str, ...]) -> str:
-    """A format of property text for maps with just these names in this order."""
+    """Return a format of property text for maps with exactly these names in this order."""
     for name in names:
         if not name or props.NAME_END in name or props.PAIR_END in name:
             raise ValueError(f"{name!r} cannot be the name of a property")
@@ -226,16 +229,18 @@ def template_of(names: tuple[str, ...]) -> str:
 
 
 def delete_property(raw: bytes, name: str) -> bytes:
-    """Property text without the pairs of ``name`` (Java: MessageUtils.deleteProperty)."""
-    wanted = name.encode() + b"\x01"
-    if wanted not in raw:
+    """Return property text without the pairs of ``name`` (Java: MessageUtils.deleteProperty)."""
+    prefix = name.encode() + b"\x01"
+    if prefix not in raw:
         return raw
-    pieces = (raw[at : at + length] for at, length in props.spans(raw))
-    return b"".join(piece for piece in pieces if not piece.startswith(wanted))
+    pieces = (raw[position : position + length] for position, length in props.spans(raw))
+    return b"".join(piece for piece in pieces if not piece.startswith(prefix))
 
 
 def stored_properties(raw: bytes, property_crc: bool) -> bytes:
-    """``raw`` as a unit carries it: where a CRC follows, without an old one, closed, and with room for the new one."""
+    """Return ``raw`` as a unit carries it: with ``property_crc``, without an old CRC, closed, and with room for the
+    new CRC.
+    """
     if not property_crc:
         return raw
     raw = delete_property(raw, props.CRC32)
@@ -243,7 +248,7 @@ def stored_properties(raw: bytes, property_crc: bool) -> bytes:
 
 
 def seal(unit: bytearray | memoryview) -> None:
-    """Write the property CRC of all that stands before it into the last twenty bytes
+    """Write the property CRC of all bytes before it into the last twenty bytes
     (docs/formats/commit-log.md#property-crc).
     """
     digits = props.crc_digits(crc31(unit[:-CRC_TAIL]))
@@ -251,7 +256,7 @@ def seal(unit: bytearray | memoryview) -> None:
 
 
 def text_of(message: Message) -> bytes:
-    """The property text of a message as it will be stored, before any CRC."""
+    """Return the property text of a message as it will be stored, before any CRC."""
     if message.properties_raw is not None:
         return message.properties_raw
     return encode_properties(message.properties) if message.properties else b""
@@ -267,10 +272,12 @@ def encode_unit(
     property_crc: bool = False,
     auto_version: bool = True,
 ) -> bytes:
-    """The unit of ``message`` at its place; ``store_host`` where the message names none.
+    """Return the unit of ``message`` at its place; ``store_host`` is used if the message names none.
 
-    ``property_crc`` is enabledAppendPropCRC, ``auto_version`` autoMessageVersionOnTopicLen. Limits of sizes other than
-    those of the fields are the put path's business (docs/formats/writing.md#checks). Raises ``ValueError``.
+    ``property_crc`` is enabledAppendPropCRC, ``auto_version`` autoMessageVersionOnTopicLen. Only the limits of
+    the fields are checked here; the put path checks the others (docs/formats/writing.md#checks). Raises
+    ``ValueError``.
+
     """
     topic = TopicField(message.topic, auto_version)
     raw = stored_properties(text_of(message), property_crc)
@@ -280,7 +287,7 @@ def encode_unit(
     sys_flag = message.sys_flag & ~HOST_BITS | host_bits(born, stored)
     body = message.body
     extra = len(born) + len(stored) - 16
-    born_at = store_timestamp if message.born_timestamp is None else message.born_timestamp
+    born_time = store_timestamp if message.born_timestamp is None else message.born_timestamp
     try:
         head = HEADS[sys_flag & HOST_BITS].pack(
             topic.fixed + extra + len(body) + len(raw),
@@ -291,7 +298,7 @@ def encode_unit(
             queue_offset,
             physical_offset,
             sys_flag,
-            born_at,
+            born_time,
             born,
             store_timestamp,
             stored,
@@ -310,15 +317,18 @@ def encode_unit(
 
 
 def host_bits(born: bytes, stored: bytes) -> int:
-    """The SYSFLAG bits of two raw hosts."""
+    """Return the SYSFLAG bits of two raw hosts."""
     return (BORN_HOST_V6 if len(born) == 20 else 0) | (STORE_HOST_V6 if len(stored) == 20 else 0)
 
 
 class UnitRun:
-    """The units of a batch, side by side, whose place in the log is not known yet (docs/formats/commit-log.md#batches).
+    """The units of a batch, one behind the other, before their place in the log is known
+    (docs/formats/commit-log.md#batches).
 
-    ``members`` are what :func:`engine.codec.batch.spans` found in the body of ``batch``, ``shared`` is the property
-    text of the batch itself. ``property_crc`` and ``auto_version`` as for :func:`encode_unit`. Raises ``ValueError``.
+    ``members`` is the result of :func:`engine.codec.batch.spans` for the body of ``batch``; ``shared`` is the
+    property text of the batch itself. ``property_crc`` and ``auto_version`` as for :func:`encode_unit`. Raises
+    ``ValueError``.
+
     """
 
     def __init__(
@@ -336,19 +346,19 @@ class UnitRun:
         head = HEADS[sys_flag & HOST_BITS]
         fixed = topic.fixed + len(born) + len(stored_host) - 16
         body, view = batch.body, memoryview(batch.body)
-        born_at, topic_raw = batch.born_timestamp or 0, topic.raw
+        born_time, topic_raw = batch.born_timestamp or 0, topic.raw
         pieces: list[bytes | memoryview] = []
-        starts, at, longest = [], 0, 0
+        starts, position, longest = [], 0, 0
         try:
-            for flag, start, length, text_at, text_length in members:
-                raw = joined_properties(body[text_at : text_at + text_length], shared)
+            for flag, start, length, text_position, text_length in members:
+                raw = joined_properties(body[text_position : text_position + text_length], shared)
                 if property_crc:
                     raw = stored_properties(raw, property_crc)
                 content, text = view[start : start + length], len(raw)
                 longest = max(longest, text)
                 size = fixed + length + text
-                starts.append(at)
-                at += size
+                starts.append(position)
+                position += size
                 pieces += (
                     head.pack(
                         size,
@@ -359,7 +369,7 @@ class UnitRun:
                         0,
                         0,
                         sys_flag,
-                        born_at,
+                        born_time,
                         born,
                         0,
                         stored_host,
@@ -388,7 +398,7 @@ class UnitRun:
         return len(self._data)
 
     def at(self, queue_offset: int, physical_offset: int, now: int) -> tuple[memoryview, list[int]]:
-        """The bytes for that place and time (ms), and the physical offset of each unit."""
+        """Return the bytes for that place and time (ms), and the physical offset of each unit."""
         data, stored_at = self._data, self._stored_at
         for number, start in enumerate(self._starts):
             _PLACE.pack_into(data, start + _PLACE_AT, queue_offset + number, physical_offset + start)
@@ -403,7 +413,7 @@ class UnitRun:
 
 
 def encode_batch(messages: Iterable[Message]) -> bytes:
-    """The body of a batch as a client sends it: flag, body and properties of each message
+    """Return the body of a batch as a client sends it: flag, body and properties of each message
     (docs/formats/commit-log.md#batches).
     """
     pieces = []
@@ -415,10 +425,10 @@ def encode_batch(messages: Iterable[Message]) -> bytes:
     return b"".join(pieces)
 
 
-def joined_properties(own: bytes, shared: bytes) -> bytes:
-    """Element properties and batch properties as one text: 0x02 between them where it is missing
+def joined_properties(member_properties: bytes, shared: bytes) -> bytes:
+    """Return member properties and batch properties as one text, adding a missing 0x02 between them
     (docs/formats/commit-log.md#batches).
     """
-    if own and shared and not own.endswith(b"\x02"):
-        return own + b"\x02" + shared
-    return own + shared
+    if member_properties and shared and not member_properties.endswith(b"\x02"):
+        return member_properties + b"\x02" + shared
+    return member_properties + shared

@@ -1,11 +1,12 @@
-"""Which flipped bits explain a wrong body CRC: one bit anywhere, or several within one byte.
+"""Find flipped bits that explain a wrong body CRC: one bit anywhere, or several within one byte.
 
-A CRC is linear: stored ^ computed is the CRC of the error alone. Stepping that syndrome backwards over zero bytes, one
-stride at a time, until it is the CRC of one bit finds the place in a fraction of the time of trying every bit (baby
-step, giant step; 64 KiB in under a millisecond). RocketMQ drops the CRC's top bit, so both are tried.
+A CRC is linear: stored ^ computed is the CRC of the error alone. We step that difference backwards over zero
+bytes, one stride at a time, until it is the CRC of one bit. This finds the place in a fraction of the time of
+trying every bit (baby step, giant step; 64 KiB in under a millisecond). RocketMQ drops the CRC's top bit, so both
+values are tried.
 
-The generated CRC functions come from crcmod; without it the answer says so. Candidates explain, they do not prove:
-damage in two places can look like one elsewhere, and the stored CRC may be what was hit.
+The generated CRC functions come from crcmod; without it the result says so. A flip that explains the difference
+is no proof: damage in two places can look like one elsewhere, and the stored CRC itself may be wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MASKS_OF_BITS = tuple(1 << bit for bit in range(8))
 _MASKS_OF_BYTES = tuple(range(1, 256))
 LARGEST_BODY = 16 << 20
 LARGEST_FOR_BYTES = 64 << 10
-"""Up to this size, chance explains fewer than one difference in a hundred by a single byte."""
+"""Up to this size, fewer than one difference in a hundred is explained by a single byte by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,77 +48,79 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a wrong CRC may come from. All empty and ``note`` None: more than one place has changed."""
+    """Possible causes of a wrong CRC. All empty and ``note`` None: more than one place has changed."""
 
-    flips: tuple[Flip, ...]  # single bits, first byte first; whole bytes only where no single bit explains it
+    flips: tuple[Flip, ...]  # single bits, first byte first; several bits of a byte only if no single bit explains it
     field_bit: int | None  # bit of the stored CRC field that alone explains the difference
     note: str | None  # why the body was not searched
 
     @property
     def words(self) -> str:
-        """One sentence for people."""
-        said = [flip.words for flip in self.flips[:4]]
+        """A sentence for the user."""
+        causes = [flip.words for flip in self.flips[:4]]
         if len(self.flips) > 4:
-            said.append(f"one of {len(self.flips) - 4} more places")
+            causes.append(f"one of {len(self.flips) - 4} more places")
         if self.field_bit is not None:
-            said.append(f"bit {self.field_bit} of the stored CRC")
-        if said:
-            return "would be explained by " + " or ".join(said)
+            causes.append(f"bit {self.field_bit} of the stored CRC")
+        if causes:
+            return "would be explained by " + " or ".join(causes)
         return self.note or "no change of a single bit or byte explains it"
 
 
 def explain(body: bytes, stored: int) -> Explanation:
-    """Flipped bits of ``body`` or of its stored CRC (the field as it is, signed) that explain the difference."""
-    field = stored & 0xFFFFFFFF
-    difference = crc31(body) ^ field
-    bit = difference.bit_length() - 1 if difference and difference & (difference - 1) == 0 else None
-    if difference == 0 or field & _TOP_BIT:  # a sound field never has the top bit, whatever the body
-        return Explanation((), bit, None)
+    """Find flipped bits of ``body`` or of its stored CRC (the signed field) that explain the difference."""
+    stored_unsigned = stored & 0xFFFFFFFF
+    difference = crc31(body) ^ stored_unsigned
+    field_bit = difference.bit_length() - 1 if difference and difference & (difference - 1) == 0 else None
+    if difference == 0 or stored_unsigned & _TOP_BIT:  # a valid field never has the top bit
+        return Explanation((), field_bit, None)
     if not body:
-        return Explanation((), bit, "the body is empty")
+        return Explanation((), field_bit, "the body is empty")
     if len(body) > LARGEST_BODY:
-        return Explanation((), bit, f"bodies over {LARGEST_BODY:,} bytes are not searched")
+        return Explanation((), field_bit, f"bodies over {LARGEST_BODY:,} bytes are not searched")
     try:
         flips = _search(difference, len(body), _STRIDE_OF_BITS, _MASKS_OF_BITS)
-        if not flips and bit is None and len(body) <= LARGEST_FOR_BYTES:
+        if not flips and field_bit is None and len(body) <= LARGEST_FOR_BYTES:
             flips = _search(difference, len(body), _STRIDE_OF_BYTES, _MASKS_OF_BYTES)
     except ImportError:
-        return Explanation((), bit, "the search for flipped bits needs the package crcmod, which is not installed")
-    return Explanation(flips, bit, None)
+        return Explanation(
+            (), field_bit, "the search for flipped bits needs the package crcmod, which is not installed"
+        )
+    return Explanation(flips, field_bit, None)
 
 
 def _search(syndrome: int, length: int, stride: int, masks: tuple[int, ...]) -> tuple[Flip, ...]:
     backward = _functions()[1]
-    babies = _baby_steps(stride, masks)
-    found = []
+    baby_steps = _baby_steps(stride, masks)
+    flips = []
     zeros = bytes(stride)
     for start in (syndrome & MASK, syndrome & MASK | _TOP_BIT):
-        state, back = start, 0
-        while back < length:
-            baby = babies.get(state)
-            if baby is not None and back + baby[0] <= length:
-                found.append(Flip(length - back - baby[0], baby[1]))
+        state, stepped_back = start, 0
+        while stepped_back < length:
+            step = baby_steps.get(state)
+            if step is not None and stepped_back + step[0] <= length:
+                flips.append(Flip(length - stepped_back - step[0], step[1]))
             state = backward(zeros, state)
-            back += stride
-    return tuple(sorted(set(found), key=lambda flip: (flip.position, flip.mask)))
+            stepped_back += stride
+    return tuple(sorted(set(flips), key=lambda flip: (flip.position, flip.mask)))
 
 
 @cache
 def _baby_steps(stride: int, masks: tuple[int, ...]) -> dict[int, tuple[int, int]]:
-    """CRC of a byte ``mask`` and zeros, ``n`` bytes in all → (n, mask), for n from 1 to ``stride``."""
+    """Return CRC → (n, mask): the CRC of a byte ``mask`` and zeros, ``n`` bytes in all, for n from 1 to ``stride``."""
     forward = _functions()[0]
-    found: dict[int, tuple[int, int]] = {}
+    steps: dict[int, tuple[int, int]] = {}
     for mask in masks:
         state = mask
         for count in range(1, stride + 1):
             state = forward(b"\0", state)
-            found[state] = (count, mask)
-    return found
+            steps[state] = (count, mask)
+    return steps
 
 
 @cache
 def _functions() -> tuple[Callable[[bytes, int], int], Callable[[bytes, int], int]]:
-    """The CRC register's step forward over bytes, and its step backward over zeros."""
+    """Return the CRC register's step forward over bytes, and its step backward over zeros."""
     import crcmod
 
     forward = crcmod.mkCrcFun(_POLYNOMIAL, initCrc=0, rev=True, xorOut=0)

@@ -1,12 +1,12 @@
-"""A commit log that the DLedger library keeps: recognised and sized, not decoded (docs/formats/files.md#folders).
+"""Folders of other storage engines beside a store: recognised and measured, not decoded.
 
-Each message unit stands inside a log entry with a header of 48 bytes, in ``dledger-<selfId>/data``; ``index`` beside it
-has a unit of 32 bytes per entry. Pure: names, lengths and first bytes come from the caller.
+A commit log of the DLedger library (docs/formats/files.md#folders): each message unit is inside a log entry with
+a header of 48 bytes, in ``dledger-<selfId>/data``; ``index`` beside it has a unit of 32 bytes per entry.
 
-Folders that RocksDB keeps for a broker: recognised and sized, not decoded (docs/formats/files.md#folders,
-docs/formats/consume-queue.md#rocksdb).
+Folders that RocksDB keeps for a broker (docs/formats/files.md#folders, docs/formats/consume-queue.md#rocksdb).
 
-Pure: names, lengths and the text of ``CURRENT`` come from the caller.
+Pure: names, lengths, first bytes and the text of ``CURRENT`` come from the caller.
+
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FOLDER_PREFIX = "dledger-"
 HEADER_SIZE = 48
 INDEX_UNIT_SIZE = 32
 HEAD_BYTES = HEADER_SIZE + 8
-"""First bytes of a data file that :func:`recognise` wants to see."""
+"""First bytes of a data file that :func:`dledger_log` needs."""
 _HEADER = struct.Struct(">iiqqqiiii")
 _MAGIC = 1
 _BLANK_MAGIC = -1
@@ -31,7 +31,9 @@ _NAME_DIGITS = 20
 
 
 class NamedFile(NamedTuple):
-    """A file below a folder: its name as seen from there (``data/00000000000000000000``) and its length in bytes."""
+    """A file below a folder: its name relative to the folder (``data/00000000000000000000``) and its length in
+    bytes.
+    """
 
     name: str
     size: int
@@ -53,14 +55,16 @@ class EntryHeader:
 
     @property
     def plausible(self) -> bool:
-        """The lengths agree and the numbers are of their kind."""
+        """True if the lengths agree and the numbers are in range."""
         lengths_agree = self.body_size >= 0 and self.size == HEADER_SIZE + self.body_size
         return self.magic == _MAGIC and lengths_agree and min(self.index, self.term, self.position) >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class DLedgerLog:
-    """What a DLedger folder holds, in files and bytes; ``first`` is the head of its oldest entry where one was seen."""
+    """The content of a DLedger folder in files and bytes; ``first`` is the head of its oldest entry, if there is
+    one.
+    """
 
     self_id: str
     data_files: int
@@ -69,11 +73,11 @@ class DLedgerLog:
     index_bytes: int
     other_bytes: int
     first: EntryHeader | None
-    wraps_messages: bool  # a message unit stands behind the first header
+    wraps_messages: bool  # a message unit follows the first header
 
     @property
     def words(self) -> str:
-        """What was found, and what this program does not do with it."""
+        """A sentence about the log, and that its entries are not decoded."""
         start = f", oldest entry {self.first.index:,} of term {self.first.term:,}" if self.first else ""
         return (
             f"DLedger log of member {self.self_id or '?'}: {self.data_files} data files with {self.data_bytes:,} bytes"
@@ -82,16 +86,16 @@ class DLedgerLog:
         )
 
 
-def decode_header(buf: bytes | bytearray | memoryview, at: int = 0) -> EntryHeader | None:
-    """The plausible entry header at ``buf[at]``, or None."""
-    if len(buf) - at < HEADER_SIZE:
+def decode_header(buf: bytes | bytearray | memoryview, position: int = 0) -> EntryHeader | None:
+    """Return the plausible entry header at ``buf[position]``, or None."""
+    if len(buf) - position < HEADER_SIZE:
         return None
-    header = EntryHeader(*_HEADER.unpack_from(buf, at))
+    header = EntryHeader(*_HEADER.unpack_from(buf, position))
     return header if header.plausible else None
 
 
 def encode_header(header: EntryHeader) -> bytes:
-    """The 48 bytes of ``header``."""
+    """Return the 48 bytes of ``header``."""
     return _HEADER.pack(
         header.magic,
         header.size,
@@ -106,7 +110,9 @@ def encode_header(header: EntryHeader) -> bytes:
 
 
 def wraps_message(head: bytes | bytearray | memoryview) -> bool:
-    """A plausible header with a message unit behind it: the first bytes of a DLedger data file of a broker."""
+    """Return True for a plausible header followed by a message unit: the first bytes of a broker's DLedger data
+    file.
+    """
     header = decode_header(head)
     if header is None or len(head) < HEAD_BYTES:
         return False
@@ -115,15 +121,16 @@ def wraps_message(head: bytes | bytearray | memoryview) -> bool:
 
 
 def dledger_log(folder: str, files: Iterable[NamedFile], head: bytes = b"") -> DLedgerLog | None:
-    """What the folder called ``folder`` holds, or None where it is no DLedger log.
+    """Return the content of the folder named ``folder``, or None if it is no DLedger log.
 
     It is one by its name, or because its oldest data file begins (``head``) with an entry around a message.
+
     """
-    known = list(files)
-    data = [file for file in known if _is_queue_file(file.name, "data")]
-    index = [file for file in known if _is_queue_file(file.name, "index")]
-    wraps = wraps_message(head)
-    if not folder.startswith(FOLDER_PREFIX) and not (data and wraps):
+    all_files = list(files)
+    data = [file for file in all_files if _is_queue_file(file.name, "data")]
+    index = [file for file in all_files if _is_queue_file(file.name, "index")]
+    wraps_messages = wraps_message(head)
+    if not folder.startswith(FOLDER_PREFIX) and not (data and wraps_messages):
         return None
     data_bytes, index_bytes = sum(file.size for file in data), sum(file.size for file in index)
     return DLedgerLog(
@@ -132,9 +139,9 @@ def dledger_log(folder: str, files: Iterable[NamedFile], head: bytes = b"") -> D
         data_bytes,
         len(index),
         index_bytes,
-        sum(file.size for file in known) - data_bytes - index_bytes,
+        sum(file.size for file in all_files) - data_bytes - index_bytes,
         decode_header(head),
-        wraps,
+        wraps_messages,
     )
 
 
@@ -151,7 +158,7 @@ _CURRENT_TEXT = re.compile(rb"MANIFEST-\d+\n?")
 
 @dataclass(frozen=True, slots=True)
 class RocksFolder:
-    """What a RocksDB folder holds, in files and bytes. ``sound``: CURRENT names a manifest that is there."""
+    """The content of a RocksDB folder in files and bytes. ``sound``: CURRENT names a manifest that exists."""
 
     folder: str
     manifest: str | None
@@ -164,28 +171,29 @@ class RocksFolder:
 
 
 def rocks_folder(folder: str, files: Iterable[NamedFile], current: bytes | None = None) -> RocksFolder | None:
-    """What the folder (its path below the store) holds, or None where it is no RocksDB.
+    """Return the content of the folder (its path below the store), or None if it is no RocksDB folder.
 
-    It is one where CURRENT stands beside a manifest, or table files beside either. ``current`` is CURRENT's content.
+    It is one if CURRENT is beside a manifest, or table files beside either. ``current`` is CURRENT's content.
+
     """
-    known = list(files)
-    names = {file.name for file in known}
+    all_files = list(files)
+    names = {file.name for file in all_files}
     manifests = sorted(name for name in names if _MANIFEST.fullmatch(name))
-    tables = [file for file in known if _TABLE.fullmatch(file.name)]
-    logs = [file for file in known if _WRITE_AHEAD.fullmatch(file.name)]
+    tables = [file for file in all_files if _TABLE.fullmatch(file.name)]
+    logs = [file for file in all_files if _WRITE_AHEAD.fullmatch(file.name)]
     if sum(("CURRENT" in names, bool(manifests), bool(tables))) < 2:
         return None
-    named = None
+    current_manifest = None
     if current is not None and _CURRENT_TEXT.fullmatch(current):
-        named = current.strip().decode("ascii")
+        current_manifest = current.strip().decode("ascii")
     table_bytes, log_bytes = sum(file.size for file in tables), sum(file.size for file in logs)
     return RocksFolder(
         folder,
-        named or (manifests[-1] if manifests else None),
+        current_manifest or (manifests[-1] if manifests else None),
         len(tables),
         table_bytes,
         len(logs),
         log_bytes,
-        sum(file.size for file in known) - table_bytes - log_bytes,
-        "CURRENT" in names and (named in names if current is not None else bool(manifests)),
+        sum(file.size for file in all_files) - table_bytes - log_bytes,
+        "CURRENT" in names and (current_manifest in names if current is not None else bool(manifests)),
     )

@@ -1,12 +1,12 @@
-"""Index file: header, slots, entries and the one step along a chain (docs/formats/index-file.md). Entries are numbered
+"""Index file: header, slots, entries, and one step along a chain (docs/formats/index-file.md). Entries are numbered
 from 1.
 
-Pure. Reading whole tables goes through ``dtypes.INDEX_SLOT`` and ``dtypes.INDEX_ENTRY``.
+Pure. Whole tables are read through ``dtypes.INDEX_SLOT`` and ``dtypes.INDEX_ENTRY``.
 
-The numbers of slots and entries that an index file gives away: RocketMQ writes neither into it
-(docs/formats/index-file.md#layout).
+Also derives how many slots and entries an index file has: RocketMQ writes neither number into it
+(docs/formats/index-file.md#layout). They follow from the length and are checked against the chains. Bytes come
+from the caller.
 
-They are worked out from the length and checked against the chains. Nothing is opened here: bytes come from the caller.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENTRY = struct.Struct(">iqii")
 
 @dataclass(frozen=True, slots=True)
 class IndexHeader:
-    """The first 40 bytes. Times in ms since the epoch; ``index_count`` is the number the next entry will get."""
+    """The first 40 bytes. Times in ms since the epoch; ``index_count`` is the number of the next entry."""
 
     begin_timestamp: int
     end_timestamp: int
@@ -39,13 +39,13 @@ class IndexHeader:
 
     @property
     def entries(self) -> int:
-        """How many entries the file holds by its own account; a stored count of 0 is read as 1."""
+        """The number of entries that the header states; a stored count of 0 is read as 1."""
         return max(self.index_count, 1) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One entry: ``time_diff`` in seconds from the file's begin, ``prev`` the next older entry of the slot (0 =
+    """An entry: ``time_diff`` in seconds from the file's begin, ``prev`` the next older entry of the slot (0 =
     none).
     """
 
@@ -76,7 +76,7 @@ class Geometry:
 
 
 def following(header: IndexHeader) -> IndexHeader:
-    """What a new file's header begins with behind the full file that has ``header``: the end of that one
+    """Return the header of a new file behind the full file that has ``header``: it begins at the end of that file
     (docs/formats/index-file.md#insert).
     """
     time, offset = max(header.end_timestamp, 0), max(header.end_phy_offset, 0)
@@ -84,7 +84,7 @@ def following(header: IndexHeader) -> IndexHeader:
 
 
 def encode_header(header: IndexHeader) -> bytes:
-    """The 40 bytes of ``header``."""
+    """Return the 40 bytes of ``header``."""
     return _HEADER.pack(
         header.begin_timestamp,
         header.end_timestamp,
@@ -95,51 +95,57 @@ def encode_header(header: IndexHeader) -> bytes:
     )
 
 
-def decode_header(buf: bytes | bytearray | memoryview, at: int = 0) -> IndexHeader:
-    """The header at ``buf[at]``; raises ``struct.error`` where fewer than 40 bytes are left."""
-    return IndexHeader(*_HEADER.unpack_from(buf, at))
+def decode_header(buf: bytes | bytearray | memoryview, position: int = 0) -> IndexHeader:
+    """Return the header at ``buf[position]``; raises ``struct.error`` if fewer than 40 bytes remain."""
+    return IndexHeader(*_HEADER.unpack_from(buf, position))
 
 
 def encode_entry(entry: IndexEntry) -> bytes:
-    """The 20 bytes of ``entry``."""
+    """Return the 20 bytes of ``entry``."""
     return _ENTRY.pack(entry.key_hash, entry.phy_offset, entry.time_diff, entry.prev)
 
 
-def decode_entry(buf: bytes | bytearray | memoryview, at: int = 0) -> IndexEntry:
-    """The entry at ``buf[at]``; raises ``struct.error`` where fewer than 20 bytes are left."""
-    return IndexEntry(*_ENTRY.unpack_from(buf, at))
+def decode_entry(buf: bytes | bytearray | memoryview, position: int = 0) -> IndexEntry:
+    """Return the entry at ``buf[position]``; raises ``struct.error`` if fewer than 20 bytes remain."""
+    return IndexEntry(*_ENTRY.unpack_from(buf, position))
 
 
 def entry_time(header: IndexHeader, entry: IndexEntry) -> int:
-    """Store time of an entry in ms, floored to seconds from the file's begin, as RocketMQ's queries take it."""
+    """Return the store time of an entry in ms, floored to seconds from the file's begin, as RocketMQ's queries use
+    it.
+    """
     return header.begin_timestamp + entry.time_diff * 1000
 
 
 def step_on(prev: int, entry: int, index_count: int) -> bool:
-    """Whether a chain goes on from ``entry`` to ``prev``: RocketMQ stops at 0, past the count and at itself."""
+    """Return True if a chain continues from ``entry`` to ``prev``: RocketMQ stops at 0, past the count and at
+    itself.
+    """
     return 0 < prev <= index_count and prev != entry
 
 
 def time_matched(header: IndexHeader, begin: int, end: int) -> bool:
-    """RocketMQ's choice of a file for the window [begin, end] ms (IndexFile.isTimeMatched): enclosure is strict."""
-    low, high = header.begin_timestamp, header.end_timestamp
-    return (begin < low and end > high) or low <= begin <= high or low <= end <= high
+    """Decide as RocketMQ if the file matters for the window [begin, end] ms (IndexFile.isTimeMatched): enclosure is
+    strict.
+    """
+    file_begin, file_end = header.begin_timestamp, header.end_timestamp
+    return (begin < file_begin and end > file_end) or file_begin <= begin <= file_end or file_begin <= end <= file_end
 
 
 _DEFAULT = Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 _I32 = struct.Struct(">i")
 NEWER = 4096
-"""Entries of one slot that may have come since the header was read: a writer does not wait for us."""
+"""Maximum entries of one slot that a concurrent writer may add after the header was read."""
 LOOKS = 3
-"""Times that a file of the default length is looked at before other numbers are tried: a writer counts an entry, and
-its bytes are there a moment later.
+"""Attempts on a file of the default length before other numbers are tried: a writer counts an entry first, and
+its bytes follow a moment later.
 """
 _AT_ONCE = 1 << 20
-"""Numbers of slots that are tried in one go."""
+"""Candidate numbers of slots per numpy operation."""
 
 
 class IndexBytes(Protocol):
-    """An index file: its length in bytes, and its bytes by position, short where it ends."""
+    """An index file: its length in bytes, and its bytes by position, fewer at its end."""
 
     @property
     def size(self) -> int: ...
@@ -148,10 +154,11 @@ class IndexBytes(Protocol):
 
 
 def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
-    """Slots and entries of an index file, and how they are known.
+    """Return slots and entries of an index file, and a sentence about how they are known.
 
-    The default numbers are taken where the length is theirs and the newest entry's chain agrees; else every pair that
-    the length allows is tried against the chains, and a pair is taken only where it is the only one.
+    RocketMQ's defaults are taken if the length matches and the newest entry's chain agrees. Otherwise every pair
+    that the length allows is tried against the chains, and a pair is taken only if it is the only one that fits.
+
     """
     header_bytes = file.read(0, HEADER_SIZE)
     if len(header_bytes) < HEADER_SIZE:
@@ -173,8 +180,8 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
 
 
 def _is_default(file: IndexBytes, header: IndexHeader) -> bool:
-    for look in range(LOOKS):
-        if look:
+    for attempt in range(LOOKS):
+        if attempt:
             header_bytes = file.read(0, HEADER_SIZE)
             if len(header_bytes) < HEADER_SIZE:
                 return False
@@ -186,18 +193,18 @@ def _is_default(file: IndexBytes, header: IndexHeader) -> bool:
 
 def _fitting(file: IndexBytes, header: IndexHeader) -> list[Geometry]:
     words = (file.size - HEADER_SIZE) // 4
-    found = []
+    geometries = []
     for slots in _candidates(file, header, words):
         geometry = Geometry(slots, (words - slots) // 5)
         if geometry.entries > header.entries and _chains_agree(file, header, geometry):
-            found.append(geometry)
-            if len(found) > 8:
+            geometries.append(geometry)
+            if len(geometries) > 8:
                 break
-    return found
+    return geometries
 
 
 def _candidates(file: IndexBytes, header: IndexHeader, words: int) -> Iterator[int]:
-    """Numbers of slots for which the newest entry is the head of its slot; small files byte by byte, big ones in
+    """Yield numbers of slots for which the newest entry is the head of its slot; small files one by one, big ones in
     bulk.
     """
     if file.size > 4 << 20:
@@ -206,10 +213,10 @@ def _candidates(file: IndexBytes, header: IndexHeader, words: int) -> Iterator[i
     data = file.read(0, file.size)
     for slots in range(words % 5 or 5, words, 5):
         geometry = Geometry(slots, (words - slots) // 5)
-        at = geometry.entry_position(header.entries)
-        if geometry.entries <= header.entries or at + ENTRY_SIZE > len(data):
+        entry_position = geometry.entry_position(header.entries)
+        if geometry.entries <= header.entries or entry_position + ENTRY_SIZE > len(data):
             break
-        key_hash = _I32.unpack_from(data, at)[0]
+        key_hash = _I32.unpack_from(data, entry_position)[0]
         if key_hash >= 0 and _I32.unpack_from(data, geometry.slot_position(key_hash % slots))[0] == header.entries:
             yield slots
 
@@ -221,13 +228,13 @@ def _candidates_in_bulk(file: IndexBytes, header: IndexHeader, words: int) -> It
     if largest <= 0:
         return
     data = np.frombuffer(file.read(HEADER_SIZE, words * 4), ">i4")
-    for first in range(words % 5 or 5, largest + 1, 5 * _AT_ONCE):
-        slots = np.arange(first, min(first + 5 * _AT_ONCE, largest + 1), 5, dtype=np.int64)
-        at = slots + 5 * header.entries
-        slots, at = slots[at < len(data)], at[at < len(data)]
-        key_hash = data[at].astype(np.int64)
-        good = key_hash >= 0
-        slots, key_hash = slots[good], key_hash[good]
+    for start_slots in range(words % 5 or 5, largest + 1, 5 * _AT_ONCE):
+        slots = np.arange(start_slots, min(start_slots + 5 * _AT_ONCE, largest + 1), 5, dtype=np.int64)
+        entry_words = slots + 5 * header.entries
+        slots, entry_words = slots[entry_words < len(data)], entry_words[entry_words < len(data)]
+        key_hash = data[entry_words].astype(np.int64)
+        has_hash = key_hash >= 0
+        slots, key_hash = slots[has_hash], key_hash[has_hash]
         yield from (int(n) for n in slots[data[key_hash % slots] == header.entries])
 
 
@@ -240,7 +247,7 @@ def _newest_agrees(file: IndexBytes, header: IndexHeader, geometry: Geometry) ->
     for _ in range(NEWER):
         if number <= header.entries:
             break
-        newer = _entry(file, geometry, number)  # written since the header was read, or never counted
+        newer = _entry(file, geometry, number)  # written after the header was read, or never counted
         if newer is None or newer.prev >= number or newer.key_hash % geometry.slots != newest.key_hash % geometry.slots:
             return False
         number = newer.prev
@@ -255,7 +262,9 @@ def _entry(file: IndexBytes, geometry: Geometry, number: int) -> IndexEntry | No
 
 
 def _chains_agree(file: IndexBytes, header: IndexHeader, geometry: Geometry) -> bool:
-    """Most links of a sample of entries lead to an older entry of the same slot (a few may be damaged)."""
+    """Return True if most links of a sample of entries lead to an older entry of the same slot (a few may be
+    damaged).
+    """
     sample = range(1, header.entries + 1, max(header.entries // 256, 1))
     good = bad = 0
     for number in sample:

@@ -1,17 +1,16 @@
-"""Keys looked up in the bytes of index files that are mapped (docs/formats/index-file.md#query): one key, or many at
-once.
+"""Look up keys in the bytes of mapped index files (docs/formats/index-file.md#query): one key, or many at once. Then
+locate the units that an index leads to (docs/formats/commit-log.md#unit).
 
-Then the units that an index leads to, found in bytes of the log that are lent on the way
-(docs/formats/commit-log.md#unit).
+Pure. Every number that comes out of a file is checked against the file's bounds. For files that another process
+writes see ``engine.inspection.chain_query``: nothing is mapped there.
 
-Pure. Every number that comes out of a file is proven against the file's bounds. For files that somebody else writes see
-``engine.inspection.chain_query``: nothing is mapped there.
-
-Two twins keep one contract: the compiled ones are loaded when enough keys have been asked for (see
+Two twins keep one contract: the compiled ones are loaded after enough keys were looked up (see
 :mod:`engine.codec.dispatch_twin`).
 
-Choosing machine code by the types of its arguments costs numba more than a query takes, so the functions here are the
-machine code itself, as Python calls it: each has one signature, and other types are an error, never a wrong number.
+For numba, choosing machine code by the types of its arguments costs more than a query takes. So the functions
+here are the machine code itself, as Python calls it: each has one signature, and other types are an error, never
+a wrong number.
+
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ Int64 = npt.NDArray[np.int64]
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _SEVERAL = -2
-_AHEAD = 4  # files whose slots are asked for before they are looked at
+_AHEAD = 4  # files whose slots are prefetched
 
 
 class Window(NamedTuple):
-    """Which entries are wanted: time (64-bit ms, floored to seconds) in [begin, end], at most ``most`` a key."""
+    """The wanted entries: time (64-bit ms, floored to seconds) in [begin, end], at most ``most`` per key."""
 
     begin: int
     end: int
@@ -47,7 +46,7 @@ class Window(NamedTuple):
 
 
 class MappedIndex(NamedTuple):
-    """A whole index file in memory, as far as ``header`` counts: entries from ``limit`` on do not."""
+    """A complete index file in memory; entries from ``limit`` on are not counted by ``header``."""
 
     view: memoryview
     address: int
@@ -57,8 +56,11 @@ class MappedIndex(NamedTuple):
 
 
 class MappedFiles(NamedTuple):
-    """Index files in memory, the newest first; a row of ``rows`` is what the compiled twin knows of one: address,
-    slots, limit, begin and end timestamp. Time (ms) and offset up to which the newest goes are 0 where there is none.
+    """Index files in memory, the newest first.
+
+    A row of ``rows`` is what the compiled twin gets of one file: address, slots, limit, begin and end timestamp.
+    ``end_timestamp`` (ms) and ``end_phy_offset`` are the newest file's, 0 if there is none.
+
     """
 
     files: tuple[MappedIndex, ...]
@@ -68,19 +70,19 @@ class MappedFiles(NamedTuple):
 
 
 def mapped_index(view: memoryview, address: int, geometry: codec.Geometry, header: codec.IndexHeader) -> MappedIndex:
-    """The file whose bytes are ``view``, at ``address``."""
+    """Return the file with the bytes ``view``, which lie at ``address``."""
     limit = min(header.index_count + 1, geometry.entries) if header.index_count > 1 else 0
     return MappedIndex(view, address, geometry.slots, limit, header)
 
 
 def mapped_files(files: Sequence[MappedIndex]) -> MappedFiles:
-    """The files, which come with the newest first, to be asked together."""
+    """Combine files, newest first, for queries over all of them."""
     rows = np.array([_row(file) for file in files], np.int64).reshape(-1, 5)
     return _with_end(tuple(files), rows)
 
 
 def with_newest(files: MappedFiles, newest: MappedIndex) -> MappedFiles:
-    """The same files, the newest of which has grown."""
+    """Return the same files after the newest has grown."""
     rows = files.rows.copy()
     rows[0] = _row(newest)
     return _with_end((newest, *files.files[1:]), rows)
@@ -96,46 +98,51 @@ def _row(file: MappedIndex) -> tuple[int, int, int, int, int]:
     return file.address, file.slots, file.limit, file.header.begin_timestamp, file.header.end_timestamp
 
 
-def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, most: int) -> list[int]:
-    """Offsets into the log of the entries with the key's hash and a time in [begin, end] ms, newest first, at most
-    ``most``. Files are asked as RocketMQ does: those that the window takes in, back to the one that begins before it.
+def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, max_matches: int) -> list[int]:
+    """Return log offsets of the entries with the key's hash and a time in [begin, end] ms, newest first, at most
+    ``max_matches``.
+
+    Files are chosen as by RocketMQ: those that the window touches, back to the one that begins before it.
+
     """
     twin = Loaded.twin or ready(1)
     if twin is None:
-        return _find_plain(files, index_key_hash(topic, key), Window(begin, end, most))
+        return _find_plain(files, index_key_hash(topic, key), Window(begin, end, max_matches))
     if key.isascii():
         h, text = topic_hash(topic), key.encode()
     else:
         h, text = hash_on(topic_hash(topic), key), b""
     try:
-        only = twin.find_one(files.rows, h, text, begin, end, most)
+        single_offset = twin.find_one(files.rows, h, text, begin, end, max_matches)
     except OverflowError:
-        return find_key(files, topic, key, max(begin, _FIRST), min(end, _LAST), min(most, _LAST))
-    if only != _SEVERAL:
-        return [only] if only >= 0 else []
-    out = np.empty(min(most, sum(file.limit for file in files.files)), np.int64)
+        return find_key(files, topic, key, max(begin, _FIRST), min(end, _LAST), min(max_matches, _LAST))
+    if single_offset != _SEVERAL:
+        return [single_offset] if single_offset >= 0 else []
+    out = np.empty(min(max_matches, sum(file.limit for file in files.files)), np.int64)
     offsets: list[int] = out[: twin.find_all(files.rows, h, text, begin, end, out)].tolist()
     return offsets
 
 
 def find_keys(files: MappedFiles, key_hash: Int32, window: Window) -> tuple[Int64, Int64]:
-    """:func:`find_key` for many hashes, each key's offsets in ascending order: (how many up to each key, offsets)."""
-    most, ends = max(window.most, 0), np.zeros(len(key_hash), np.int64)
+    """Run :func:`find_key` for many hashes, each key's offsets in ascending order; returns (number of offsets up to
+    each key, offsets).
+    """
+    max_matches, ends = max(window.most, 0), np.zeros(len(key_hash), np.int64)
     twin = ready(len(key_hash))
     if twin is None or not files.files:
-        found: list[int] = []
-        for number, wanted in enumerate(key_hash.tolist()):
-            found += sorted(_find_plain(files, wanted, window))
-            ends[number] = len(found)
-        return ends, np.array(found, np.int64)
-    most = min(most, sum(file.limit for file in files.files))
-    out = np.empty(len(ends) * most, np.int64)
+        all_offsets: list[int] = []
+        for number, hash_value in enumerate(key_hash.tolist()):
+            all_offsets += sorted(_find_plain(files, hash_value, window))
+            ends[number] = len(all_offsets)
+        return ends, np.array(all_offsets, np.int64)
+    max_matches = min(max_matches, sum(file.limit for file in files.files))
+    out = np.empty(len(ends) * max_matches, np.int64)
     begin, end = max(window.begin, _FIRST), min(window.end, _LAST)
-    return ends, out[: twin.find_keys(files.rows, key_hash, begin, end, most, ends, out, _AHEAD)]
+    return ends, out[: twin.find_keys(files.rows, key_hash, begin, end, max_matches, ends, out, _AHEAD)]
 
 
 def hashes_of(topic: str, keys: list[str]) -> Int32:
-    """The index hash of each key of a topic."""
+    """Return the index hash of each key of a topic."""
     twin = ready(0)
     if twin is not None:
         out = np.empty(len(keys), np.int32)
@@ -147,39 +154,39 @@ def hashes_of(topic: str, keys: list[str]) -> Int32:
     return np.array([index_key_hash(topic, key) for key in keys], np.int32)
 
 
-def _find_plain(files: MappedFiles, wanted: int, window: Window) -> list[int]:
-    found: list[int] = []
+def _find_plain(files: MappedFiles, key_hash: int, window: Window) -> list[int]:
+    offsets: list[int] = []
     for file in files.files:
         if file.limit and codec.time_matched(file.header, window.begin, window.end):
-            _walk_plain(file, wanted, window, found)
-        if len(found) >= window.most or file.header.begin_timestamp < window.begin:
+            _walk_plain(file, key_hash, window, offsets)
+        if len(offsets) >= window.most or file.header.begin_timestamp < window.begin:
             break
-    return found
+    return offsets
 
 
-def _walk_plain(file: MappedIndex, wanted: int, window: Window, found: list[int]) -> None:
-    """Add what one file has. Numbers fall along a chain, so every walk ends."""
+def _walk_plain(file: MappedIndex, key_hash: int, window: Window, offsets: list[int]) -> None:
+    """Add the offsets of one file. Numbers fall along a chain, so every walk ends."""
     view, slots, begin_timestamp = file.view, file.slots, file.header.begin_timestamp
-    (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (wanted % slots))
-    above, entries = file.limit, codec.HEADER_SIZE + codec.SLOT_SIZE * slots
-    while 0 < number < above and len(found) < window.most:
-        stored, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
+    (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (key_hash % slots))
+    previous_number, entries = file.limit, codec.HEADER_SIZE + codec.SLOT_SIZE * slots
+    while 0 < number < previous_number and len(offsets) < window.most:
+        stored_hash, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
         time = begin_timestamp + seconds * 1000
         if seconds < 0:
             break
-        if stored == wanted and window.begin <= time <= window.end:
-            found.append(offset)
+        if stored_hash == key_hash and window.begin <= time <= window.end:
+            offsets.append(offset)
         if time < window.begin:
             break
-        above, number = number, previous
+        previous_number, number = number, previous
 
 
 _SIZE = struct.Struct(">i")
-_FAR = 1 << 62  # no log goes there: such an offset is a damaged entry's
+_FAR = 1 << 62  # beyond any log: such an offset comes from a damaged entry
 
 
 class Span(NamedTuple):
-    """The log from ``start`` to ``stop``, of which ``view`` can be read; nothing without one."""
+    """The log from ``start`` to ``stop``. ``view`` are its bytes, None if they cannot be read."""
 
     start: int
     stop: int
@@ -187,9 +194,10 @@ class Span(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Units by key, each key's in the order of the log: ``ends[i]`` of them up to key ``i``.
+    """Units by key, each key's in the order of the log; ``ends[i]`` is the number of units up to key ``i``.
 
     ``offsets`` are absolute; ``begins`` and ``stops`` count in the view of the span with number ``spans``.
+
     """
 
     offsets: list[int]
@@ -200,23 +208,24 @@ class Units(NamedTuple):
 
 
 def place_units(ends: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> Units:
-    """The units at the offsets of many keys, of which there are ``ends[i]`` up to key ``i``.
+    """Locate the units at the offsets of many keys; ``ends[i]`` is the number of offsets up to key ``i``.
 
-    ``span_at`` gives a span that holds an offset (0 to 2⁶²), and its answers are numbered as it is called. What does
-    not begin with a size that fits into its span is no unit and left out.
+    ``span_at`` returns a span that holds an offset (0 to 2⁶²); spans are numbered in the order of the calls. An
+    offset whose bytes do not begin with a size that fits into the span is left out.
+
     """
     twin = ready(0)
     if twin is None:
         begins, stops, spans = _place_plain(offsets, span_at)
     else:
         out = np.empty((3, len(offsets)), np.int64)
-        asked, left = 0, twin.place_units(offsets, 0, 0, b"", -1, out)
-        while left >= 0:
-            span = span_at(int(offsets[left]))
-            left = twin.place_units(offsets, span.start, span.stop, span.view or b"", asked, out)
-            asked += 1
+        span_number, missing_index = 0, twin.place_units(offsets, 0, 0, b"", -1, out)
+        while missing_index >= 0:
+            span = span_at(int(offsets[missing_index]))
+            missing_index = twin.place_units(offsets, span.start, span.stop, span.view or b"", span_number, out)
+            span_number += 1
         begins, stops = out[:2].tolist()
-        spans = out[2].tolist() if asked > 1 else [0] * len(begins)
+        spans = out[2].tolist() if span_number > 1 else [0] * len(begins)
     units = Units(offsets.tolist(), begins, stops, spans, ends.tolist())
     return units if 0 not in stops else _without_lost(units)
 
@@ -226,30 +235,30 @@ def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[i
     spans: list[Span] = []
     for offset in offsets.tolist():
         number = next((n for n, span in enumerate(spans) if span.start <= offset < span.stop), len(spans))
-        at = size = 0
+        position = size = 0
         if 0 <= offset < _FAR:
             if number == len(spans):
                 spans.append(span_at(offset))
             start, _, view = spans[number]
-            at, room = offset - start, len(view) - offset + start if view is not None else 0
-            size = _SIZE.unpack_from(view, at)[0] if view is not None and room >= _SIZE.size else 0
-            size = size if _SIZE.size < size <= room else 0
-        begins.append(at)
-        stops.append(at + size if size else 0)
+            position, available = offset - start, len(view) - offset + start if view is not None else 0
+            size = _SIZE.unpack_from(view, position)[0] if view is not None and available >= _SIZE.size else 0
+            size = size if _SIZE.size < size <= available else 0
+        begins.append(position)
+        stops.append(position + size if size else 0)
         numbers.append(number)
     return begins, stops, numbers
 
 
 def _without_lost(units: Units) -> Units:
-    """Those that have been found."""
-    there = [number for number, stop in enumerate(units.stops) if stop]
-    ends = [bisect_left(there, end) for end in units.ends]
-    offsets, begins, stops, spans = ([column[number] for number in there] for column in units[:4])
+    """Drop the offsets without a unit."""
+    placed = [number for number, stop in enumerate(units.stops) if stop]
+    ends = [bisect_left(placed, end) for end in units.ends]
+    offsets, begins, stops, spans = ([column[number] for number in placed] for column in units[:4])
     return Units(offsets, begins, stops, spans, ends)
 
 
 SOON, LATE = 1000, 20_000
-"""Keys after which loading is worth its time: where numba is there already (milliseconds), and where not (a second)."""
+"""Number of keys after which loading pays off: if numba is already imported (milliseconds), and if not (a second)."""
 
 
 class QueryTwin(NamedTuple):
@@ -263,8 +272,8 @@ class QueryTwin(NamedTuple):
 
 
 class Loaded:
-    """What is there in this process: ``twin`` are the compiled twins, once they are, for those to whom a call is dear;
-    ``asked`` the keys that were asked for without them.
+    """The state of this process: ``twin`` are the compiled twins once they are loaded, ``asked`` counts keys that
+    were looked up without them.
     """
 
     twin: QueryTwin | None = None
@@ -272,12 +281,12 @@ class Loaded:
 
 
 def ready(keys: int) -> QueryTwin | None:
-    """The compiled twins for a query of so many keys; None where plain Python is the quicker way, or the only one."""
+    """Return the compiled twins for a query of so many keys; None if plain Python is quicker, or the only way."""
     return Loaded.twin or _consider(keys)
 
 
 def load() -> QueryTwin | None:
-    """The compiled twins, loaded now; None where only plain Python is to be had."""
+    """Load and return the compiled twins; None if only plain Python is available."""
     if columns.twin() is None:
         return None
     if Loaded.twin is None:
@@ -295,6 +304,6 @@ def _consider(keys: int) -> QueryTwin | None:
 
 
 def _machine_code(function: Any) -> Callable[..., Any]:
-    """What numba would call for the one signature that ``function`` has."""
+    """Return the function that numba would call for the only signature of ``function``."""
     (compiled,) = function.overloads.values()
     return cast("Callable[..., Any]", compiled.entry_point)

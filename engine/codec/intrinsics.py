@@ -1,14 +1,10 @@
-"""Single machine instructions that numba has no word for: unaligned big-endian loads, 32 bytes compared at once,
-prefetch, carry-less multiplication, and the body CRC made of them (docs/formats/commit-log.md#unit).
-
-Imported by :mod:`engine.codec.compiled` only, and with it only when a compiled walk is wanted: numba's import takes a
-second. Everything here trusts its addresses. The callers prove every length first.
-
-Big-endian stores to any address, for the compiled twins that write (docs/formats/commit-log.md#unit,
+"""Machine instructions that numba does not offer: unaligned big-endian loads and stores, comparing 32 bytes at once,
+prefetch, carry-less multiplication, and the body CRC made of them (docs/formats/commit-log.md#unit,
 docs/formats/consume-queue.md#entry, docs/formats/index-file.md#layout).
 
-The stores of :mod:`engine.codec.intrinsics` want aligned addresses and the machine's own order. The callers prove first
-that the bytes exist.
+Only :mod:`engine.codec.compiled` and its siblings import this, when a compiled walk is wanted: numba's import
+takes a second. Nothing here checks an address: callers check first that the bytes exist.
+
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ _V2, _V4, _V16 = ir.VectorType(_I64, 2), ir.VectorType(_I64, 4), ir.VectorType(_
 
 
 def _load(bits: int, swap: bool) -> Any:
-    """A load of ``bits`` from any address, big-endian where ``swap`` (on a little-endian machine)."""
+    """Return an intrinsic that loads ``bits`` from any address, big-endian if ``swap`` (on a little-endian machine)."""
 
     @intrinsic
     def load(_typing: Any, _address: Any) -> Any:
@@ -68,7 +64,7 @@ put8, put32, put64 = _store(8), _store(32), _store(64)
 
 
 def pointer_to(item: str) -> Any:
-    """An address as a pointer to items of the numpy type ``item``."""
+    """Return an intrinsic that turns an address into a pointer to items of the numpy type ``item``."""
     kind = types.CPointer(from_dtype(np.dtype(item)))
 
     @intrinsic
@@ -83,23 +79,23 @@ def pointer_to(item: str) -> Any:
 
 @intrinsic
 def equal32(_typing: Any, _address: Any, _byte: Any) -> Any:
-    """Bit i is set where the byte at ``address + i`` equals ``byte``, for 32 bytes that must all exist."""
+    """Set bit i if the byte at ``address + i`` equals ``byte``, for 32 bytes that must all exist."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         vector = ir.VectorType(_I8, 32)
         loaded = builder.load(builder.inttoptr(args[0], vector.as_pointer()), align=1)
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], _I32(0))
-        every = builder.shuffle_vector(
-            one, ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(_I32, 32), [0] * 32)
+        first_lane = builder.insert_element(ir.Constant(vector, ir.Undefined), args[1], _I32(0))
+        all_lanes = builder.shuffle_vector(
+            first_lane, ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(_I32, 32), [0] * 32)
         )
-        return builder.bitcast(builder.icmp_unsigned("==", loaded, every), _I32)
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, all_lanes), _I32)
 
     return types.uint32(types.intp, types.uint8), generate
 
 
 @intrinsic
 def lowest_bit(_typing: Any, _mask: Any) -> Any:
-    """Number of the lowest set bit; 32 for 0."""
+    """Return the number of the lowest set bit; 32 for 0."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.zext(builder.cttz(args[0], ir.IntType(1)(0)), _I64)
@@ -109,7 +105,7 @@ def lowest_bit(_typing: Any, _mask: Any) -> Any:
 
 @intrinsic
 def prefetch(_typing: Any, _address: Any) -> Any:
-    """Ask for the cache line at ``address``; harmless at any address."""
+    """Prefetch the cache line at ``address``; harmless at any address."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         pointer = _I8.as_pointer()
@@ -150,8 +146,8 @@ class _WideVectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, _V4)
 
 
-def _constant(low: int, high: int) -> Any:
-    return ir.Constant(_V2, [_I64(low), _I64(high)])
+def _constant(low_word: int, high_word: int) -> Any:
+    return ir.Constant(_V2, [_I64(low_word), _I64(high_word)])
 
 
 # Folding constants of the reflected polynomial: x^(d+32) and x^(d-32) mod P for a distance of d bits, then Barrett's.
@@ -164,10 +160,10 @@ _SHIFT = bytes([128] * 16) + bytes(range(16)) + bytes([128] * 16)
 _KEEP = bytes(16) + bytes([255] * 16)
 
 
-def _multiply(builder: Any, left: Any, right: Any, halves: int) -> Any:
+def _multiply(builder: Any, multiplicand: Any, multiplier: Any, halves: int) -> Any:
     kind = ir.FunctionType(_V2, [_V2, _V2, _I8])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq")
-    return builder.call(function, [left, right, _I8(halves)])
+    return builder.call(function, [multiplicand, multiplier, _I8(halves)])
 
 
 def _fold(builder: Any, value: Any, distance: int, data: Any) -> Any:
@@ -175,10 +171,10 @@ def _fold(builder: Any, value: Any, distance: int, data: Any) -> Any:
     return builder.xor(builder.xor(_multiply(builder, value, k, 0x00), _multiply(builder, value, k, 0x11)), data)
 
 
-def _window(builder: Any, name: str, table: bytes, at: Any) -> Any:
-    """Sixteen bytes of a constant table from position ``at`` on."""
-    whole = cgutils.global_constant(builder, name, ir.Constant(ir.ArrayType(_I8, len(table)), bytearray(table)))
-    place = builder.gep(builder.bitcast(whole, _I8.as_pointer()), [at], source_etype=_I8)
+def _window(builder: Any, name: str, table: bytes, position: Any) -> Any:
+    """Load sixteen bytes of a constant table from ``position`` on."""
+    constant = cgutils.global_constant(builder, name, ir.Constant(ir.ArrayType(_I8, len(table)), bytearray(table)))
+    place = builder.gep(builder.bitcast(constant, _I8.as_pointer()), [position], source_etype=_I8)
     return builder.load(builder.bitcast(place, _V16.as_pointer()), align=1)
 
 
@@ -194,7 +190,7 @@ def _load_vector(builder: Any, address: Any) -> Any:
 
 @intrinsic
 def _first(_typing: Any, _address: Any) -> Any:
-    """Sixteen bytes with the CRC's initial ones mixed in."""
+    """Load sixteen bytes and mix in the CRC's initial one bits."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.xor(_load_vector(builder, args[0]), _constant(0xFFFFFFFF, 0))
@@ -232,29 +228,31 @@ def _rest(_typing: Any, _value: Any, _end: Any, _count: Any) -> Any:
         value, end, count = args
         head = _shuffle(builder, value, _window(builder, "crc_shift", _SHIFT, count))
         tail = _shuffle(builder, value, _window(builder, "crc_shift", _SHIFT, builder.add(count, _I64(16))))
-        kept = builder.bitcast(_window(builder, "crc_keep", _KEEP, count), _V2)
-        last = builder.and_(_load_vector(builder, builder.sub(end, _I64(16))), kept)
-        return _fold(builder, head, 128, builder.or_(tail, last))
+        byte_mask = builder.bitcast(_window(builder, "crc_keep", _KEEP, count), _V2)
+        tail_bytes = builder.and_(_load_vector(builder, builder.sub(end, _I64(16))), byte_mask)
+        return _fold(builder, head, 128, builder.or_(tail, tail_bytes))
 
     return _vector(_vector, types.intp, types.intp), generate
 
 
 @intrinsic
 def _short(_typing: Any, _end: Any, _count: Any) -> Any:
-    """The state after a message of 4 to 15 bytes that ends at ``end``; the sixteen bytes before ``end`` must exist."""
+    """Return the state after a message of 4 to 15 bytes that ends at ``end``; the sixteen bytes before ``end`` must
+    exist.
+    """
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         end, count = args
-        ones = _shuffle(builder, _constant(0xFFFFFFFF, 0), _window(builder, "crc_shift", _SHIFT, count))
-        kept = builder.bitcast(_window(builder, "crc_keep", _KEEP, count), _V2)
-        return builder.xor(builder.and_(_load_vector(builder, builder.sub(end, _I64(16))), kept), ones)
+        initial_bits = _shuffle(builder, _constant(0xFFFFFFFF, 0), _window(builder, "crc_shift", _SHIFT, count))
+        byte_mask = builder.bitcast(_window(builder, "crc_keep", _KEEP, count), _V2)
+        return builder.xor(builder.and_(_load_vector(builder, builder.sub(end, _I64(16))), byte_mask), initial_bits)
 
     return _vector(types.intp, types.intp), generate
 
 
 @intrinsic
 def _reduce(_typing: Any, _value: Any) -> Any:
-    """The 32-bit CRC of a 128-bit state."""
+    """Return the 32-bit CRC of a 128-bit state."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         def shift(value: Any, count: int) -> Any:
@@ -282,22 +280,22 @@ def _wide_next(_typing: Any, _address: Any) -> Any:
 
 @intrinsic
 def _wide_first(_typing: Any, _address: Any) -> Any:
-    """Thirty-two bytes with the CRC's initial ones mixed in."""
+    """Load thirty-two bytes and mix in the CRC's initial one bits."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        ones = ir.Constant(_V4, [_I64(0xFFFFFFFF), _I64(0), _I64(0), _I64(0)])
-        return builder.xor(builder.load(builder.inttoptr(args[0], _V4.as_pointer()), align=1), ones)
+        initial_bits = ir.Constant(_V4, [_I64(0xFFFFFFFF), _I64(0), _I64(0), _I64(0)])
+        return builder.xor(builder.load(builder.inttoptr(args[0], _V4.as_pointer()), align=1), initial_bits)
 
     return _wide_vector(types.intp), generate
 
 
 @intrinsic
 def _wide_fold(_typing: Any, _value: Any, _data: Any) -> Any:
-    """Both halves folded over 128 bytes."""
+    """Fold both halves over 128 bytes."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        low, high = _FOLD_1024
-        k = ir.Constant(_V4, [_I64(low), _I64(high), _I64(low), _I64(high)])
+        low_word, high_word = _FOLD_1024
+        k = ir.Constant(_V4, [_I64(low_word), _I64(high_word), _I64(low_word), _I64(high_word)])
         kind = ir.FunctionType(_V4, [_V4, _V4, _I8])
         multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.pclmulqdq.256")
         products = [builder.call(multiply, [args[0], k, _I8(halves)]) for halves in (0x00, 0x11)]
@@ -306,11 +304,11 @@ def _wide_fold(_typing: Any, _value: Any, _data: Any) -> Any:
     return _wide_vector(_wide_vector, _wide_vector), generate
 
 
-def _half(first: int) -> Any:
+def _half(start_lane: int) -> Any:
     @intrinsic
     def half(_typing: Any, _value: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-            order = ir.Constant(ir.VectorType(_I32, 2), [first, first + 1])
+            order = ir.Constant(ir.VectorType(_I32, 2), [start_lane, start_lane + 1])
             return builder.shuffle_vector(args[0], ir.Constant(_V4, ir.Undefined), order)
 
         return _vector(_wide_vector), generate
@@ -338,7 +336,7 @@ _TABLES = _tables()
 
 @njit(cache=True, nogil=True)
 def crc_sliced(address: int, size: int) -> int:
-    """CRC-32 of ``size`` bytes by sixteen tables: any machine."""
+    """Return the CRC-32 of ``size`` bytes, by sixteen tables: runs on any machine."""
     c = uint32(0xFFFFFFFF)
     p, end = address, address + size
     m = uint64(255)
@@ -362,7 +360,9 @@ def crc_sliced(address: int, size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def crc_folded(address: int, size: int) -> int:
-    """CRC-32 of ``size`` bytes by carry-less multiplication (x86_64). The sixteen bytes before the end must exist."""
+    """Return the CRC-32 of ``size`` bytes, by carry-less multiplication (x86_64). The sixteen bytes before the end
+    must exist.
+    """
     if size < 4:
         return crc_sliced(address, size)
     end = address + size
@@ -394,7 +394,7 @@ def crc_folded(address: int, size: int) -> int:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _finish(x: Any, y: Any, z: Any, w: Any, p: int, end: int) -> int:
-    """The CRC from four states that follow each other, and the bytes from ``p`` to ``end``."""
+    """Return the CRC from four consecutive states and the bytes from ``p`` to ``end``."""
     if end - p >= 64:
         x, y = _fold512(x, _next(p)), _fold512(y, _next(p + 16))
         z, w = _fold512(z, _next(p + 32)), _fold512(w, _next(p + 48))
@@ -437,7 +437,9 @@ crc32: Callable[[int, int], int] = _best()
 
 
 def _put(bits: int) -> Any:
-    """A big-endian store of the low ``bits`` of a number to any address (on a little-endian machine)."""
+    """Return an intrinsic that stores the low ``bits`` of a number big-endian at any address (on a little-endian
+    machine).
+    """
 
     @intrinsic
     def store(_typing: Any, _address: Any, _value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What Java does with strings and numbers, where Python differs (conventions of the format notes,
+"""Java's rules for strings and numbers where Python differs (conventions of the format notes,
 docs/formats/index-file.md#insert).
 """
 
@@ -12,13 +12,13 @@ _SHORT = 48
 
 
 def i32(value: int) -> int:
-    """``value`` wrapped to a signed 32-bit integer."""
+    """Return ``value`` wrapped to a signed 32-bit integer."""
     value &= _MASK32
     return value - (1 << 32) if value & 0x80000000 else value
 
 
 def i64(value: int) -> int:
-    """``value`` wrapped to a signed 64-bit integer."""
+    """Return ``value`` wrapped to a signed 64-bit integer."""
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
@@ -30,9 +30,9 @@ def jhash(text: str) -> int:
 
 
 def hash_on(h: int, text: str) -> int:
-    """The unsigned hash of a text whose beginning has the hash ``h``, and which goes on with ``text``."""
+    """Continue a hash: ``h`` is the hash of a text's beginning, ``text`` is the remainder. Returns it unsigned."""
     if text.isascii():
-        if len(text) <= _SHORT:  # growing a little costs less than 32 bits at each step
+        if len(text) <= _SHORT:  # a slightly larger number costs less than a mask at each step
             for unit in text.encode():
                 h = 31 * h + unit
             return h & _MASK32
@@ -40,19 +40,21 @@ def hash_on(h: int, text: str) -> int:
             h = (31 * h + unit) & _MASK32
     else:
         raw = text.encode("utf-16-le", "surrogatepass")
-        for at in range(0, len(raw), 2):
-            h = (31 * h + (raw[at] | raw[at + 1] << 8)) & _MASK32
+        for position in range(0, len(raw), 2):
+            h = (31 * h + (raw[position] | raw[position + 1] << 8)) & _MASK32
     return h
 
 
 @lru_cache(maxsize=1024)
 def topic_hash(topic: str) -> int:
-    """The unsigned hash of ``topic#``, with which every key of the topic begins."""
+    """Return the unsigned hash of ``topic#``, the start value for every index key of the topic."""
     return hash_on(0, f"{topic}#")
 
 
 def index_key_hash(topic: str, key: str) -> int:
-    """Hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays negative in Java."""
+    """Return the hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays
+    negative in Java.
+    """
     h = hash_on(topic_hash(topic), key)
     if h & 0x80000000:
         h = (1 << 32) - h
@@ -84,7 +86,7 @@ def utf8(raw: bytes) -> str:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """Distinct keys in the order in which a ``java.util.HashMap`` that took them in this order gives them out."""
+    """Return distinct keys in the order in which a ``java.util.HashMap`` returns them after this insertion order."""
     listed = list(keys)
     buckets = 16
     while len(listed) > buckets * 3 // 4:

@@ -1,14 +1,15 @@
-"""JSON as RocketMQ writes and reads it (fastjson 1.2; docs/formats/config-tables.md#rules): bare integer keys, objects
-as keys.
+"""Parse and write JSON as RocketMQ does (fastjson 1.2; docs/formats/config-tables.md#rules): bare integer keys,
+objects as keys.
 
-Accepted beyond the standard, because a broker accepts it: keys that are bare integers (also negative), bare words or
-objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing commas; control
-characters in strings and between tokens. Text behind the closing brace is a fault to a broker; here it is told as the
-tail, with its place. The order of keys is kept.
+Accepts more than the standard, because a broker accepts it: keys that are bare integers (also negative), bare
+words or objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing
+commas; control characters in strings and between tokens. For a broker, text behind the closing brace is an error;
+here it is returned as the tail, with its place. The order of keys is kept.
 
-Pure and bounded in length, depth and number of values. Healthy files go through the standard library after one
-substitution; everything else through the careful reader below, which knows places. Both give the same values.
-What is written is fastjson's pretty form.
+Pure and bounded in length, depth and number of values. Normal files go through the standard library after one
+substitution; all others through the slower reader below, which tracks places. Both give the same values. The
+written form is fastjson's pretty form.
+
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MOST_VALUES = 4_000_000
 MOST_DUPLICATES = 100
 TAIL_SHOWN = 200
 
-_MARK = "\ue9f7"  # private use: stands before an integer key in the text for the standard library
+_MARK = "\ue9f7"  # private use character: marks an integer key in the text for the standard library
 _BARE_KEY = re.compile(r"(?<=[{,\s])(-?\d{1,19})(?=\s*:)", re.ASCII)
 _BLANK = re.compile(r"[\x00-\x20\x7f]*")
 _NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?", re.ASCII)
@@ -42,16 +43,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ObjectKey(str):
-    """An object that stands where a key belongs, as in a client's ``offsets.json``: its standard JSON text."""
+    """An object in the place of a key, as in a client's ``offsets.json``: its standard JSON text."""
 
     __slots__ = ("value",)
     value: dict[str | int, Any]
 
     def __new__(cls, value: dict[str | int, Any]) -> Self:
-        """The key for ``value``."""
-        made = super().__new__(cls, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-        made.value = value
-        return made
+        """Return the key for ``value``."""
+        key = super().__new__(cls, json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        key.value = value
+        return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a text is no JSON, and where."""
+    """The reason why a text is no JSON, and the place."""
 
     what: str
     place: Place
@@ -81,7 +82,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A key that was there before; the later value counts, as in Java."""
+    """A repeated key; the later value counts, as in Java."""
 
     key: str
     place: Place
@@ -89,17 +90,17 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What follows behind the closing brace: its first characters, its length in characters, its place."""
+    """The text behind the closing brace: its first characters, its length in characters, its place."""
 
     text: str
     length: int
     place: Place
-    harmless: bool  # control characters only, over which a broker's reader steps
+    harmless: bool  # only control characters, which a broker's reader skips
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a text gives. ``value`` is None beside a fault; the text's own ``null`` is None without one."""
+    """The result of parsing. ``value`` is None beside a fault; the text's own ``null`` is None without one."""
 
     value: Any
     fault: Fault | None = None
@@ -108,12 +109,12 @@ class Parsed:
 
     @property
     def accepted(self) -> bool:
-        """A broker reads this text without complaint."""
+        """True if a broker reads this text without complaint."""
         return self.fault is None and (self.tail is None or self.tail.harmless)
 
     @property
     def complaint(self) -> str | None:
-        """Why a broker does not, in one sentence; None where it does."""
+        """A sentence about why a broker rejects the text; None if it accepts it."""
         if self.fault is not None:
             return self.fault.words
         if self.tail is not None and not self.tail.harmless:
@@ -122,16 +123,16 @@ class Parsed:
 
 
 class _Irregular(Exception):
-    """Not for the quick way."""
+    """The text needs the slower reader."""
 
 
 class _Broken(Exception):
-    """Not JSON."""
+    """The text is not JSON."""
 
-    def __init__(self, what: str, at: int) -> None:
-        super().__init__(what)
-        self.what = what
-        self.at = at
+    def __init__(self, problem: str, position: int) -> None:
+        super().__init__(problem)
+        self.what = problem
+        self.at = position
 
 
 def parse(data: bytes | str) -> Parsed:
@@ -147,10 +148,12 @@ def parse(data: bytes | str) -> Parsed:
 
 
 def _quickly(text: str) -> tuple[Any, int]:
-    """Value and end (in characters) of a text with no other peculiarity than bare integer keys; anything else raises.
+    """Return value and end (in characters) of a text whose only peculiarity is bare integer keys; raises for all
+    others.
 
-    Were a key-like number inside a string quoted too, the mark behind the quote would stand outside any string: an
-    error, never a wrong value.
+    If a key-like number inside a string were marked too, the mark behind the quote would be outside any string:
+    an error, never a wrong value.
+
     """
     if _MARK in text or _SURROGATE.search(text) or _RISKY_ESCAPE.search(text):
         raise _Irregular
@@ -175,10 +178,10 @@ def _quickly(text: str) -> tuple[Any, int]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str | int, Any]:
-    made = {int(key[1:]) if key[:1] == _MARK else key: value for key, value in pairs}
-    if len(made) != len(pairs):
+    members = {int(key[1:]) if key[:1] == _MARK else key: value for key, value in pairs}
+    if len(members) != len(pairs):
         raise _Irregular
-    return made
+    return members
 
 
 def _float(text: str) -> float:
@@ -205,37 +208,37 @@ def _carefully(text: str) -> Parsed:
 
 
 def _tail(text: str, end: int) -> Tail | None:
-    rest = text[end:]
-    bare = rest.strip(" \t\r\n")
+    remaining = text[end:]
+    bare = remaining.strip(" \t\r\n")
     if not bare:
         return None
-    place = _place(text, end + rest.index(bare[0]))
+    place = _place(text, end + remaining.index(bare[0]))
     return Tail(_clean(bare[:TAIL_SHOWN]), len(bare), place, _BLANK.fullmatch(bare) is not None)
 
 
-def _place(text: str, at: int) -> Place:
-    before = text[:at]
+def _place(text: str, position: int) -> Place:
+    preceding = text[:position]
     return Place(
-        len(before.encode("utf-8", "surrogateescape" if _escaped(before) else "surrogatepass")),
-        before.count("\n") + 1,
-        at - (before.rfind("\n") + 1) + 1,
+        len(preceding.encode("utf-8", "surrogateescape" if _escaped(preceding) else "surrogatepass")),
+        preceding.count("\n") + 1,
+        position - (preceding.rfind("\n") + 1) + 1,
     )
 
 
 def _escaped(text: str) -> bool:
-    """Every surrogate in ``text`` stands for one malformed byte."""
-    return all("\udc80" <= found <= "\udcff" for found in _SURROGATE.findall(text))
+    """Return True if every surrogate in ``text`` stands for one malformed byte."""
+    return all("\udc80" <= surrogate <= "\udcff" for surrogate in _SURROGATE.findall(text))
 
 
 def _clean(text: str) -> str:
-    """``text`` without lone surrogates, which no output can carry; pairs become their character."""
+    """Return ``text`` without lone surrogates, which no output can carry; pairs become their character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class _Reader:
-    """The careful way: a position in the text, moved on by each method that reads something there."""
+    """The slower parser: a position in the text, which each method advances behind the part that it reads."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -244,7 +247,7 @@ class _Reader:
         self._values = 0
 
     def value(self, depth: int) -> Any:
-        """The value that begins here, blanks before it skipped."""
+        """Parse the value at the position, skipping blanks before it."""
         sign = self._sign()
         self._values += 1
         if self._values > MOST_VALUES:
@@ -260,13 +263,13 @@ class _Reader:
         return self._bare()
 
     def _sign(self) -> str:
-        """The next character that is no blank, left where it is; empty at the end."""
+        """Skip blanks and return the next character without consuming it; empty at the end."""
         blank = _BLANK.match(self.text, self.at)
         self.at = blank.end() if blank else self.at
         return self.text[self.at : self.at + 1]
 
     def _members(self, depth: int) -> dict[str | int, Any]:
-        found: dict[str | int, Any] = {}
+        members: dict[str | int, Any] = {}
         self.at += 1
         while True:
             sign = self._sign()
@@ -275,15 +278,15 @@ class _Reader:
                 continue
             if sign == "}":
                 self.at += 1
-                return found
-            began = self.at
+                return members
+            key_start = self.at
             key = self._key(sign, depth)
             if self._sign() != ":":
                 raise _Broken(f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.at)
             self.at += 1
-            if key in found and len(self.duplicates) < MOST_DUPLICATES:
-                self.duplicates.append(Duplicate(str(key), _place(self.text, began)))
-            found[key] = self.value(depth + 1)
+            if key in members and len(self.duplicates) < MOST_DUPLICATES:
+                self.duplicates.append(Duplicate(str(key), _place(self.text, key_start)))
+            members[key] = self.value(depth + 1)
             if self._sign() not in {",", "}"}:
                 raise _Broken(f"expected ',' or '}}' behind a value, found {self._found()}", self.at)
 
@@ -305,7 +308,7 @@ class _Reader:
         raise _Broken(f"expected a key, found {self._found()}", self.at)
 
     def _items(self, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         self.at += 1
         while True:
             sign = self._sign()
@@ -314,8 +317,8 @@ class _Reader:
                 continue
             if sign == "]":
                 self.at += 1
-                return found
-            found.append(self.value(depth + 1))
+                return items
+            items.append(self.value(depth + 1))
             if self._sign() not in {",", "]"}:
                 raise _Broken(f"expected ',' or ']' behind a value, found {self._found()}", self.at)
 
@@ -323,17 +326,17 @@ class _Reader:
         match = _STRING[quote].match(self.text, self.at)
         if match is None:
             raise _Broken("a string is not closed", self.at)
-        raw, began = match.group(1), self.at
+        raw, string_start = match.group(1), self.at
         self.at = match.end()
-        return _clean(raw if "\\" not in raw else _ESCAPE.sub(lambda found: self._escape(found, began), raw))
+        return _clean(raw if "\\" not in raw else _ESCAPE.sub(lambda escape: self._escape(escape, string_start), raw))
 
     @staticmethod
-    def _escape(match: re.Match[str], began: int) -> str:
+    def _escape(match: re.Match[str], string_start: int) -> str:
         sign = match.group(1)
         if len(sign) > 1:
             return chr(int(sign[1:], 16))
         if sign not in _ESCAPES:
-            raise _Broken(f"unknown escape {match.group()!r} in a string", began + 1 + match.start())
+            raise _Broken(f"unknown escape {match.group()!r} in a string", string_start + 1 + match.start())
         return _ESCAPES[sign]
 
     def _bare(self) -> Any:
@@ -368,15 +371,15 @@ _SPECIAL_ASCII = re.compile(r'["\\\x00-\x1f]|[^\x00-\x7e]')
 
 
 def render(value: Any) -> str:
-    """The text of ``value``: objects (keys text or whole numbers), lists, texts, numbers, booleans, None."""
+    """Return the text of ``value``: objects (keys text or whole numbers), lists, texts, numbers, booleans, None."""
     out: list[str] = []
     _write(value, 0, out)
     return "".join(out)
 
 
 class RowTexts:
-    """Texts of a table's rows, so that a save spells only those that changed. A row is known by its object: whoever
-    changes one puts a new object in its place.
+    """A cache of the texts of a table's rows, so that saving renders only changed rows. A row is recognised by its
+    object: to change a row, put a new object in its place.
     """
 
     def __init__(self) -> None:
@@ -387,16 +390,16 @@ class RowTexts:
         rows = value.get(table)
         if not isinstance(rows, dict) or not rows or not all(type(key) is str for key in rows):
             return render(value)
-        known, kept = self._known, {}
+        previous_texts, row_texts = self._known, {}
         for key, row in rows.items():
-            text = known.get(key)
+            text = previous_texts.get(key)
             if text is None or text[0] is not row:
                 out = [_text(str(key), _SPECIAL), ":"]
                 _write(row, 2, out)
                 text = (row, "".join(out))
-            kept[key] = text
-        self._known = kept
-        inner = ",\n\t\t".join(text for _, text in kept.values())
+            row_texts[key] = text
+        self._known = row_texts
+        inner = ",\n\t\t".join(text for _, text in row_texts.values())
         out, comma = [], "{"
         for key, member in value.items():
             out += [comma, "\n\t" if isinstance(key, str) else "", _key(key, _SPECIAL), ":"]
@@ -409,7 +412,7 @@ class RowTexts:
 
 
 def render_line(value: Any) -> str:
-    """``value`` on one line in ASCII, as brokers write ``timermetrics`` and ``transactionMetrics``."""
+    """Return ``value`` on one line in ASCII, as brokers write ``timermetrics`` and ``transactionMetrics``."""
     if isinstance(value, dict):
         pairs = (f"{_key(key, _SPECIAL_ASCII)}:{render_line(member)}" for key, member in value.items())
         return "{" + ",".join(pairs) + "}"
@@ -462,7 +465,7 @@ def _escape(match: re.Match[str]) -> str:
     if sign in _WRITTEN:
         return _WRITTEN[sign]
     units = sign.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04X}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[index] << 8 | units[index + 1]:04X}" for index in range(0, len(units), 2))
 
 
 def _plain(value: Any) -> str:

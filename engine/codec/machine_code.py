@@ -1,12 +1,13 @@
-"""Machine code of the compiled twins as it is kept from one process to the next, loaded without numba.
+"""Load machine code of the compiled twins that an earlier process saved, without numba.
 
-numba keeps machine code, too, but only numba finds it again: an import of half a second, and 60 MiB of a compiler that
-compiles nothing. So each function of :data:`FUNCTIONS` is also compiled behind a face of its own
-(:mod:`engine.codec.machine_code_build`): it takes the address of a row of 64-bit words, its arguments, and writes its
-results behind them. Such code needs LLVM's loader and nothing else.
+numba saves machine code too, but only numba can load it: that costs an import of half a second and 60 MiB of a
+compiler that compiles nothing. So each function of :data:`FUNCTIONS` is also compiled with an entry function
+(:mod:`engine.codec.machine_code_build`): it takes the address of a row of 64-bit words with its arguments, and
+writes its results behind them. Such code needs only LLVM's loader.
 
-A file of code is for one state of the twins' sources, one release of LLVM and one processor; it says so in its first
-line, together with the digest of the rest: whatever differs is not loaded.
+A code file is for one state of the twins' sources, one release of LLVM and one processor. Its first line names
+them, with the digest of the rest. A file that differs is not loaded.
+
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ import numpy as np
 from engine.codec import compiled_cache
 
 INT, TABLE = "int", "table"
-"""Kinds of parameters: a whole number of 64 bits; what ``TopicTable.table`` gives. Others are arrays of that type."""
+"""Kinds of parameters: a whole number of 64 bits; the tuple of ``TopicTable.table``. Others are arrays of that type."""
 TABLE_WORDS = 9
 FULL, STOPPED, GROW_TOPICS = 0, 1, 2
-"""Why ``read_and_scan`` ended: no row is left, something that is no unit, the topics' table must grow."""
+"""Outcomes of ``read_and_scan``: no row is left, the next bytes are no unit, the topics' table must grow."""
 NO_TAGS, WITH_TAGS, MARKED_TAGS = 0, 1, 2
-"""What ``key_hashes`` does with tags: nothing, an entry as for keys, or one whose row number is inverted."""
+"""Ways in which ``key_hashes`` treats tags: no entry, an entry as for keys, or one whose row number is inverted."""
 PATCH = -(1 << 63)
-"""A tags code that only Python can tell."""
+"""Stands for a tags code that only Python can compute."""
 
 
 class Function(NamedTuple):
-    """What a compiled twin takes and gives: a kind for each parameter, and how many whole numbers come back."""
+    """The signature of a compiled twin: a kind for each parameter, and the number of whole numbers that it returns."""
 
     name: str
     parameters: tuple[str, ...]
@@ -65,18 +66,18 @@ FUNCTIONS: dict[str, tuple[Function, ...]] = {
         Function("judge_pairs", (_I8, _I4, _I, "int64:2", "int8"), 0),
     ),
 }
-"""By the name of their module."""
+"""The functions of each module."""
 
 
 class Code(NamedTuple):
-    """Object code of one function, and the symbol by which it is found in it."""
+    """Object code of one function, and the symbol under which it is found in it."""
 
     symbol: str
     data: bytes
 
 
 class Twins:
-    """The functions of one module. Each of them keeps its code in memory, whoever holds it."""
+    """The functions of one module. Each function keeps its code in memory."""
 
     def __init__(self, module: str, codes: Iterable[Code]) -> None:
         self._placed: dict[str, tuple[int, object]] = {}
@@ -86,14 +87,16 @@ class Twins:
             setattr(self, function.name, _callable(function, address, keeper))
 
     def bound(self, name: str, sheet: array[int]) -> Callable[[Any], Any]:
-        """A builtin of one argument: the function ``name`` of two numbers, called with the address of ``sheet``'s
-        numbers and that of the argument; what it gives is the address of the object that is given back.
+        """Return a builtin of one argument that calls the function ``name`` with two numbers: the address of
+        ``sheet``'s numbers and the address of the argument. The function returns the address of the object to
+        return.
 
-        The interpreter's lock is held. A call takes 40 ns, where one through ctypes takes 400.
+        The interpreter's lock is held. A call takes 40 ns; one through ctypes takes 400.
+
         """
         entry = self._entries.get(name)
         if entry is None:
-            # Two threads may come at once: one entry wins for both. A builtin of the other would outlive its code.
+            # Two threads may come at once: both use the same entry. A builtin of another entry would outlive its code.
             entry = self._entries.setdefault(name, _Entry(name, *self._placed[name]))
         return entry.bound(sheet)
 
@@ -102,7 +105,7 @@ class Twins:
 
 
 def _placed(code: Code) -> tuple[int, object]:
-    """The address of a function whose code is put into memory, and what keeps it there."""
+    """Load a function's code into memory; returns its address and the object that keeps it there."""
     import llvmlite.binding as llvm
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
@@ -130,96 +133,104 @@ _NEW_BUILTIN = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_ob
 
 
 class _Entry:
-    """A few instructions between the interpreter's way of calling a builtin and that of machine code at ``face``.
+    """A few instructions that translate the interpreter's call of a builtin into a call of machine code at
+    ``entry_address``.
 
-    One for a function, whatever it is bound to: the words that it hands over are of one call, under the interpreter's
-    lock. Kept for good: a builtin outlives whoever bound it.
+    There is one per function, whatever it is bound to: its words belong to one call at a time, under the
+    interpreter's lock. It is kept for good, because a builtin may outlive every other reference.
     """
 
-    def __init__(self, name: str, face: int, keeper: object) -> None:
+    def __init__(self, name: str, entry_address: int, keeper: object) -> None:
         import llvmlite.binding as llvm
         from llvmlite import ir
 
-        self._words = array("q", (0, 0, 0, 0, 0))  # two arguments, the result, and two that numba's convention wants
-        at = self._words.buffer_info()[0]
+        self._words = array("q", (0, 0, 0, 0, 0))  # two arguments, the result, and two that numba's convention needs
+        words_address = self._words.buffer_info()[0]
         number = ir.IntType(64)
-        made = ir.Module()
-        made.triple = llvm.get_process_triple()
-        call = ir.Function(made, ir.FunctionType(number, (number, number)), name="call")
+        module = ir.Module()
+        module.triple = llvm.get_process_triple()
+        call = ir.Function(module, ir.FunctionType(number, (number, number)), name="call")
         build = ir.IRBuilder(call.append_basic_block())
         sheet, argument, result = (
-            build.inttoptr(ir.Constant(number, at + 8 * word), number.as_pointer()) for word in range(3)
+            build.inttoptr(ir.Constant(number, words_address + 8 * word), number.as_pointer()) for word in range(3)
         )
         numbers = build.add(call.args[0], ir.Constant(number, _numbers_place()))
         build.store(build.load(build.inttoptr(numbers, number.as_pointer())), sheet)
         build.store(call.args[1], argument)
         build.store(ir.Constant(number, 0), result)
         convention = ir.FunctionType(ir.IntType(32), (number, number, number)).as_pointer()
-        code = build.inttoptr(ir.Constant(number, face), convention)
-        build.call(code, [ir.Constant(number, at + 24), ir.Constant(number, at + 32), ir.Constant(number, at)])
+        code = build.inttoptr(ir.Constant(number, entry_address), convention)
+        build.call(
+            code,
+            [
+                ir.Constant(number, words_address + 24),
+                ir.Constant(number, words_address + 32),
+                ir.Constant(number, words_address),
+            ],
+        )
         build.ret(build.load(result))
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(made)), machine())
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine())
         self._engine.finalize_object()
         self._keeper = keeper
         self._told = _MethodDef(name.encode(), self._engine.get_function_address("call"), _ONE_ARGUMENT, None)
 
     def bound(self, sheet: array[int]) -> Callable[[Any], Any]:
-        """See :meth:`Twins.bound`."""
+        """Implement :meth:`Twins.bound`."""
         new = _NEW_BUILTIN(("PyCFunction_NewEx", ctypes.pythonapi))
         return cast("Callable[[Any], Any]", new(ctypes.addressof(self._told), sheet, None))
 
 
 def _numbers_place() -> int:
-    """Where in an array object the address of its numbers stands, in bytes. Raises ``ValueError``."""
-    known = array("q", (1, 2, 3))
-    words = [ctypes.c_int64.from_address(id(known) + at).value for at in range(0, array.__basicsize__, 8)]
-    return 8 * words.index(known.buffer_info()[0])
+    """Return the position of the pointer to the numbers in an array object, in bytes. Raises ``ValueError``."""
+    sample = array("q", (1, 2, 3))
+    words = [ctypes.c_int64.from_address(id(sample) + position).value for position in range(0, array.__basicsize__, 8)]
+    return 8 * words.index(sample.buffer_info()[0])
 
 
 def load(module: str) -> Twins | None:
-    """The functions of ``module`` from the user's cache; None where no code for this machine and these sources is
-    there. Raises ``OSError``, and what LLVM raises.
+    """Load the functions of ``module`` from the user's cache; None if there is no code for this machine and these
+    sources. Raises ``OSError``, and LLVM's exceptions.
     """
-    kept = compiled_cache.kept(name_of(module))
-    codes = None if kept is None else taken_apart(kept)
+    content = compiled_cache.kept(name_of(module))
+    codes = None if content is None else taken_apart(content)
     return None if codes is None else Twins(module, codes)
 
 
 def name_of(module: str) -> str:
-    """The name by which the code of ``module`` for this machine is kept."""
+    """Return the name under which the code of ``module`` for this machine is saved."""
     words = "\n".join((module, *_made_for()))
     return f"{module}-{hashlib.sha256(words.encode()).hexdigest()[:16]}.code"
 
 
 def put_together(codes: Sequence[Code]) -> bytes:
-    """Code as it is kept: a line of JSON, then the object code of the functions one behind the other."""
+    """Return code as it is saved: a line of JSON, then the object code of the functions one behind the other."""
     data = b"".join(code.data for code in codes)
-    head = {
+    header = {
         "for": _made_for(),
         "sha256": hashlib.sha256(data).hexdigest(),
         "functions": [[code.symbol, len(code.data)] for code in codes],
     }
-    return json.dumps(head).encode() + b"\n" + data
+    return json.dumps(header).encode() + b"\n" + data
 
 
-def taken_apart(kept: bytes) -> list[Code] | None:
-    """The functions in what :func:`put_together` made; None where it is not whole, or for another machine."""
-    head, _, data = kept.partition(b"\n")
+def taken_apart(content: bytes) -> list[Code] | None:
+    """Return the functions in the result of :func:`put_together`; None if it is incomplete or for another machine."""
+    first_line, _, data = content.partition(b"\n")
     try:
-        told = json.loads(head)
-        if told["for"] != _made_for() or told["sha256"] != hashlib.sha256(data).hexdigest():
+        header = json.loads(first_line)
+        if header["for"] != _made_for() or header["sha256"] != hashlib.sha256(data).hexdigest():
             return None
-        codes, at = [], 0
-        for symbol, size in told["functions"]:
-            codes.append(Code(symbol, data[at : at + size]))
-            at += size
-    except (ValueError, KeyError, TypeError):  # cut or changed: it is made again
+        codes, position = [], 0
+        for symbol, size in header["functions"]:
+            codes.append(Code(symbol, data[position : position + size]))
+            position += size
+    except (ValueError, KeyError, TypeError):  # cut or changed: it is compiled again
         return None
     return codes
 
 
 def _made_for() -> list[str]:
-    """What machine code must have been made for to run here."""
+    """Return the properties of this machine that machine code must match to run here."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -228,7 +239,7 @@ def _made_for() -> list[str]:
 
 
 def machine(features: str = "") -> Any:
-    """LLVM's machine for code that runs in this process; with the ``features`` that code may be made for."""
+    """Return LLVM's target machine for code that runs in this process, with the ``features`` that code may use."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -240,13 +251,14 @@ def machine(features: str = "") -> Any:
 
 
 def _callable(function: Function, address: int, keeper: object) -> Callable[..., Any]:
-    """A function of Python's that puts its arguments into a row of words and has the code at ``address`` read them;
-    ``keeper`` keeps that in memory and lives as long as the function does.
+    """Return a Python function that writes its arguments into a row of words and calls the code at ``address``.
 
-    Arrays go by address and length: each must have the type that the code was made for, without gaps. The
-    interpreter goes on meanwhile, as with numba's ``nogil``.
+    ``keeper`` keeps the code in memory and lives as long as the function. Arrays are passed by address and
+    length: each must have the type that the code was compiled for, without gaps. The interpreter's lock is
+    released meanwhile, as with numba's ``nogil``.
+
     """
-    # numba's own convention: where a result goes (nothing does), where an error would be told, then the parameters
+    # numba's convention: address of a result (unused), address of an error, then the parameters
     call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)
     name, parameters, results = function
     arrays = [
@@ -255,20 +267,20 @@ def _callable(function: Function, address: int, keeper: object) -> Callable[...,
     tables = [number for number, kind in enumerate(parameters) if kind == TABLE]
     empty = [0] * results
 
-    def run(*given: Any) -> Any:
-        words: list[Any] = [*given]
+    def run(*arguments: Any) -> Any:
+        words: list[Any] = [*arguments]
         for number, kind in arrays:
-            one = given[number]
-            if one.dtype != kind or not one.flags.c_contiguous:
+            argument = arguments[number]
+            if argument.dtype != kind or not argument.flags.c_contiguous:
                 raise TypeError(f"expected an array of {kind} in one piece as parameter {number} of {name}")
-            words[number] = one.ctypes.data
-            words.append(len(one))
+            words[number] = argument.ctypes.data
+            words.append(len(argument))
         for number in tables:
             words[number] = 0
-            words += given[number]
+            words += arguments[number]
         sheet = array("q", [*words, *empty, 0, 0])
-        at = sheet.buffer_info()[0]
-        if call(at + 8 * len(sheet) - 16, at + 8 * len(sheet) - 8, at):
+        sheet_address = sheet.buffer_info()[0]
+        if call(sheet_address + 8 * len(sheet) - 16, sheet_address + 8 * len(sheet) - 8, sheet_address):
             raise ArithmeticError(f"machine code of {name} ended early")
         if results == 1:
             return sheet[-3]

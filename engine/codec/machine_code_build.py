@@ -1,7 +1,9 @@
-"""Compiles the twins to machine code that is loaded without numba afterwards (:mod:`engine.codec.machine_code`).
+"""Compile the twins to machine code that later processes load without numba (:mod:`engine.codec.machine_code`).
 
-Each function gets a face that reads its arguments out of a row of 64-bit words: the parameters in order (an array's
-address, 0 for a table), then the lengths of the arrays, then the words of a table, then room for the results.
+Each function gets an entry function that reads its arguments from a row of 64-bit words: the parameters in order
+(an array's address, 0 for a table), then the lengths of the arrays, then the words of a table, then room for the
+results.
+
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _ALLOWED = {"pread", "memcpy", "memset", "memmove", "memcmp", "bcmp"} | {
     "PyUnicode_AsUTF8AndSize",
     "PyUnicode_Compare",
 }
-"""What code may call: functions of the C library and of the interpreter that every process has."""
+"""Functions that code may call: those of the C library and of the interpreter that every process has."""
 _DECLARED = re.compile(r"^declare [^@]*@\"?([^\"(\s]+)|^@\"?([^\"\s]+)\"? = external", re.MULTILINE)
 _FREES = re.compile(r"^declare [^@]*@(NRT_MemInfo_call_dtor)\(([^)]*)\).*$", re.MULTILINE)
 
@@ -54,9 +56,10 @@ _loaded: dict[str, Twins] = {}
 
 
 def twins(module: str) -> Twins:
-    """Return the functions of ``module``: the code that is kept, else compiled now, once in a process.
+    """Return the functions of ``module``: the saved code, else compiled now, once per process.
 
-    Other threads wait meanwhile. Raises whatever numba and LLVM raise.
+    Other threads wait meanwhile. Raises any exception of numba and LLVM.
+
     """
     loaded = _loaded.get(module)
     if loaded is None:
@@ -67,27 +70,30 @@ def twins(module: str) -> Twins:
 
 
 def import_compiled(module: str) -> ModuleType:
-    """Import ``engine.codec.<module>``, which numba compiles or loads as it is imported; other threads wait."""
+    """Import ``engine.codec.<module>``, which numba compiles or loads during the import; other threads wait."""
     with _compiling:
         compiled_cache.prepare()
         return importlib.import_module(f"engine.codec.{module}")
 
 
 def build(module: str) -> Twins:
-    """Compile the functions of ``module`` and keep their code for later processes. Takes seconds.
+    """Compile the functions of ``module`` and save their code for later processes. Takes seconds.
 
-    Raises whatever numba and LLVM raise; code that cannot be kept is used all the same.
+    Raises any exception of numba and LLVM. Code that cannot be saved is used all the same.
+
     """
     with _compiling:
         source = import_compiled(module)
         codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
-    with contextlib.suppress(OSError):  # where it cannot be kept, the next process compiles it again
+    with contextlib.suppress(OSError):  # if it cannot be saved, the next process compiles it again
         compiled_cache.keep(name_of(module), put_together(codes))
     return Twins(module, codes)
 
 
 def _compile(function: Function, twin: Any) -> Code:
-    """The face as numba's own functions are called: (address of a result, address for an error, the sheet)."""
+    """Compile the entry function with numba's call convention: (address of a result, address for an error, the
+    sheet).
+    """
     numba, compiler = importlib.import_module("numba"), importlib.import_module("numba.core.compiler")
     target = importlib.import_module("numba.core.registry").cpu_target
     flags = compiler.Flags()
@@ -95,28 +101,30 @@ def _compile(function: Function, twin: Any) -> Code:
     flags.no_cfunc_wrapper = True
     flags.error_model = "numpy"
     flags.nrt = True
-    context, face = target.target_context, _face(function, twin)
+    context, entry = target.target_context, _face(function, twin)
     word, nothing = numba.types.int64, numba.types.void
-    made = compiler.compile_extra(target.typing_context, context, face, (word,), nothing, flags, {})
-    described, compiled = attrgetter("fndesc", "library")(made)
-    return Code(described.mangled_name, _object(function.name, compiled.get_llvm_str()))
+    result = compiler.compile_extra(target.typing_context, context, entry, (word,), nothing, flags, {})
+    descriptor, compiled = attrgetter("fndesc", "library")(result)
+    return Code(descriptor.mangled_name, _object(function.name, compiled.get_llvm_str()))
 
 
 def _object(name: str, text: str) -> bytes:
-    """Object code of LLVM's ``text``. What would free an array that is nobody's any more is empty: all are lent."""
+    """Return object code of LLVM's ``text``. The function that would free arrays is replaced by an empty one: all
+    arrays are borrowed.
+    """
     import llvmlite.binding as llvm
 
     text = _FREES.sub(r"define linkonce_odr void @\1(\2) { ret void }", text)
-    wanted = {function or value for function, value in _DECLARED.findall(text)}
-    strange = {one for one in wanted if not one.startswith("llvm.")} - _ALLOWED
-    if strange:
-        raise RuntimeError(f"expected {name} to need nothing of numba's, found {', '.join(sorted(strange))}")
+    needed = {function or value for function, value in _DECLARED.findall(text)}
+    forbidden = {symbol for symbol in needed if not symbol.startswith("llvm.")} - _ALLOWED
+    if forbidden:
+        raise RuntimeError(f"expected {name} to need nothing of numba's, found {', '.join(sorted(forbidden))}")
     code: bytes = machine(llvm.get_host_cpu_features().flatten()).emit_object(llvm.parse_assembly(text))
     return code
 
 
 def _face(function: Function, twin: Any) -> Any:
-    """``def face(sheet)``: the arguments read from ``sheet``, and the results written behind them."""
+    """Return ``def face(sheet)``, which reads the arguments from ``sheet`` and writes the results behind them."""
     from engine.codec.intrinsics import le64, pointer_to, put64
 
     numba = importlib.import_module("numba")
@@ -127,7 +135,7 @@ def _face(function: Function, twin: Any) -> Any:
     for number, kind in enumerate(function.parameters):
         value = _word(number)
         if kind == TABLE:
-            value = f"({', '.join(_word(table + at) for at in range(TABLE_WORDS))},)"
+            value = f"({', '.join(_word(table + index) for index in range(TABLE_WORDS))},)"
         elif kind != INT:
             item, _, columns = kind.partition(":")
             names[f"to_{item}"] = pointer_to(item)
@@ -137,10 +145,10 @@ def _face(function: Function, twin: Any) -> Any:
         arguments.append(value)
     count += TABLE_WORDS * (TABLE in function.parameters)
     results = [f"r{number}" for number in range(function.results)]
-    told = f"{', '.join(results)} = " if results else ""
-    lines = ["def face(sheet):", f"    {told}twin({', '.join(arguments)})"]
-    lines += [f"    put(sheet + {8 * (count + at)}, int64(r{at}))" for at in range(function.results)]
-    exec("\n".join(lines), names)  # noqa: S102  made of the table above alone
+    assignment = f"{', '.join(results)} = " if results else ""
+    lines = ["def face(sheet):", f"    {assignment}twin({', '.join(arguments)})"]
+    lines += [f"    put(sheet + {8 * (count + index)}, int64(r{index}))" for index in range(function.results)]
+    exec("\n".join(lines), names)  # noqa: S102  made only of the table above
     return names["face"]
 
 

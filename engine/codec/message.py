@@ -1,7 +1,7 @@
 """Message unit of the commit log, versions 1 and 2 (docs/formats/commit-log.md).
 
-Pure: bytes in, records out. Whole blocks go through :mod:`engine.codec.columns`; this module is for one unit at a time.
-No length inside the bytes is trusted: :func:`measure` proves the frame before anything is cut out of it.
+Pure: bytes in, records out. Whole blocks go through :mod:`engine.codec.columns`; this module is for one unit at a
+time. No length inside the bytes is trusted: :func:`measure` checks the frame before any bytes are copied out.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _AFTER_HOSTS = struct.Struct(">iqi")  # RECONSUMETIMES, PREPAREDTRANSACTIONOFFSE
 _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _HEAD_SIZE = _HEAD.size
-_FORMS = {one.magic: (one.version, one.topic_width, one.topic_length.unpack_from) for one in FLAVOURS}
-_EXPECTED = " or ".join(f"0x{one.magic:08X}" for one in FLAVOURS)
+_FORMS = {form.magic: (form.version, form.topic_width, form.topic_length.unpack_from) for form in FLAVOURS}
+_EXPECTED = " or ".join(f"0x{flavour.magic:08X}" for flavour in FLAVOURS)
 
 Crc = Literal["ok", "bad", "unchecked"]
 
 
 class Frame(NamedTuple):
-    """Where the variable parts of a unit begin and how long they are, in bytes from the unit's first byte."""
+    """Positions and lengths of a unit's variable parts, in bytes from the unit's first byte."""
 
     size: int
     version: int
@@ -70,9 +70,7 @@ class Frame(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One field of a unit for a reader of bytes: its name in RocketMQ's words, position in the unit, length in
-    bytes.
-    """
+    """A field of a unit for a view of bytes: RocketMQ's name for it, position in the unit, length in bytes."""
 
     name: str
     position: int
@@ -81,9 +79,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message unit as it was found at ``offset`` (absolute bytes of the commit log). Times are ms since the
-    epoch.
-    """
+    """A message unit at ``offset`` (absolute bytes of the commit log). Times are ms since the epoch."""
 
     offset: int
     size: int
@@ -92,7 +88,7 @@ class Unit:
     queue_id: int
     flag: int
     queue_offset: int
-    physical_offset: int  # the PHYSICALOFFSET field; RocketMQ never compares it with the place
+    physical_offset: int  # the PHYSICALOFFSET field; RocketMQ never compares it with the unit's place
     sys_flag: int
     born_timestamp: int
     born_host_raw: bytes
@@ -105,7 +101,7 @@ class Unit:
     properties_raw: bytes
     properties: dict[str, str]
     crc: Crc
-    raw_crc: int | None = field(default=None, repr=False)  # CRC of the body as computed, where it was checked
+    raw_crc: int | None = field(default=None, repr=False)  # computed CRC of the body, if it was checked
 
     @property
     def end(self) -> int:
@@ -119,7 +115,7 @@ class Unit:
 
     @property
     def stale(self) -> bool:
-        """The unit says that it belongs elsewhere: left over in a reused file."""
+        """True if the unit's own offset differs from its place: left over in a reused file."""
         return self.physical_offset != self.offset
 
     @property
@@ -144,7 +140,7 @@ class Unit:
 
     @property
     def tags_code(self) -> int:
-        """What dispatch writes into the queue entry, with the default delay levels."""
+        """The code that dispatch writes into the queue entry, with the default delay levels."""
         return tags_code_of(self.topic, self.properties, self.store_timestamp)
 
     @property
@@ -160,7 +156,7 @@ class Unit:
 
     @property
     def batch_size(self) -> int:
-        """Messages in this unit: INNER_NUM where INNER_NUM and INNER_BASE are both there, else 1
+        """Messages in this unit: INNER_NUM if INNER_NUM and INNER_BASE are both present, else 1
         (docs/formats/commit-log.md#unit-check).
         """
         number, base = self.properties.get(props.INNER_NUM), self.properties.get(props.INNER_BASE)
@@ -175,8 +171,8 @@ class Unit:
 def tags_code_of(
     topic: str, properties: dict[str, str], store_timestamp: int, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS
 ) -> int:
-    """tagsCode of a dispatch request (docs/formats/commit-log.md#unit-check): the tag's hash, or the delivery time
-    (ms) in the schedule topic.
+    """Return the tagsCode of a dispatch request (docs/formats/commit-log.md#unit-check): the tag's hash, or the
+    delivery time (ms) in the schedule topic.
     """
     if topic == SCHEDULE_TOPIC and props.DELAY in properties:
         try:
@@ -189,42 +185,42 @@ def tags_code_of(
     return jhash(tags) if tags else 0
 
 
-def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame | str:
-    """Prove the frame of the unit at ``buf[at]``; bytes from ``limit`` on do not exist.
+def measure(buf: bytes | bytearray | memoryview, position: int, limit: int) -> Frame | str:
+    """Check the frame of the unit at ``buf[position]``; bytes from ``limit`` on do not exist.
 
-    Gives the positions, or one sentence that says what was expected and what was found. The sentence begins with
-    ``cut off`` where the unit may be whole but its bytes are not here.
+    Returns the positions, or one sentence with the expected and the actual value. The sentence begins with ``cut
+    off`` if the unit may be complete but its bytes are not in the buffer.
     """
-    room = limit - at
+    room = limit - position
     if room < _HEAD_SIZE + 40:
         return f"cut off: {room} bytes left, a unit has at least {MIN_UNIT_SIZE}"
-    size, magic = struct.unpack_from(">iI", buf, at)
+    size, magic = struct.unpack_from(">iI", buf, position)
     form = _FORMS.get(magic)
     if form is None:
         return f"no unit: magic code 0x{magic:08X}, expected {_EXPECTED}"
     if size < MIN_UNIT_SIZE or size > LARGEST_UNIT:
         return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {LARGEST_UNIT:,} bytes"
-    version, topic_width, length_at = form
-    (sys_flag,) = _I32.unpack_from(buf, at + 36)
+    version, topic_width, read_topic_length = form
+    (sys_flag,) = _I32.unpack_from(buf, position + 36)
     store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
     after_hosts = store_time + 8 + (20 if sys_flag & STORE_HOST_V6 else 8)
     body = after_hosts + 16
     if body > room:
         return f"cut off: {room} bytes left, the fixed fields need {body}"
-    (body_length,) = _I32.unpack_from(buf, at + body - 4)
+    (body_length,) = _I32.unpack_from(buf, position + body - 4)
     topic_field = body + body_length
     topic = topic_field + topic_width
     if body_length < 0 or topic + 2 > size:
         return f"bodyLength says {body_length:,} in a unit of {size:,} bytes"
     if topic > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
-    (topic_length,) = length_at(buf, at + topic_field)
+    (topic_length,) = read_topic_length(buf, position + topic_field)
     properties = topic + topic_length + 2
     if topic_length < 0 or properties > size:
         return f"topicLength says {topic_length:,} in a unit of {size:,} bytes"
     if properties > room:
         return f"cut off: the unit has {size:,} bytes, {room:,} are here"
-    (properties_length,) = _I16.unpack_from(buf, at + properties - 2)
+    (properties_length,) = _I16.unpack_from(buf, position + properties - 2)
     if properties_length < 0 or properties + properties_length != size:
         return f"propertiesLength says {properties_length:,}; {size - properties:,} bytes are left in the unit"
     if size > room:
@@ -234,30 +230,32 @@ def measure(buf: bytes | bytearray | memoryview, at: int, limit: int) -> Frame |
     )
 
 
-def cut(buf: bytes | bytearray | memoryview, at: int, frame: Frame, base: int, crc: bool = True) -> Unit:
-    """The unit at ``buf[at]`` whose frame has been proven; ``base`` is the absolute offset of ``buf[0]``."""
-    _, _, body_crc, queue_id, flag, queue_offset, physical, sys_flag, born = _HEAD.unpack_from(buf, at)
-    (stored,) = _STORE_TIME.unpack_from(buf, at + frame.store_timestamp)
-    reconsume, prepared, _ = _AFTER_HOSTS.unpack_from(buf, at + frame.after_hosts)
-    body = bytes(buf[at + frame.body : at + frame.body + frame.body_length])
-    topic = utf8(bytes(buf[at + frame.topic : at + frame.topic + frame.topic_length]))
-    raw = bytes(buf[at + frame.properties : at + frame.size])
+def cut(buf: bytes | bytearray | memoryview, position: int, frame: Frame, base: int, crc: bool = True) -> Unit:
+    """Return the unit at ``buf[position]``, whose frame is checked; ``base`` is the absolute offset of ``buf[0]``."""
+    _, _, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time = _HEAD.unpack_from(
+        buf, position
+    )
+    (store_time,) = _STORE_TIME.unpack_from(buf, position + frame.store_timestamp)
+    reconsume, prepared, _ = _AFTER_HOSTS.unpack_from(buf, position + frame.after_hosts)
+    body = bytes(buf[position + frame.body : position + frame.body + frame.body_length])
+    topic = utf8(bytes(buf[position + frame.topic : position + frame.topic + frame.topic_length]))
+    raw = bytes(buf[position + frame.properties : position + frame.size])
     computed = crc31(body) if crc else None
     verdict: Crc = "unchecked" if computed is None else "ok" if not body or computed == body_crc else "bad"
     return Unit(
-        base + at,
+        base + position,
         frame.size,
         frame.version,
         body_crc,
         queue_id,
         flag,
         queue_offset,
-        physical,
+        physical_offset,
         sys_flag,
-        born,
-        bytes(buf[at + _HEAD_SIZE : at + frame.store_timestamp]),
-        stored,
-        bytes(buf[at + frame.store_timestamp + 8 : at + frame.after_hosts]),
+        born_time,
+        bytes(buf[position + _HEAD_SIZE : position + frame.store_timestamp]),
+        store_time,
+        bytes(buf[position + frame.store_timestamp + 8 : position + frame.after_hosts]),
         reconsume,
         prepared,
         body,
@@ -269,44 +267,44 @@ def cut(buf: bytes | bytearray | memoryview, at: int, frame: Frame, base: int, c
     )
 
 
-def decode(buf: bytes | bytearray | memoryview, at: int = 0, base: int = 0, crc: bool = True) -> Unit:
-    """The unit at ``buf[at]``; raises :class:`CorruptUnit` with the absolute offset where there is none."""
-    frame = measure(buf, at, len(buf))
+def decode(buf: bytes | bytearray | memoryview, position: int = 0, base: int = 0, crc: bool = True) -> Unit:
+    """Return the unit at ``buf[position]``; raises :class:`CorruptUnit` with the absolute offset if there is none."""
+    frame = measure(buf, position, len(buf))
     if isinstance(frame, str):
-        raise CorruptUnit(frame, offset=base + at)
-    return cut(buf, at, frame, base, crc)
+        raise CorruptUnit(frame, offset=base + position)
+    return cut(buf, position, frame, base, crc)
 
 
-def parts(buf: bytes | bytearray | memoryview, at: int = 0) -> list[Part]:
-    """Every field of the unit at ``buf[at]`` in the order of the bytes, for a view of bytes; [] where there is no unit.
+def parts(buf: bytes | bytearray | memoryview, start: int = 0) -> list[Part]:
+    """Return every field of the unit at ``buf[start]`` in the order of the bytes; [] if there is no unit.
 
     Properties come pair by pair as ``properties.NAME``.
     """
-    frame = measure(buf, at, len(buf))
+    frame = measure(buf, start, len(buf))
     if isinstance(frame, str):
         return []
-    said = {
+    variable_lengths = {
         "bornHost": frame.store_timestamp - _HEAD_SIZE,
         "storeHost": frame.after_hosts - frame.store_timestamp - 8,
         "body": frame.body_length,
         "topicLength": BY_VERSION[frame.version].topic_width,
         "topic": frame.topic_length,
     }
-    found, position = [], 0
-    for name, place in OF_BYTES:
-        length = said.get(name, place.width)
-        found.append(Part(name, position, length))
+    fields, position = [], 0
+    for name, in_bytes in OF_BYTES:
+        length = variable_lengths.get(name, in_bytes.width)
+        fields.append(Part(name, position, length))
         position += length
-    raw = bytes(buf[at + frame.properties : at + frame.size])
+    raw = bytes(buf[start + frame.properties : start + frame.size])
     for position, length in props.spans(raw):
         name = utf8(raw[position : position + length]).partition(props.NAME_END)[0].rstrip(props.PAIR_END)
-        found.append(Part(f"properties.{name}", frame.properties + position, length))
-    return found
+        fields.append(Part(f"properties.{name}", frame.properties + position, length))
+    return fields
 
 
 @lru_cache(maxsize=4096)
 def host_text(raw: bytes) -> str:
-    """``ip:port`` or ``[ip]:port`` of 8 or 20 raw bytes."""
+    """Return ``ip:port`` or ``[ip]:port`` for 8 or 20 raw bytes."""
     port = int.from_bytes(raw[-4:], "big", signed=True)
     if len(raw) == 8:
         return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{port}"
@@ -314,14 +312,14 @@ def host_text(raw: bytes) -> str:
 
 
 def offset_message_id(host_raw: bytes, offset: int) -> str:
-    """Upper-case hex of raw store host (8 or 20 bytes) and commit-log offset: 32 or 56 characters
+    """Return the upper-case hex of raw store host (8 or 20 bytes) and commit-log offset: 32 or 56 characters
     (docs/formats/commit-log.md#message-ids).
     """
     return (host_raw + (offset & (1 << 64) - 1).to_bytes(8, "big")).hex().upper()
 
 
 def parse_offset_message_id(text: str) -> tuple[bytes, int] | None:
-    """(raw host, commit-log offset) of an offset message id, or None where ``text`` has not its form."""
+    """Return (raw host, commit-log offset) of an offset message id, or None if ``text`` is not one."""
     raw = _id_bytes(text)
     if raw is None:
         return None
@@ -329,19 +327,20 @@ def parse_offset_message_id(text: str) -> tuple[bytes, int] | None:
 
 
 def _id_bytes(text: str) -> bytes | None:
-    """The bytes of an id in hex, 16 with an IPv4 host and 28 with an IPv6 one; None where ``text`` is none."""
+    """Return the bytes of an id in hex: 16 with an IPv4 host, 28 with an IPv6 host; None if ``text`` is not one."""
     if len(text) not in (32, 56):
         return None
     try:
         raw = bytes.fromhex(text)
     except ValueError:
         return None
-    return raw if len(raw) * 2 == len(text) else None  # it passes over blanks
+    return raw if len(raw) * 2 == len(text) else None  # fromhex() skips blanks
 
 
 class UniqueKeyParts(NamedTuple):
-    """What a client's UNIQ_KEY says of its maker (docs/formats/commit-log.md#message-ids): the milliseconds count from
-    the month's first midnight there.
+    """The client's address, process, class loader, time and counter in a UNIQ_KEY
+    (docs/formats/commit-log.md#message-ids). The time counts milliseconds from the first midnight of the month in
+    the client's time zone.
     """
 
     ip: str
@@ -352,7 +351,7 @@ class UniqueKeyParts(NamedTuple):
 
 
 def parse_unique_key(text: str) -> UniqueKeyParts | None:
-    """The parts of a UNIQ_KEY that a Java client made, or None where ``text`` has not its form."""
+    """Return the parts of a UNIQ_KEY that a Java client made, or None if ``text`` is not one."""
     raw = _id_bytes(text)
     if raw is None:
         return None
@@ -363,7 +362,9 @@ def parse_unique_key(text: str) -> UniqueKeyParts | None:
 
 
 def sys_flag_words(sys_flag: int) -> list[str]:
-    """Every bit of ``sys_flag`` in words (docs/formats/commit-log.md#sysflag), unknown bits named as such."""
+    """Describe every bit of ``sys_flag`` in words (docs/formats/commit-log.md#sysflag); unknown bits are named as
+    such.
+    """
     words = []
     if sys_flag & COMPRESSED:
         kind = (sys_flag & COMPRESSION_MASK) >> 8

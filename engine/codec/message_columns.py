@@ -1,8 +1,10 @@
-"""Messages as columns, and their units encoded in one run (docs/formats/commit-log.md#unit): the quick way to put many.
+"""Messages as columns, and encoding their units in one run (docs/formats/commit-log.md#unit): the fast way to put
+many.
 
-:func:`encode_rows` has two twins: :mod:`engine.codec.compiled_write`, and :func:`encode_rows_plain` here, chosen as in
-:func:`engine.codec.columns.twin`. Neither looks at property text: what it says is stored, as with
+:func:`encode_rows` has two twins: :mod:`engine.codec.compiled_write`, and :func:`encode_rows_plain` here, chosen
+as in :func:`engine.codec.columns.twin`. Neither interprets property text: it is stored as it is, as with
 ``Message.properties_raw``.
+
 """
 
 from __future__ import annotations
@@ -30,16 +32,18 @@ RULED_BITS = HOST_BITS | INNER_BATCH | NEED_UNWRAP
 """SYSFLAG bits of messages that need more than encoding."""
 _ZERO = array("q", [0])
 _COPIED = 1 << 16
-"""Bytes of a blob that is copied sooner than numpy tells the address of the original."""
+"""Size up to which copying a blob is faster than asking numpy for its address, in bytes."""
 
 
 @dataclass(slots=True)
 class MessageColumns:
-    """Messages, one array a field; ``bodies`` and ``properties`` hold their bytes one behind the other.
+    """Messages as one array per field; ``bodies`` and ``properties`` hold their bytes one behind the other.
 
-    ``topic_id`` is a row of ``topics``, ``born_host`` and ``store_host`` of ``hosts`` (``ip:port``). A column of None
-    is 0 in every row (``born_timestamp``: the store time; ``store_host``: the store's own). Times are ms since the
-    epoch, lengths bytes. Arrays are numpy's, or those of :mod:`array`, whose addresses are to be had much sooner.
+    ``topic_id`` is a row of ``topics``; ``born_host`` and ``store_host`` are rows of ``hosts`` (``ip:port``). A
+    column of None is 0 in every row (``born_timestamp``: the store time; ``store_host``: the store's own). Times
+    are ms since the epoch, lengths bytes. Arrays are numpy's, or those of :mod:`array`, whose addresses are much
+    cheaper to get.
+
     """
 
     topics: Sequence[str]
@@ -62,8 +66,8 @@ class MessageColumns:
         return len(self.body_length)
 
     def check(self) -> None:
-        """Raise ``ValueError`` where a column has not its type or rows, or the blobs have not the bytes that the
-        lengths say.
+        """Raise ``ValueError`` if a column has the wrong type or number of rows, or if the blobs have another size
+        than the sum of the lengths.
         """
         rows = len(self)
         for name, kind in _KINDS.items():
@@ -104,7 +108,7 @@ _KINDS: dict[str, type[np.generic]] = {
 
 
 class TopicRow:
-    """What a run needs of a topic: its field (length and name), its magic number, and the places of its queues."""
+    """The data of one topic for a run: its field (length and name), its magic number, and the places of its queues."""
 
     __slots__ = ("alone", "magic", "places", "raw", "row")
 
@@ -115,7 +119,7 @@ class TopicRow:
         self._describe()
 
     def set_place(self, queue_id: int, place: int) -> None:
-        """Queue ``queue_id`` counts at ``place`` of the numbers."""
+        """Set the place among the numbers at which queue ``queue_id`` counts."""
         if queue_id >= len(self.places):
             longer = max(2 * len(self.places), queue_id + 1)
             self.places = self.places + array("q", [-1] * (longer - len(self.places)))
@@ -131,19 +135,19 @@ class TopicRow:
 
 
 class Run:
-    """Columns on their way into the log: which row is next, where its body and text begin, and what became of the
-    rows before it.
+    """Columns on their way into the log: the next row, the begin of its body and text, and the results of earlier
+    rows.
     """
 
     __slots__ = ("body", "columns", "hosts", "out", "row", "rows", "store_default", "table", "text", "topics")
 
-    def __init__(self, what: MessageColumns, topics: Sequence[TopicRow], store_host: bytes) -> None:
-        self.columns = what
+    def __init__(self, columns: MessageColumns, topics: Sequence[TopicRow], store_host: bytes) -> None:
+        self.columns = columns
         self.topics = topics
-        self.hosts = [host_raw(host) for host in what.hosts]
+        self.hosts = [host_raw(host) for host in columns.hosts]
         self.store_default = len(self.hosts)
         self.hosts.append(store_host)
-        self.rows = len(what)
+        self.rows = len(columns)
         self.row = 0
         self.body = 0
         self.text = 0
@@ -152,12 +156,12 @@ class Run:
         self.describe()
 
     def describe(self) -> None:
-        """Take down where every topic's places are: others may have moved them while the append lock was free."""
+        """Rebuild the table of topics: other threads may have moved places while the append lock was free."""
         topics = self.topics
         self.table = topics[0].alone if len(topics) == 1 else array("B", b"".join([topic.row for topic in topics]))
 
     def set_place(self, place: int) -> None:
-        """The next row's queue counts at ``place``."""
+        """Set the place at which the next row's queue counts."""
         topic = self.topics[self.topic_id]
         room = len(topic.places)
         topic.set_place(self.queue_id, place)
@@ -165,27 +169,27 @@ class Run:
             self.describe()
 
     def message(self) -> Message:
-        """The next row as a message."""
-        what, row, at = self.columns, self.row, self.body
-        body = bytes(what.bodies[at : at + int(what.body_length[row])])
-        text = bytes(what.properties[self.text : self.text + self.text_length()])
+        """Return the next row as a message."""
+        columns, row, body_start = self.columns, self.row, self.body
+        body = bytes(columns.bodies[body_start : body_start + int(columns.body_length[row])])
+        text = bytes(columns.properties[self.text : self.text + self.text_length()])
         return Message(
-            what.topics[_number(what.topic_id, row)],
+            columns.topics[_number(columns.topic_id, row)],
             body,
-            _number(what.queue_id, row),
+            _number(columns.queue_id, row),
             None,
             text,
-            flag=_number(what.flag, row),
-            sys_flag=_number(what.sys_flag, row),
-            born_host=what.hosts[_number(what.born_host, row)],
-            store_host=None if what.store_host is None else what.hosts[_number(what.store_host, row)],
-            born_timestamp=None if what.born_timestamp is None else int(what.born_timestamp[row]),
-            reconsume_times=_number(what.reconsume_times, row),
-            prepared_transaction_offset=_number(what.prepared_transaction_offset, row),
+            flag=_number(columns.flag, row),
+            sys_flag=_number(columns.sys_flag, row),
+            born_host=columns.hosts[_number(columns.born_host, row)],
+            store_host=None if columns.store_host is None else columns.hosts[_number(columns.store_host, row)],
+            born_timestamp=None if columns.born_timestamp is None else int(columns.born_timestamp[row]),
+            reconsume_times=_number(columns.reconsume_times, row),
+            prepared_transaction_offset=_number(columns.prepared_transaction_offset, row),
         )
 
     def text_length(self) -> int:
-        """Bytes of the next row's property text."""
+        """Return the size of the next row's property text in bytes."""
         return _number(self.columns.properties_length, self.row)
 
     def skip(self) -> None:
@@ -196,32 +200,32 @@ class Run:
         self.row += 1
 
     def unit_size(self) -> int:
-        """Bytes that the unit of the next row takes."""
+        """Return the size of the next row's unit in bytes."""
         born, stored = self.row_hosts(self.row)
         topic = self.topics[_number(self.columns.topic_id, self.row)]
         fixed = 74 + len(born) + len(stored) + len(topic.raw)
         return fixed + int(self.columns.body_length[self.row]) + self.text_length()
 
     def most_bytes(self) -> int:
-        """At least the bytes of all units to come."""
-        what = self.columns
+        """Return an upper bound for the bytes of all remaining units."""
+        columns = self.columns
         fixed = 74 + 2 * max(map(len, self.hosts)) + max(len(topic.raw) for topic in self.topics)
-        return len(what.bodies) - self.body + len(what.properties) - self.text + fixed * (self.rows - self.row)
+        return len(columns.bodies) - self.body + len(columns.properties) - self.text + fixed * (self.rows - self.row)
 
     def row_hosts(self, row: int) -> tuple[bytes, bytes]:
-        """Raw born and store host of a row."""
-        what = self.columns
-        stored = self.store_default if what.store_host is None else int(what.store_host[row])
-        return self.hosts[_number(what.born_host, row)], self.hosts[stored]
+        """Return raw born and store host of a row."""
+        columns = self.columns
+        stored = self.store_default if columns.store_host is None else int(columns.store_host[row])
+        return self.hosts[_number(columns.born_host, row)], self.hosts[stored]
 
     @property
     def topic_id(self) -> int:
-        """Of the next row."""
+        """The topic of the next row."""
         return _number(self.columns.topic_id, self.row)
 
     @property
     def queue_id(self) -> int:
-        """Of the next row."""
+        """The queue of the next row."""
         return _number(self.columns.queue_id, self.row)
 
 
@@ -230,7 +234,7 @@ def _number(column: npt.NDArray[Any] | array[int] | None, row: int) -> int:
 
 
 class Encoder:
-    """Writes the rows of a :class:`Run` as units; one caller at a time."""
+    """Writes the rows of a :class:`Run` as units; for one caller at a time."""
 
     __slots__ = ("_compiled", "_sheet", "_target", "_to")
 
@@ -242,7 +246,7 @@ class Encoder:
 
     @property
     def compiled(self) -> Compiled | None:
-        """The compiled twin, where it is there."""
+        """The compiled twin, None if it is not available."""
         if self._compiled is None:
             self._compiled = twin()
         return self._compiled
@@ -258,19 +262,21 @@ class Encoder:
         numbers: array[int],
         longest_body: int,
     ) -> tuple[int, int]:
-        """Rows of ``run`` at ``target[position:limit]``, whose first byte has the offset ``base``, at the time ``now``.
+        """Write rows of ``run`` to ``target[position:limit]``, whose first byte has the offset ``base``, at the time
+        ``now``.
 
-        Queue offsets are taken from ``numbers`` and counted on there. Gives why it stopped (``write_job``) and the
-        position behind the last unit; ``run`` has moved on.
+        Takes queue offsets from ``numbers`` and increments them. Returns why it stopped (``write_job``) and the
+        position behind the last unit; advances ``run``.
+
         """
         compiled = self.compiled
         if compiled is None:
             return encode_rows_plain(run, target, position, limit, base, now, numbers, longest_body)
         if target is not self._target:
             self._target, self._to = target, _address(np.frombuffer(target, np.uint8))
-        what, rows, sheet = run.columns, run.rows, self._sheet
+        columns, rows, sheet = run.columns, run.rows, self._sheet
         hosts = _host_table(tuple(run.hosts))
-        bodies, texts, out = _addressed(what.bodies), _addressed(what.properties), run.out.buffer_info()[0]
+        bodies, texts, out = _addressed(columns.bodies), _addressed(columns.properties), run.out.buffer_info()[0]
         body, text = _address(bodies), _address(texts)
         write_job.SHEET.pack_into(
             sheet,
@@ -285,17 +291,17 @@ class Encoder:
             now,
             rows,
             run.store_default,
-            _column(what.topic_id),
-            _column(what.queue_id),
-            _column(what.flag),
-            _column(what.sys_flag),
-            _column(what.born_timestamp),
-            _column(what.born_host),
-            _column(what.store_host),
-            _column(what.reconsume_times),
-            _column(what.prepared_transaction_offset),
-            _column(what.body_length),
-            _column(what.properties_length),
+            _column(columns.topic_id),
+            _column(columns.queue_id),
+            _column(columns.flag),
+            _column(columns.sys_flag),
+            _column(columns.born_timestamp),
+            _column(columns.born_host),
+            _column(columns.store_host),
+            _column(columns.reconsume_times),
+            _column(columns.prepared_transaction_offset),
+            _column(columns.body_length),
+            _column(columns.properties_length),
             run.table.buffer_info()[0],
             len(run.topics),
             hosts.buffer_info()[0],
@@ -306,10 +312,10 @@ class Encoder:
             out + 16 * rows,
             longest_body,
         )
-        why = compiled.encode_rows(sheet.buffer_info()[0])
+        outcome = compiled.encode_rows(sheet.buffer_info()[0])
         run.row, position, body_end, text_end = sheet[:4]
         run.body, run.text = body_end - body, text_end - text
-        return why, position
+        return outcome, position
 
 
 @functools.lru_cache(maxsize=64)
@@ -318,7 +324,7 @@ def _host_table(hosts: tuple[bytes, ...]) -> array[int]:
 
 
 def _addressed(blob: Blob) -> npt.NDArray[np.uint8] | array[int]:
-    """``blob`` as something that tells its address; a copy where that is quicker."""
+    """Return ``blob`` as an object whose address is available; a copy if that is quicker."""
     if isinstance(blob, (np.ndarray, array)):
         return blob
     return array("B", blob) if len(blob) <= _COPIED else np.frombuffer(blob, np.uint8)
@@ -339,11 +345,11 @@ def encode_rows_plain(
     run: Run, target: memoryview, position: int, limit: int, base: int, now: int, numbers: array[int], longest_body: int
 ) -> tuple[int, int]:
     """:meth:`Encoder.encode` in plain Python."""
-    what = run.columns
+    columns = run.columns
     while run.row < run.rows:
-        row, size, long = run.row, int(what.body_length[run.row]), run.text_length()
-        queue, flags = _number(what.queue_id, row), _number(what.sys_flag, row)
-        if not _plain_row(run, queue, flags, size <= longest_body and long <= LONGEST_PROPERTIES):
+        row, size, text_length = run.row, int(columns.body_length[run.row]), run.text_length()
+        queue, flags = _number(columns.queue_id, row), _number(columns.sys_flag, row)
+        if not _plain_row(run, queue, flags, size <= longest_body and text_length <= LONGEST_PROPERTIES):
             return write_job.RULED, position
         topic = run.topics[run.topic_id]
         total = run.unit_size()
@@ -358,50 +364,56 @@ def encode_rows_plain(
             numbers[place] += 1
         born, stored = run.row_hosts(row)
         flags |= host_bits(born, stored)
-        body = bytes(what.bodies[run.body : run.body + size])
+        body = bytes(columns.bodies[run.body : run.body + size])
         head = HEADS[flags & HOST_BITS].pack(
             total,
             topic.magic,
             crc31(body),
             queue,
-            _number(what.flag, row),
+            _number(columns.flag, row),
             queue_offset,
             base + position,
             flags,
-            now if what.born_timestamp is None else int(what.born_timestamp[row]),
+            now if columns.born_timestamp is None else int(columns.born_timestamp[row]),
             born,
             now,
             stored,
-            _number(what.reconsume_times, row),
-            _number(what.prepared_transaction_offset, row),
+            _number(columns.reconsume_times, row),
+            _number(columns.prepared_transaction_offset, row),
             size,
         )
-        text = bytes(what.properties[run.text : run.text + long])
-        parts = (head, body, topic.raw, long.to_bytes(2, "big"), text)
+        text = bytes(columns.properties[run.text : run.text + text_length])
+        parts = (head, body, topic.raw, text_length.to_bytes(2, "big"), text)
         target[position : position + total] = b"".join(parts)
         run.out[row], run.out[run.rows + row], run.out[2 * run.rows + row] = base + position, queue_offset, total
         position += total
-        run.row, run.body, run.text = row + 1, run.body + size, run.text + long
+        run.row, run.body, run.text = row + 1, run.body + size, run.text + text_length
     return write_job.DONE, position
 
 
-def _plain_row(run: Run, queue: int, flags: int, short: bool) -> bool:
-    """Whether the next row is encoded as it stands; other rows are the business of the rules."""
-    what, row, topic = run.columns, run.row, run.topic_id
-    legal = 0 <= topic < len(run.topics) and len(run.topics[topic].raw) > 0
-    hosts = (_number(what.born_host, row), _number(what.store_host, row))
-    return legal and short and queue >= 0 and not flags & RULED_BITS and all(0 <= h < len(run.hosts) for h in hosts)
+def _plain_row(run: Run, queue: int, flags: int, within_limits: bool) -> bool:
+    """Return True if the next row is encoded as it is; put's rules handle all others."""
+    columns, row, topic = run.columns, run.row, run.topic_id
+    has_topic = 0 <= topic < len(run.topics) and len(run.topics[topic].raw) > 0
+    hosts = (_number(columns.born_host, row), _number(columns.store_host, row))
+    return (
+        has_topic
+        and within_limits
+        and queue >= 0
+        and not flags & RULED_BITS
+        and all(0 <= h < len(run.hosts) for h in hosts)
+    )
 
 
 class Compiled(Protocol):
     """The function of :mod:`engine.codec.compiled_write`."""
 
     def encode_rows(self, sheet: int) -> int:
-        """Write the rows of an order sheet; gives why it stopped."""
+        """Write the rows of a job sheet; returns why it stopped."""
 
 
 def twin() -> Compiled | None:
-    """The compiled twin; None where only plain Python is to be had, or ``STORESCOPE_PLAIN=1`` asks for it."""
+    """Return the compiled twin; None if only plain Python is available or ``STORESCOPE_PLAIN=1`` asks for it."""
     return None if columns.twin() is None else _load()
 
 

@@ -1,8 +1,12 @@
-"""Message objects put by compiled code: their units written where the log goes on, without a step of the interpreter's.
+"""Put message objects by compiled code, which writes their units at the end of the log without running Python code.
 
-Only plain messages go this way, and only while everything is as the sheet says: a topic and a host of birth that it
-knows, properties as text or as a map with the names of the one before, a queue that has its place, room in the file.
-For all others the caller has a longer way with the same bytes; :class:`ObjectPut` learns what is new.
+Only plain messages go this way: topic and born host are in the sheet, properties are text or a map with the same
+names as the previous message, the queue has its place, and the file has room. The caller has a slower way with
+the same bytes for all others; :class:`ObjectPut` learns new topics, hosts and names.
+
+The *sheet* is a row of 64-bit numbers (:data:`NAMES`), many of them addresses of Python objects and buffers.
+ObjectPut keeps a reference to the owner of each address.
+
 """
 
 from __future__ import annotations
@@ -39,9 +43,9 @@ FIELDS = (
     "sys_flag",
     "topic",
 )
-"""The fields of a message, as their slots are called."""
+"""The fields of a message: the names of its slots."""
 NAMES = (
-    # addresses of objects that never go away: types, None, the number 0, and the set of names that put has rules for
+    # addresses of immortal objects: types, None, the number 0, and the set of names that put has rules for
     "message_type",
     "bytes_type",
     "str_type",
@@ -50,31 +54,31 @@ NAMES = (
     "none",
     "zero",
     "ruled",
-    # where in a message object the references to its fields stand
+    # positions of the references to the fields in a message object
     *FIELDS,
-    # names that a map must have, in order: their objects, their text with 0x01 behind each, where each ends
+    # names that a map must have, in order: their objects, their text with 0x01 behind each, the end of each
     "names",
     "name_count",
     "name_text",
     "name_ends",
-    # tables of topics and of hosts of birth, and how many rows they have; the raw host of the store
+    # tables of topics and of born hosts, and their numbers of rows; the raw host of the store
     "topics",
     "topic_count",
     "hosts",
     "host_count",
     "store_raw",
     "store_size",
-    # next queue offsets; where the file is in memory and in the log, how far units may go, bytes of the longest body
+    # next queue offsets; the file's address and its offset in the log, the limit for units, bytes of the longest body
     "numbers",
     "target",
     "base",
     "limit",
     "longest_body",
-    # a call: ms, the position in the file, which moves on; the queue offset of the unit that was written last
+    # one call: time (ms), the position in the file, which advances; the queue offset of the last unit
     "now",
     "position",
     "queue_offset",
-    # many of them: the next row, how many there are, columns to be filled
+    # a call for many messages: the next row, the number of rows, columns to be filled
     "row",
     "rows",
     "out_offset",
@@ -85,17 +89,18 @@ NAMES = (
     "scratch_2",
     "scratch_3",
 )
-"""The numbers in their order: 64 bits each, in the machine's own byte order."""
+"""The numbers of the sheet in their order: 64 bits each, in the machine's byte order."""
 REFUSED, ANOTHER, OTHER_MAP, NO_PLACE, NO_ROOM = -1, -2, -3, -4, -5
-"""Why nothing was written: only the longer way knows; another topic or host than the one before; a map with other
-names; the queue has no place yet; the file, or what of it has room on the disk, ends."""
+"""Reasons why nothing was written: the message needs the slower way; its topic or host is not in the sheet; its map has
+other names; its queue has no place yet; the file, or its part with room on the disk, is full.
+"""
 
 TOPIC_WIDTH, HOST_WIDTH = 48, 32
 """Bytes of a table's row: the text object, then a topic's row as :class:`TopicRow` packs it; or address and length of
 the raw host and the SYSFLAG bits.
 """
 _MOST_ROWS = 64
-"""Rows of a table; with one more it begins anew."""
+"""Maximum number of rows of a table. A further row empties it first."""
 
 _AT = {name: number for number, name in enumerate(NAMES)}
 _TOPICS, _HOSTS, _SHAPE, _STORE = _AT["topics"], _AT["hosts"], _AT["names"], _AT["store_raw"]
@@ -106,18 +111,19 @@ _unpack_topic = struct.Struct("=5q").unpack
 
 
 class OpenFile(Protocol):
-    """A file as far as it is asked here."""
+    """A file, as far as this module uses it."""
 
     @property
     def open_view(self) -> memoryview | None:
-        """Its bytes, as appends go to them; None while nothing is open."""
+        """The file's bytes for appending; None while the file is not open."""
 
 
 class ObjectPut:
-    """The sheet of one log, and the two functions that read it. To be used under the log's append lock only.
+    """The sheet of one log, and the two compiled functions that read it. Use only under the log's append lock.
 
-    ``store_host`` is the log's own, raw; ``ruled`` are the names of properties that put has rules for, ``blank`` the
-    bytes that must be left behind every unit. What stands in the sheet by address is kept here, too.
+    ``store_host`` is the log's own, raw. ``ruled`` are the names of properties that put has rules for. ``blank``
+    is the number of bytes that must remain free behind every unit. The object keeps everything alive to which the
+    sheet has addresses.
     """
 
     __slots__ = (
@@ -159,31 +165,33 @@ class ObjectPut:
         self.learn_map({})
 
     def learn_topic(self, name: str, row: TopicRow) -> None:
-        """Messages of the topic ``name`` come, whose queues have the places that ``row`` tells."""
+        """Add the topic ``name``; ``row`` has the places of its queues."""
         topics = self._topics if name in self._topics or len(self._topics) < _MOST_ROWS else {}
         topics = {**topics, name: row}
         rows = array("q")
-        for known, one in topics.items():
-            rows.extend((id(known), *_unpack_topic(one.row)))
-        places = [one.places for one in topics.values()]
+        for topic_name, topic_row in topics.items():
+            rows.extend((id(topic_name), *_unpack_topic(topic_row.row)))
+        places = [topic_row.places for topic_row in topics.values()]
         self._tell(_TOPICS, (rows.buffer_info()[0], len(topics)), (topics, rows, places))
         self._topics = topics
 
     def learn_host(self, host: str) -> None:
-        """Messages born at ``host`` (``ip:port``) come. Raises ``ValueError``."""
+        """Add the born host ``host`` (``ip:port``). Raises ``ValueError``."""
         hosts = self._hosts if host in self._hosts or len(self._hosts) < _MOST_ROWS else {}
         hosts = {**hosts, host: array("B", host_raw(host))}
         rows = array("q")
-        for known, one in hosts.items():
-            rows.extend((id(known), one.buffer_info()[0], len(one), host_bits(bytes(one), bytes(self._store))))
+        for host_text, raw in hosts.items():
+            rows.extend((id(host_text), raw.buffer_info()[0], len(raw), host_bits(bytes(raw), bytes(self._store))))
         self._tell(_HOSTS, (rows.buffer_info()[0], len(hosts)), (hosts, rows))
         self._hosts = hosts
 
-    def learn_map(self, found: dict[str, str]) -> bool:
-        """Maps with the names of ``found`` come: of just these text objects; False where put has rules for one of them,
-        or no text can be made of them, or they were known (by other objects).
+    def learn_map(self, properties: dict[str, str]) -> bool:
+        """Expect maps with the names of ``properties`` (the same text objects).
+
+        Returns False if put has rules for one of the names, if they make no valid text, or if they are already
+        known.
         """
-        names = tuple(found)
+        names = tuple(properties)
         if names == self._names or not self._ruled.isdisjoint(names):
             return False
         try:
@@ -196,28 +204,30 @@ class ObjectPut:
         self._names = names
         return True
 
-    def _tell(self, place: int, numbers: tuple[int, ...], kept: tuple[object, ...]) -> None:
-        """Write ``numbers`` into the sheet, among them addresses in what is ``kept``: that stays alive from before they
-        stand there until others do, whatever interrupts.
+    def _tell(self, place: int, numbers: tuple[int, ...], owners: tuple[object, ...]) -> None:
+        """Write ``numbers`` into the sheet, among them addresses in the ``owners``.
+
+        Keeps a reference to the owners from before the write until the next one, so an interrupt cannot leave
+        dangling pointers.
         """
-        self._coming = kept
+        self._coming = owners
         self.sheet[place : place + len(numbers)] = array("q", numbers)
-        self._kept[place] = kept
+        self._kept[place] = owners
 
     def learn_numbers(self, numbers: array[int]) -> None:
-        """Queue offsets are taken from ``numbers``, until there is another array of them."""
+        """Take queue offsets from ``numbers`` from now on."""
         self.sheet[_NUMBERS] = numbers.buffer_info()[0]
         self.numbers = numbers
 
     def learn_file(self, file: OpenFile, target: memoryview, base: int, backed: int, longest_body: int) -> bool:
-        """Units go to ``target``, the bytes of ``file``, whose first has the offset ``base``, as far as ``backed``
-        (where there is room on the disk); False for bytes that have no address to write to.
+        """Write units to ``target`` from now on: the bytes of ``file``, whose first byte has the offset ``base``, up
+        to ``backed`` (where the disk has room). Returns False if the bytes have no address to write to.
         """
         self.file = file if self.learn_bytes(target, base, backed, longest_body) else None
         return self.file is not None
 
     def learn_bytes(self, target: memoryview, base: int, backed: int, longest_body: int) -> bool:
-        """:meth:`learn_file` for bytes that are no file's."""
+        """:meth:`learn_file` for bytes that belong to no file."""
         self.file = None
         if target.readonly or not target.c_contiguous or target.nbytes < self._blank:
             return False
@@ -228,38 +238,37 @@ class ObjectPut:
         return True
 
     def let_go(self) -> None:
-        """Hold no file's bytes any more."""
+        """Release the file's bytes."""
         self.file = self.target = None
 
-    # Putting
-
     def start(self, now: int, position: int) -> None:
-        """What is put next gets the time ``now`` (ms) and stands at ``position`` of the file."""
+        """Set the time ``now`` (ms) and the ``position`` in the file for the next puts."""
         self.sheet[NOW], self.sheet[POSITION] = now, position
 
     @property
     def position(self) -> int:
-        """Behind the last unit, in the file."""
+        """The position behind the last unit, in the file."""
         return self.sheet[POSITION]
 
     def knows(self, file: OpenFile, numbers: array[int]) -> bool:
-        """Whether units go to ``file``, whose bytes nobody has taken away, and queue offsets come from ``numbers``."""
+        """Return True if units go to ``file``, which is still open, and queue offsets come from ``numbers``."""
         return file is self.file and file.open_view is self.target and numbers is self.numbers
 
     def put_many(self, messages: list[Message], row: int, out: array[int]) -> tuple[int, int]:
-        """Put ``messages`` from ``row`` on, as far as nothing changes between them; gives the next row and why it
-        stopped (0: all are there). ``out`` has the offsets of all rows, then their queue offsets, then their sizes in
-        bytes.
+        """Put ``messages`` from ``row`` on while nothing changes between them; returns the next row and why it
+        stopped (0: all are written).
+
+        ``out`` gets the offsets of all rows, then their queue offsets, then their sizes in bytes.
         """
-        sheet, rows, at = self.sheet, len(messages), out.buffer_info()[0]
-        sheet[_ROW : _ROW + 5] = array("q", (row, rows, at, at + 8 * rows, at + 16 * rows))
-        why = self._many(messages)
-        return sheet[_ROW], why
+        sheet, rows, out_address = self.sheet, len(messages), out.buffer_info()[0]
+        sheet[_ROW : _ROW + 5] = array("q", (row, rows, out_address, out_address + 8 * rows, out_address + 16 * rows))
+        outcome = self._many(messages)
+        return sheet[_ROW], outcome
 
 
 @functools.lru_cache(maxsize=256)
 def name_texts(names: tuple[str, ...]) -> tuple[array[int], array[int]]:
-    """Names as they stand in a text, one behind the other, and where each ends. Raises ``ValueError``."""
+    """Return the names as property text has them, one behind the other, and the end of each. Raises ``ValueError``."""
     template_of(names)
     pieces = [f"{name}\x01".encode() for name in names]
     ends = [len(b"".join(pieces[: number + 1])) for number in range(len(pieces))]
@@ -267,15 +276,15 @@ def name_texts(names: tuple[str, ...]) -> tuple[array[int], array[int]]:
 
 
 def object_put(store_host: bytes, ruled: frozenset[str], blank: int) -> ObjectPut | None:
-    """A sheet for a log; None where only plain Python is to be had, for now or for good."""
+    """Return a sheet for a log; None if only plain Python is available, now or for good."""
     if columns.twin() is None:
         return None
-    found = _load()
-    return None if found is None else ObjectPut(*found, store_host, ruled, blank)
+    code_and_slots = _load()
+    return None if code_and_slots is None else ObjectPut(*code_and_slots, store_host, ruled, blank)
 
 
 def twin() -> object | None:
-    """Have the compiled code loaded, which takes seconds where none is in the user's cache yet; None without it."""
+    """Load the compiled code, which takes seconds if the user's cache has none yet; returns None if there is none."""
     return None if columns.twin() is None else _load()
 
 
@@ -291,10 +300,10 @@ def _load() -> tuple[Twins, list[int]] | None:
 
 
 def message_slots() -> list[int] | None:
-    """Where in a message object the references to its fields stand, in bytes; None where this interpreter has them
-    in another way.
+    """Return the position of each field's reference in a message object, in bytes; None if this interpreter lays
+    objects out differently.
     """
-    known = Message(
+    sample = Message(
         "a topic",
         b"a body",
         1 << 40,
@@ -308,28 +317,32 @@ def message_slots() -> list[int] | None:
         born_host="a host",
         store_host="its",
     )
-    words = [ctypes.c_int64.from_address(id(known) + at).value for at in range(0, Message.__basicsize__, 8)]
-    wanted = [id(getattr(known, name)) for name in FIELDS]
-    if words[1:2] != [id(Message)] or any(words.count(address) != 1 for address in wanted):
+    words = [
+        ctypes.c_int64.from_address(id(sample) + position).value for position in range(0, Message.__basicsize__, 8)
+    ]
+    field_addresses = [id(getattr(sample, name)) for name in FIELDS]
+    if words[1:2] != [id(Message)] or any(words.count(address) != 1 for address in field_addresses):
         return None
-    return [8 * words.index(address) for address in wanted]
+    return [8 * words.index(address) for address in field_addresses]
 
 
 def _puts(code: Twins, slots: Sequence[int]) -> bool:
-    """Whether a message that is known becomes the unit that it is."""
-    known = Message("a topic", b"a body", 3, {"KEYS": "a key"}, born_timestamp=1 << 44, born_host="1.2.3.4:5")
-    unit = encode_unit(known, queue_offset=7, physical_offset=1 << 30, store_timestamp=1 << 45, store_host="6.7.8.9:10")
+    """Return True if a sample message becomes exactly the unit that the plain way gives."""
+    sample = Message("a topic", b"a body", 3, {"KEYS": "a key"}, born_timestamp=1 << 44, born_host="1.2.3.4:5")
+    unit = encode_unit(
+        sample, queue_offset=7, physical_offset=1 << 30, store_timestamp=1 << 45, store_host="6.7.8.9:10"
+    )
     target, numbers = bytearray(1 << 10), array("q", (0, 7))
     row = TopicRow(len("a topic").to_bytes(1, "big") + b"a topic", int.from_bytes(unit[4:8], "big", signed=True))
     row.set_place(3, 1)
     put = ObjectPut(code, slots, host_raw("6.7.8.9:10"), frozenset(), 8)
-    put.learn_topic(known.topic, row)
-    put.learn_host(known.born_host)
+    put.learn_topic(sample.topic, row)
+    put.learn_host(sample.born_host)
     put.learn_numbers(numbers)
-    put.learn_map(known.properties or {})
+    put.learn_map(sample.properties or {})
     put.learn_bytes(memoryview(target), 1 << 30, 1 << 10, 99)
     put.start(1 << 45, 0)
-    size = put.one(known)
+    size = put.one(sample)
     return (
         size == len(unit) == put.sheet[POSITION]
         and list(numbers) == [0, 8]

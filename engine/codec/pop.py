@@ -1,7 +1,8 @@
-"""Pop consumption: what the revive topic holds, handles, names of retry topics, the three texts of a pop's answer
+"""Pop consumption: records of the revive topic, handles, names of retry topics, the three texts of a pop response
 (docs/protocol/pop.md#response-texts, #handle; docs/formats/transactions.md#pop). Pure.
 
 Java: ``PopCheckPoint``, ``AckMsg``, ``BatchAckMsg``, ``ExtraInfoUtil``, ``KeyBuilder``, ``PopAckConstants``.
+
 """
 
 from __future__ import annotations
@@ -14,48 +15,48 @@ from typing import Any
 RETRY = "%RETRY%"
 REVIVE_PREFIX = "rmq_sys_REVIVE_LOG_"
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
-"""The group whose offsets tell which checkpoints are handled."""
+"""The group whose offsets show which checkpoints are handled."""
 CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
 ORDERLY = 999
 """The revive queue that a handle of an orderly pop names."""
 NORMAL, RETRY_TOPIC, RETRY_TOPIC_V2 = "0", "1", "2"
 """Marks of topics: the normal one, its retry topics of either form."""
 MOST_AT_ONCE = 32
-"""Messages of one pop, and of one checkpoint: its bit map has as many bits."""
+"""Maximum messages of one pop and of one checkpoint: its bit map has as many bits."""
 
 
 def revive_topic(cluster: str) -> str:
-    """The topic that holds checkpoints and acknowledgements; the broker's cluster is in its name."""
+    """Return the topic that holds checkpoints and acknowledgements; the broker's cluster is in its name."""
     return REVIVE_PREFIX + cluster
 
 
 def retry_topic(topic: str, group: str, *, v2: bool = False) -> str:
-    """The topic in which a group's messages of ``topic`` come again."""
+    """Return the topic in which a group's messages of ``topic`` are retried."""
     return f"{RETRY}{group}{'+' if v2 else '_'}{topic}"
 
 
 def is_retry_v2(topic: str) -> bool:
-    """Whether the topic's name is a retry topic's of the second form, which tells topic and group apart."""
+    """Return True for the name of a retry topic of the second form, which separates topic and group unambiguously."""
     return topic.startswith(RETRY) and "+" in topic
 
 
 def normal_topic(topic: str, group: str) -> str:
-    """The topic whose messages come again in ``topic``, a retry topic of ``group``; any other is its own."""
+    """Return the original topic of ``topic``, a retry topic of ``group``; any other topic is its own."""
     if not topic.startswith(RETRY):
         return topic
-    second = f"{RETRY}{group}+"
-    return topic[len(second) :]  # both forms put one sign behind the group's name
+    prefix = f"{RETRY}{group}+"
+    return topic[len(prefix) :]  # both forms have one character behind the group's name
 
 
 def mark_of(topic: str) -> str:
-    """The mark with which texts and handles tell the kind of a topic."""
+    """Return the mark that stands for the kind of a topic in texts and handles."""
     if is_retry_v2(topic):
         return RETRY_TOPIC_V2
     return RETRY_TOPIC if topic.startswith(RETRY) else NORMAL
 
 
 def real_topic(topic: str, group: str, mark: str) -> str:
-    """The topic that ``mark`` makes of a normal one. Raises ``ValueError`` for what is no mark."""
+    """Return the topic that ``mark`` makes of a normal one. Raises ``ValueError`` for an unknown mark."""
     if mark == NORMAL:
         return topic
     if mark not in {RETRY_TOPIC, RETRY_TOPIC_V2}:
@@ -65,7 +66,9 @@ def real_topic(topic: str, group: str, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What a client acknowledges a popped message with (``extraInfo``, property ``POP_CK``); times are ms."""
+    """The handle with which a client acknowledges a popped message (``extraInfo``, property ``POP_CK``); times are
+    ms.
+    """
 
     start_offset: int
     pop_time: int
@@ -76,23 +79,24 @@ class Handle:
 
     @classmethod
     def parse(cls, text: str) -> Handle:
-        """Read the first six fields; what follows (queue, offset, a proxy's ninth) is told elsewhere too.
+        """Read the first six fields; the others (queue, offset, a proxy's ninth) are known from elsewhere.
 
-        Raises ``ValueError`` in Java's words.
+        Raises ``ValueError`` with Java's message.
+
         """
         fields = text.split(" ")
         if len(fields) < 6:
             raise ValueError(f"getBrokerName fail, extraInfoStrs length {len(fields)}")
         try:
-            start, popped, invisible, revive = (int(word) for word in fields[:4])
+            start, pop_time, invisible_time, revive_queue = (int(word) for word in fields[:4])
         except ValueError:
-            wrong = next(word for word in fields[:4] if not word.removeprefix("-").isdecimal())
-            raise ValueError(f'For input string: "{wrong}"') from None
-        return cls(start, popped, invisible, revive, fields[4], fields[5])
+            invalid_word = next(word for word in fields[:4] if not word.removeprefix("-").isdecimal())
+            raise ValueError(f'For input string: "{invalid_word}"') from None
+        return cls(start, pop_time, invisible_time, revive_queue, fields[4], fields[5])
 
     @property
     def due(self) -> int:
-        """When the message is visible again (ms)."""
+        """The time at which the message is visible again (ms)."""
         return self.pop_time + self.invisible_time
 
     @property
@@ -100,7 +104,7 @@ class Handle:
         return self.revive_queue == ORDERLY
 
     def of_message(self, queue_id: int, queue_offset: int) -> str:
-        """The whole text for one message."""
+        """Return the complete text for one message."""
         return (
             f"{self.start_offset} {self.pop_time} {self.invisible_time} {self.revive_queue} {self.mark} "
             f"{self.broker_name} {queue_id} {queue_offset}"
@@ -108,16 +112,17 @@ class Handle:
 
 
 def entries(rows: Iterable[tuple[str, object, object]]) -> str:
-    """One of the texts: entries of three fields with ``;`` between."""
+    """Return one of the texts: entries of three fields with ``;`` between."""
     return ";".join(f"{mark} {queue} {value}" for mark, queue, value in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPoint:
-    """The messages of one queue that one pop handed out. ``differences`` are their offsets from ``start_offset``.
+    """The messages of one queue that one pop delivered. ``differences`` are their offsets minus ``start_offset``.
 
-    ``revive_offset`` is where it stands in its revive queue, once it is read there; ``put_again`` counts how often it
-    was written once more because a message could not be revived. Times are ms.
+    ``revive_offset`` is its offset in the revive queue, once it is read from there. ``put_again`` counts how
+    often it was written again because a message could not be revived. Times are ms.
+
     """
 
     topic: str
@@ -135,18 +140,18 @@ class CheckPoint:
 
     @property
     def due(self) -> int:
-        """When its messages are visible again (ms; Java: ``reviveTime``)."""
+        """The time at which its messages are visible again (ms; Java: ``reviveTime``)."""
         return self.pop_time + self.invisible_time
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Queue offsets of its messages; those of the oldest form, without differences, follow one another."""
-        found = self.differences or range(max(self.count, 0))
-        return tuple(self.start_offset + one for one in found)
+        """Queue offsets of its messages. In the oldest form, without differences, they are consecutive."""
+        differences = self.differences or range(max(self.count, 0))
+        return tuple(self.start_offset + difference for difference in differences)
 
     @property
     def merge_key(self) -> str:
-        """What an acknowledgement finds it by."""
+        """The key under which an acknowledgement finds it."""
         return _merge_key(self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker_name)
 
     @property
@@ -157,8 +162,8 @@ class CheckPoint:
         )
 
     def body(self) -> bytes:
-        """As it stands in the revive topic."""
-        told: dict[str, Any] = {
+        """Return its body in the revive topic."""
+        fields: dict[str, Any] = {
             "bm": 0,
             "bn": self.broker_name,
             "c": self.group,
@@ -171,13 +176,13 @@ class CheckPoint:
             "ro": 0,
         }
         if self.put_again is not None:
-            told["rp"] = str(self.put_again)
-        return _json({**told, "so": self.start_offset, "t": self.topic})
+            fields["rp"] = str(self.put_again)
+        return _json({**fields, "so": self.start_offset, "t": self.topic})
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Messages of one checkpoint are done with: the one at ``offset``, or those of ``offsets`` (a batch's)."""
+    """An acknowledgement of messages of one checkpoint: the one at ``offset``, or those of ``offsets`` (a batch's)."""
 
     topic: str
     group: str
@@ -198,22 +203,22 @@ class Ack:
 
     @property
     def merge_key(self) -> str:
-        """That of its checkpoint."""
+        """The key of its checkpoint."""
         return _merge_key(self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker_name)
 
     @property
     def unique_key(self) -> str:
-        """``UNIQ_KEY`` of its message: that of a single one, with offset −1, for a batch's too (as 5.3.3 writes it)."""
+        """``UNIQ_KEY`` of its message. A batch has the key of a single one with offset −1 (as 5.3.3 writes it)."""
         return _unique_key(self.topic, self.queue_id, self.offset, self.group, self.pop_time, self.broker_name, ACK_TAG)
 
     def body(self) -> bytes:
-        """As it stands in the revive topic."""
-        told: dict[str, Any] = {"ao": self.offset}
+        """Return its body in the revive topic."""
+        fields: dict[str, Any] = {"ao": self.offset}
         if self.offsets is not None:
-            told["aol"] = list(self.offsets)
+            fields["aol"] = list(self.offsets)
         return _json(
             {
-                **told,
+                **fields,
                 "bn": self.broker_name,
                 "c": self.group,
                 "pt": self.pop_time,
@@ -225,72 +230,74 @@ class Ack:
 
 
 def read_check_point(body: bytes, revive_offset: int) -> CheckPoint | None:
-    """The checkpoint in a message with the tag ``ck``; None where the body is none."""
-    told = _object(body)
-    topic, group = told.get("t"), told.get("c")
+    """Return the checkpoint in a message with the tag ``ck``; None if the body is none."""
+    fields = _object(body)
+    topic, group = fields.get("t"), fields.get("c")
     if not isinstance(topic, str) or not isinstance(group, str):
         return None
-    again = told.get("rp")
+    put_again = fields.get("rp")
     return CheckPoint(
         topic,
         group,
-        _whole(told, "q"),
-        _whole(told, "so"),
-        _whole(told, "pt"),
-        _whole(told, "it"),
-        str(told.get("bn") or ""),
-        _offsets(told.get("d")),
-        min(_whole(told, "n"), MOST_AT_ONCE),
-        None if again is None else int(again) if str(again).isdecimal() else 127,
+        _whole(fields, "q"),
+        _whole(fields, "so"),
+        _whole(fields, "pt"),
+        _whole(fields, "it"),
+        str(fields.get("bn") or ""),
+        _offsets(fields.get("d")),
+        min(_whole(fields, "n"), MOST_AT_ONCE),
+        None if put_again is None else int(put_again) if str(put_again).isdecimal() else 127,
         revive_offset,
     )
 
 
 def read_ack(body: bytes, tag: str, broker_name: str) -> Ack | None:
-    """The acknowledgement in a message with the tag ``ack`` or ``bAck``; ``broker_name`` where it names none."""
-    told = _object(body)
-    topic, group = told.get("t", told.get("topic")), told.get("c", told.get("consumerGroup"))
+    """Return the acknowledgement in a message with the tag ``ack`` or ``bAck``; ``broker_name`` is used if it names
+    none.
+    """
+    fields = _object(body)
+    topic, group = fields.get("t", fields.get("topic")), fields.get("c", fields.get("consumerGroup"))
     if not isinstance(topic, str) or not isinstance(group, str):
         return None
-    offsets = _offsets(told.get("aol", told.get("ackOffsetList"))) if tag == BATCH_ACK_TAG else None
+    offsets = _offsets(fields.get("aol", fields.get("ackOffsetList"))) if tag == BATCH_ACK_TAG else None
     return Ack(
         topic,
         group,
-        _whole(told, "q", "queueId"),
-        _whole(told, "so", "startOffset"),
-        _whole(told, "pt", "popTime"),
-        str(told.get("bn") or told.get("brokerName") or broker_name),
-        _whole(told, "ao", "ackOffset"),
+        _whole(fields, "q", "queueId"),
+        _whole(fields, "so", "startOffset"),
+        _whole(fields, "pt", "popTime"),
+        str(fields.get("bn") or fields.get("brokerName") or broker_name),
+        _whole(fields, "ao", "ackOffset"),
         offsets,
     )
 
 
-def _merge_key(topic: str, group: str, queue_id: int, start: int, popped: int, broker: str) -> str:
-    return f"{topic}{group}{queue_id}{start}{popped}{broker}"
+def _merge_key(topic: str, group: str, queue_id: int, start: int, pop_time: int, broker: str) -> str:
+    return f"{topic}{group}{queue_id}{start}{pop_time}{broker}"
 
 
-def _unique_key(topic: str, queue_id: int, offset: int, group: str, popped: int, broker: str, tag: str) -> str:
-    return f"{topic}@{queue_id}@{offset}@{group}@{popped}@{broker}@{tag}"
+def _unique_key(topic: str, queue_id: int, offset: int, group: str, pop_time: int, broker: str, tag: str) -> str:
+    return f"{topic}@{queue_id}@{offset}@{group}@{pop_time}@{broker}@{tag}"
 
 
-def _json(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+def _json(fields: Mapping[str, Any]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def _whole(told: Mapping[str, Any], *names: str) -> int:
+def _whole(fields: Mapping[str, Any], *names: str) -> int:
     for name in names:
-        if isinstance(found := told.get(name), int):
-            return found
+        if isinstance(value := fields.get(name), int):
+            return value
     return 0
 
 
-def _offsets(found: Any) -> tuple[int, ...]:
-    return tuple(one for one in found if isinstance(one, int)) if isinstance(found, Sequence) else ()
+def _offsets(value: Any) -> tuple[int, ...]:
+    return tuple(offset for offset in value if isinstance(offset, int)) if isinstance(value, Sequence) else ()

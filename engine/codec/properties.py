@@ -45,41 +45,41 @@ _CRC_HEAD = b"__CRC32#\x01"
 
 
 def decode(raw: bytes) -> dict[str, str]:
-    """Name → value of ``raw`` as MessageDecoder reads it: empty values vanish, later duplicates win."""
-    found: dict[str, str] = {}
+    """Return name → value of ``raw`` as MessageDecoder reads it: empty values vanish, later duplicates win."""
+    properties: dict[str, str] = {}
     for piece in utf8(raw).split(PAIR_END):
         if len(piece) < 3:
             continue
-        at = piece.find(NAME_END)
-        if 0 < at < len(piece) - 1:
-            found[piece[:at]] = piece[at + 1 :]
-    return found
+        separator = piece.find(NAME_END)
+        if 0 < separator < len(piece) - 1:
+            properties[piece[:separator]] = piece[separator + 1 :]
+    return properties
 
 
 def encode(properties: dict[str, str]) -> bytes:
-    """Property text in the order of ``properties``, each pair closed (5.2 and later)."""
+    """Return property text in the order of ``properties``, each pair closed (5.2 and later)."""
     return "".join(f"{name}{NAME_END}{value}{PAIR_END}" for name, value in properties.items()).encode()
 
 
 def spans(raw: bytes) -> list[tuple[int, int]]:
-    """(position, length) of each pair of ``raw`` with its closing 0x02, empty and malformed ones included."""
-    found = []
-    at = 0
-    while at < len(raw):
-        end = raw.find(b"\x02", at)
+    """Return (position, length) of each pair of ``raw`` with its closing 0x02, empty and malformed pairs included."""
+    pair_spans = []
+    position = 0
+    while position < len(raw):
+        end = raw.find(b"\x02", position)
         stop = len(raw) if end < 0 else end + 1
-        found.append((at, stop - at))
-        at = stop
-    return found
+        pair_spans.append((position, stop - position))
+        position = stop
+    return pair_spans
 
 
 def split_keys(text: str | None) -> list[str]:
-    """The keys of a KEYS value: pieces between single spaces, empty ones left out."""
+    """Return the keys of a KEYS value: the non-empty pieces between single spaces."""
     return [key for key in text.split(" ") if key] if text else []
 
 
 def verify_crc(unit: bytes) -> bool | None:
-    """Whether the property CRC at the end of a whole unit is right; None where the unit carries none
+    """Check the property CRC at the end of a complete unit; None if the unit carries none
     (docs/formats/commit-log.md#property-crc).
     """
     tail = bytes(unit[-_CRC_TAIL:])
@@ -89,5 +89,5 @@ def verify_crc(unit: bytes) -> bool | None:
 
 
 def crc_digits(crc: int) -> bytes:
-    """Ten decimal digits, least significant first, padded on the right with ``0``."""
+    """Return ten decimal digits, least significant first, padded on the right with ``0``."""
     return str(crc)[::-1].ljust(10, "0").encode()

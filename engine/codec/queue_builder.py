@@ -1,8 +1,9 @@
-"""Queue entries of many units at once: the rows of a block grouped by queue, as the 20 bytes they become
+"""Build queue entries of many units at once: group the rows of a block by queue, and encode them as 20 bytes each
 (docs/formats/consume-queue.md#entry).
 
-Pure: columns in, arrays out; the dispatcher, and whatever else builds queues from a log, call the same. Two twins keep
-one contract, chosen as in :mod:`engine.codec.columns`.
+Pure: takes columns, returns arrays. The dispatcher and all other code that builds queues from a log call it. Two
+twins keep one contract, chosen as in :mod:`engine.codec.columns`.
+
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _KINDS = ("i4", "i4", "i4", "i8", "i8", "i4", "i8")
 
 
 class EntryColumns(Protocol):
-    """The columns of :class:`engine.codec.columns.UnitColumns` that queue entries are made of."""
+    """The columns of :class:`engine.codec.columns.UnitColumns` from which queue entries are made."""
 
     sys_flag: Int32
     topic_id: Int32
@@ -36,7 +37,9 @@ class EntryColumns(Protocol):
 
 
 class EntryRows:
-    """Such rows of many blocks one behind the other, so that each queue is written less often. ``count`` are filled."""
+    """Such rows of many blocks one behind the other, so that each queue is written less often. ``count`` rows are
+    filled.
+    """
 
     __slots__ = ("capacity", "count", *_COLUMNS)
 
@@ -54,35 +57,35 @@ class EntryRows:
         for name, kind in zip(_COLUMNS, _KINDS, strict=True):
             setattr(self, name, np.empty(capacity, kind))
 
-    def add(self, columns: EntryColumns, first: int, stop: int) -> None:
-        """Take over rows ``first`` to ``stop``; there must be room."""
-        at, count = self.count, stop - first
+    def add(self, columns: EntryColumns, start: int, stop: int) -> None:
+        """Copy rows ``start`` to ``stop``; there must be room."""
+        position, count = self.count, stop - start
         for name in _COLUMNS:
-            getattr(self, name)[at : at + count] = getattr(columns, name)[first:stop]
-        self.count = at + count
+            getattr(self, name)[position : position + count] = getattr(columns, name)[start:stop]
+        self.count = position + count
 
     def add_one(self, *values: int) -> None:
-        """One row more, its values in the order of the columns; there must be room."""
+        """Append one row, its values in the order of the columns; there must be room."""
         for name, value in zip(_COLUMNS, values, strict=True):
             getattr(self, name)[self.count] = value
         self.count += 1
 
     def chosen(self, rows: Int64) -> EntryRows:
-        """These rows in arrays of their own."""
-        other = EntryRows(len(rows))
+        """Return these rows in new arrays."""
+        selection = EntryRows(len(rows))
         for name in _COLUMNS:
-            getattr(other, name)[:] = getattr(self, name)[rows]
-        other.count = len(rows)
-        return other
+            getattr(selection, name)[:] = getattr(self, name)[rows]
+        selection.count = len(rows)
+        return selection
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRuns:
-    """Rows that go into queues, grouped by queue in the order in which the queues appear; rows of one queue keep
-    theirs.
+    """Rows that go into queues, grouped by queue in order of appearance; rows of one queue keep their order.
 
     Group ``g`` has the rows ``row[start[g]:start[g + 1]]`` and the bytes ``entries[start[g]:start[g + 1]]``.
-    ``follows[g]`` says that its queue offsets grow by one and its ends in the log (``end``, bytes) grow too.
+    ``follows[g]`` is True if its queue offsets grow by one and its ends in the log (``end``, bytes) grow too.
+
     """
 
     topic_id: Int32
@@ -98,20 +101,21 @@ class QueueRuns:
         return len(self.topic_id)
 
 
-def build_runs(columns: EntryColumns, first: int, stop: int) -> QueueRuns:
-    """The queue entries of rows ``first`` to ``stop`` of ``columns``; no blank may be among them.
+def build_runs(columns: EntryColumns, start: int, stop: int) -> QueueRuns:
+    """Return the queue entries of rows ``start`` to ``stop`` of ``columns``, which contain no blank.
 
-    Units that are prepared or rolled back have none (docs/formats/transactions.md#queue-entries). What stands in an
-    entry as offset is the unit's PHYSICALOFFSET field.
+    Units that are prepared or rolled back have none (docs/formats/transactions.md#queue-entries). The offset in
+    an entry is the unit's PHYSICALOFFSET field.
+
     """
     compiled = dispatch_twin.twin()
     if compiled is None:
-        return build_runs_plain(columns, first, stop)
-    return _build_compiled(compiled, columns, first, stop)
+        return build_runs_plain(columns, start, stop)
+    return _build_compiled(compiled, columns, start, stop)
 
 
 class RunEnds(NamedTuple):
-    """The groups of :class:`QueueRuns` without their entries: ``end`` is where a group's last unit ends in the log."""
+    """The groups of :class:`QueueRuns` without their entries: ``end`` is the end of a group's last unit in the log."""
 
     topic_id: Int32
     queue_id: Int32
@@ -119,39 +123,48 @@ class RunEnds(NamedTuple):
     end: Int64
 
 
-def run_ends(columns: EntryColumns, first: int, stop: int) -> RunEnds:
-    """What :func:`build_runs` would group, in less time: enough to see that everything is known already."""
+def run_ends(columns: EntryColumns, start: int, stop: int) -> RunEnds:
+    """Group as :func:`build_runs` without making entries: faster, and enough to see that all rows are already
+    dispatched.
+    """
     compiled = dispatch_twin.twin()
     if compiled is None:
-        runs = build_runs_plain(columns, first, stop)
+        runs = build_runs_plain(columns, start, stop)
         return RunEnds(runs.topic_id, runs.queue_id, runs.follows, runs.end[runs.start[1:] - 1])
-    grouped = _Grouped(stop - first)
-    groups, _ = grouped.group(compiled, columns, first, stop)
+    grouped = _Grouped(stop - start)
+    groups, _ = grouped.group(compiled, columns, start, stop)
     return RunEnds(
         grouped.topic_id[:groups], grouped.queue_id[:groups], grouped.follows[:groups], grouped.last_end[:groups]
     )
 
 
-def build_runs_plain(columns: EntryColumns, first: int, stop: int) -> QueueRuns:
+def build_runs_plain(columns: EntryColumns, start_row: int, stop: int) -> QueueRuns:
     """:func:`build_runs` by numpy."""
-    kind = columns.sys_flag[first:stop] & TRANSACTION_MASK
-    wanted = first + np.flatnonzero((kind == 0) | (kind == COMMIT))
-    keys = (columns.topic_id[wanted].astype(np.int64) << 32) | (columns.queue_id[wanted].astype(np.int64) & 0xFFFFFFFF)
-    _, where, number = np.unique(keys, return_index=True, return_inverse=True)
-    appearance = np.argsort(where, kind="stable")
+    kind = columns.sys_flag[start_row:stop] & TRANSACTION_MASK
+    rows = start_row + np.flatnonzero((kind == 0) | (kind == COMMIT))
+    keys = (columns.topic_id[rows].astype(np.int64) << 32) | (columns.queue_id[rows].astype(np.int64) & 0xFFFFFFFF)
+    _, first_index, number = np.unique(keys, return_index=True, return_inverse=True)
+    appearance = np.argsort(first_index, kind="stable")
     rank = np.empty_like(appearance)
     rank[appearance] = np.arange(len(appearance))
     group = rank[number.reshape(-1)]
-    row = wanted[np.argsort(group, kind="stable")].astype(np.int32)
-    start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(where)))]).astype(np.int64)
+    row = rows[np.argsort(group, kind="stable")].astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(first_index)))]).astype(np.int64)
     entries = np.empty(len(row), CQ_UNIT)
     entries["physical_offset"], entries["size"] = columns.physical_offset[row], columns.size[row]
     entries["tags_code"] = columns.tags_code[row]
     end = columns.physical_offset[row] + columns.size[row]
     offset = columns.queue_offset[row]
-    heads = row[start[:-1]]
+    first_rows = row[start[:-1]]
     return QueueRuns(
-        columns.topic_id[heads], columns.queue_id[heads], start, _follow(start, offset, end), row, end, offset, entries
+        columns.topic_id[first_rows],
+        columns.queue_id[first_rows],
+        start,
+        _follow(start, offset, end),
+        row,
+        end,
+        offset,
+        entries,
     )
 
 
@@ -164,19 +177,19 @@ def _follow(start: Int64, offset: Int64, end: Int64) -> npt.NDArray[np.bool_]:
 
 
 class _Grouped:
-    """Room for what the compiled grouping of ``most`` rows gives."""
+    """Arrays for the result of the compiled grouping of ``max_rows`` rows."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_rows: int) -> None:
         slots = 16
-        while slots < 2 * most:
+        while slots < 2 * max_rows:
             slots *= 2
-        self.table, self.rows = np.zeros(slots, np.int32), np.empty(most, np.int32)
-        self.topic_id, self.queue_id = np.empty(most, np.int32), np.empty(most, np.int32)
-        self.start, self.follows = np.zeros(most + 1, np.int64), np.empty(most, np.bool_)
-        self.last_offset, self.last_end = np.empty(most, np.int64), np.empty(most, np.int64)
+        self.table, self.rows = np.zeros(slots, np.int32), np.empty(max_rows, np.int32)
+        self.topic_id, self.queue_id = np.empty(max_rows, np.int32), np.empty(max_rows, np.int32)
+        self.start, self.follows = np.zeros(max_rows + 1, np.int64), np.empty(max_rows, np.bool_)
+        self.last_offset, self.last_end = np.empty(max_rows, np.int64), np.empty(max_rows, np.int64)
 
-    def group(self, compiled: dispatch_twin.Compiled, columns: EntryColumns, first: int, stop: int) -> tuple[int, int]:
-        """How many groups and rows there are."""
+    def group(self, compiled: dispatch_twin.Compiled, columns: EntryColumns, start: int, stop: int) -> tuple[int, int]:
+        """Group the rows; returns the number of groups and of rows."""
         return compiled.group_rows(
             columns.sys_flag,
             columns.topic_id,
@@ -184,7 +197,7 @@ class _Grouped:
             columns.queue_offset,
             columns.physical_offset,
             columns.size,
-            first,
+            start,
             stop,
             self.table,
             self.rows,
@@ -197,18 +210,18 @@ class _Grouped:
         )
 
 
-def _build_compiled(compiled: dispatch_twin.Compiled, columns: EntryColumns, first: int, stop: int) -> QueueRuns:
-    grouped = _Grouped(stop - first)
-    groups, kept = grouped.group(compiled, columns, first, stop)
+def _build_compiled(compiled: dispatch_twin.Compiled, columns: EntryColumns, start_row: int, stop: int) -> QueueRuns:
+    grouped = _Grouped(stop - start_row)
+    groups, row_count = grouped.group(compiled, columns, start_row, stop)
     start = grouped.start
-    row, entries = np.empty(kept, np.int32), np.empty(kept, CQ_UNIT)
-    end, offset = np.empty(kept, np.int64), np.empty(kept, np.int64)
+    row, entries = np.empty(row_count, np.int32), np.empty(row_count, CQ_UNIT)
+    end, offset = np.empty(row_count, np.int64), np.empty(row_count, np.int64)
     compiled.scatter_rows(
         columns.queue_offset,
         columns.physical_offset,
         columns.size,
         columns.tags_code,
-        first,
+        start_row,
         stop,
         grouped.rows,
         start,

@@ -1,8 +1,9 @@
-"""Where the next entry of a queue goes: dropped, behind the last one, or behind units that fill a new file up to it
-(docs/formats/consume-queue.md#append, #ext, #batch-queues).
+"""Decide where the next entry of a queue goes: dropped, behind the last one, or behind units that fill a new file up
+to it (docs/formats/consume-queue.md#append, #ext, #batch-queues).
 
-Pure decisions over whatever takes the bytes: the queues of a live store and those that are built from a log in pieces
-put alike. All of it may raise the ``OSError`` of the files.
+Pure decisions over any object that takes the bytes, so the queues of a live store and queues built from a log in
+pieces use the same rules. All functions may raise the ``OSError`` of the files.
+
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ Int64 = npt.NDArray[np.int64]
 
 LARGEST_EXT = 32_767
 NO_ADDRESS = 1
-"""What an ext put answers where the unit could not be stored: the entry keeps the plain tags code then."""
+"""Result of an ext put if the unit could not be stored: the entry keeps the plain tags code then."""
 _PREFILLED = encode(CqUnit(0, PREFILLED_SIZE, 0))
 _MOST_OFFSET = 9_223_372_034_707_292_159
 _MARK = END_MARK.to_bytes(2, "big", signed=True)
 
 
 class Files(Protocol):
-    """The files of one queue, ``file_size`` bytes each; ``end`` is the byte of the queue where the next entry goes.
+    """The files of one queue, ``file_size`` bytes each; ``end`` is the byte of the queue for the next entry.
 
-    ``first_created`` is the start of the file that was made while there was none; bytes below ``flushed`` need no
-    flush. All may raise ``OSError``.
+    ``first_created`` is the start of the file that was created when there was none; bytes below ``flushed`` need
+    no flush. All methods may raise ``OSError``.
+
     """
 
     file_size: int
@@ -44,13 +46,13 @@ class Files(Protocol):
 
     @property
     def last_is_full(self) -> bool:
-        """Whether the next entry needs a new file."""
+        """True if the next entry needs a new file."""
 
     def create(self, start: int) -> None:
-        """Make the file that begins at byte ``start``; the next entry goes there."""
+        """Create the file that begins at byte ``start``; the next entry goes there."""
 
     def append(self, data: bytes | memoryview) -> None:
-        """Write whole entries at ``end``, into further files where the last one is full."""
+        """Write complete entries at ``end``, continuing in further files when the last one is full."""
 
     def write(self, offset: int, data: bytes | memoryview) -> None:
         """Write inside the last file without moving ``end``."""
@@ -66,86 +68,87 @@ class PlainQueue(Protocol):
 
     @property
     def files(self) -> Files:
-        """What takes the bytes."""
+        """The files that take the bytes."""
 
     def note_gap(self, queue_offset: int) -> None:
-        """The entry for ``queue_offset`` does not follow the last one."""
+        """Record that the entry for ``queue_offset`` does not follow the last one."""
 
 
 def put(queue: PlainQueue, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
-    """One entry (docs/formats/consume-queue.md#append): dropped where it is known, at the queue's end otherwise.
+    """Put one entry (docs/formats/consume-queue.md#append): drop it if the queue has it, else write it at the end.
     Raises ``OSError``.
     """
     if physical_offset + size <= queue.max_physic_offset:
         return
-    files, expect = queue.files, queue_offset * CQ_UNIT_SIZE
-    if not _ready(queue, queue_offset, expect):
+    files, expected_position = queue.files, queue_offset * CQ_UNIT_SIZE
+    if not _ready(queue, queue_offset, expected_position):
         return
-    before = queue.max_physic_offset
+    old_end = queue.max_physic_offset
     queue.max_physic_offset = physical_offset + size
     try:
         files.append(encode(CqUnit(physical_offset, size, tags_code)))
     except OSError:
-        queue.max_physic_offset = before
+        queue.max_physic_offset = old_end
         raise
 
 
 def put_run(queue: PlainQueue, end: Int64, queue_offset: Int64, entries: npt.NDArray[np.void]) -> None:
-    """Entries whose queue offsets grow by one and whose ends in the log grow: as :func:`put` for each of them.
+    """Put entries whose queue offsets grow by one and whose ends in the log grow: as :func:`put` for each.
 
-    ``entries`` are rows of ``dtypes.CQ_UNIT``. Raises ``OSError``; what was written until then counts.
+    ``entries`` are rows of ``dtypes.CQ_UNIT``. Raises ``OSError``; entries that were written before it count.
+
     """
-    first, count = 0, len(entries)
+    index, count = 0, len(entries)
     if int(end[0]) <= queue.max_physic_offset:
-        first = int(np.searchsorted(end, queue.max_physic_offset, "right"))
-    while first < count:
-        offset = int(queue_offset[first])
+        index = int(np.searchsorted(end, queue.max_physic_offset, "right"))
+    while index < count:
+        offset = int(queue_offset[index])
         ready = _ready(queue, offset, offset * CQ_UNIT_SIZE)
         if ready and queue.files.end <= offset * CQ_UNIT_SIZE:
-            _append_run(queue, entries[first:], end[first:])
+            _append_run(queue, entries[index:], end[index:])
             return
-        if ready:  # offset 0 goes wherever the queue ends
-            _append_run(queue, entries[first : first + 1], end[first : first + 1])
-        first += 1
+        if ready:  # offset 0 goes to the end of the queue
+            _append_run(queue, entries[index : index + 1], end[index : index + 1])
+        index += 1
 
 
-def _ready(queue: PlainQueue, queue_offset: int, expect: int) -> bool:
-    """Make the file that the next entry goes into; False where the queue holds the entry already."""
+def _ready(queue: PlainQueue, queue_offset: int, expected_position: int) -> bool:
+    """Create the file for the next entry if needed; False if the queue already holds the entry."""
     files = queue.files
     if not files.starts:
-        files.create(expect - expect % files.file_size)
+        files.create(expected_position - expected_position % files.file_size)
     elif files.last_is_full:
         files.create(files.starts[-1] + files.file_size)
     start = files.starts[-1]
     if start == files.first_created and queue_offset and files.end == start:
-        _prefill(queue, start, expect)
+        _prefill(queue, start, expected_position)
     if queue_offset:
-        if expect < files.end:
+        if expected_position < files.end:
             return False
-        if expect != files.end:
+        if expected_position != files.end:
             queue.note_gap(queue_offset)
     return True
 
 
-def _prefill(queue: PlainQueue, start: int, expect: int) -> None:
-    """The queue begins above 0: units that point nowhere up to there (docs/formats/consume-queue.md)."""
-    queue.min_logic_offset = expect
-    left = (expect - start) // CQ_UNIT_SIZE
-    while left > 0:
-        count = min(left, 4096)
+def _prefill(queue: PlainQueue, start: int, expected_position: int) -> None:
+    """Fill a queue that begins above 0 with units that point nowhere (docs/formats/consume-queue.md)."""
+    queue.min_logic_offset = expected_position
+    remaining = (expected_position - start) // CQ_UNIT_SIZE
+    while remaining > 0:
+        count = min(remaining, 4096)
         queue.files.append(_PREFILLED * count)
-        left -= count
-    queue.files.flushed = expect
+        remaining -= count
+    queue.files.flushed = expected_position
 
 
 def _append_run(queue: PlainQueue, entries: npt.NDArray[np.void], end: Int64) -> None:
-    before = queue.files.end
+    old_end = queue.files.end
     try:
         queue.files.append(entries.view(np.uint8).data)
     finally:
-        done = (queue.files.end - before) // CQ_UNIT_SIZE
-        if done:
-            queue.max_physic_offset = int(end[done - 1])
+        written = (queue.files.end - old_end) // CQ_UNIT_SIZE
+        if written:
+            queue.max_physic_offset = int(end[written - 1])
 
 
 class BatchQueue(Protocol):
@@ -157,11 +160,11 @@ class BatchQueue(Protocol):
 
     @property
     def files(self) -> Files:
-        """What takes the bytes."""
+        """The files that take the bytes."""
 
 
 def put_batch(queue: BatchQueue, unit: BatchCqUnit) -> bool:
-    """One entry; False where the queue knows its unit already, or none can be made of it. Raises ``OSError``."""
+    """Put one entry; False if the queue already has its unit, or the unit makes no entry. Raises ``OSError``."""
     if unit.msg_base_offset < 0 or unit.batch_size < 0 or unit.physical_offset <= queue.max_physic_offset:
         return False
     files = queue.files
@@ -177,11 +180,11 @@ class ExtQueue(Protocol):
 
     @property
     def files(self) -> Files:
-        """What takes the bytes."""
+        """The files that take the bytes."""
 
 
 def put_ext(queue: ExtQueue, tags_code: int, store_timestamp: int, bit_map: bytes = b"") -> int:
-    """Append a unit and give its address, or :data:`NO_ADDRESS`. Raises ``OSError``."""
+    """Append a unit and return its address, or :data:`NO_ADDRESS`. Raises ``OSError``."""
     size, files = SMALLEST + len(bit_map), queue.files
     if size > LARGEST_EXT or size > files.file_size - KEPT_FREE or files.end + size > _MOST_OFFSET:
         return NO_ADDRESS

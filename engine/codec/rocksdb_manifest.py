@@ -1,8 +1,9 @@
 """The manifest of a RocksDB: which table files belong to which column family. Pure.
 
-A manifest is a log in blocks of 32 KiB. Each physical record has a head of 7 bytes (crc, length, type), or of 11 bytes
-where the log is recycled; a record is whole or comes in pieces. Each whole record is a version edit: a row of tags,
-each with the fields of its kind (RocksDB: ``db/log_format.h``, ``db/version_edit.h``).
+A manifest is a log in blocks of 32 KiB. Each physical record has a head of 7 bytes (crc, length, type), or of 11
+bytes in a recycled log. A record is complete or comes in pieces. Each complete record is a version edit: a row of
+tags, each with its fields (RocksDB: ``db/log_format.h``, ``db/version_edit.h``).
+
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _COLUMN_FAMILY_DROP = 202
 _NEW_FILE = 103
 _END_OF_FIELDS = 1
 _MAY_BE_PASSED_OVER = 1 << 13
-"""A tag with this bit carries its length, so a reader that does not know it goes on behind it."""
+"""A tag with this bit carries its length, so a reader that does not know it can skip it."""
 _MOST_VARINT_BITS = 64
 
 
 @dataclass(slots=True)
 class Manifest:
-    """Names of the column families, and for each the table files that are alive: number → bytes."""
+    """Names of the column families, and the live table files of each: number → bytes."""
 
     families: dict[int, str] = field(default_factory=lambda: {0: "default"})
     files: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class Manifest:
 
 
 def decode(data: bytes) -> Manifest | None:
-    """The state that the manifest's edits add up to; None where they cannot be taken apart."""
+    """Return the sum of the manifest's edits; None if they cannot be decoded."""
     manifest = Manifest()
     try:
         edits = list(_records(data))
@@ -73,7 +74,7 @@ def _records(data: bytes) -> Iterator[bytes]:
             position += _RECYCLED_HEAD_BYTES
             kind -= _FIRST_RECYCLED_TYPE - _WHOLE
         if position + length > len(data):
-            return  # torn by a crash: the edit before it counts
+            return  # torn by a crash: the previous edit counts
         payload = data[position : position + length]
         position += length
         if kind == _WHOLE:
@@ -120,11 +121,11 @@ class _Fields:
 
 
 def _apply(manifest: Manifest, edit: bytes) -> None:
-    """Files that go are taken out before those that come are put in, as RocksDB does it."""
+    """Apply an edit: remove deleted files before adding new ones, as RocksDB does."""
     fields = _Fields(edit)
     family, name, dropped = 0, None, False
-    gone: list[int] = []
-    new: dict[int, int] = {}
+    deleted: list[int] = []
+    added: dict[int, int] = {}
     while fields.has_more:
         tag = fields.number()
         if tag == _COMPARATOR:
@@ -136,7 +137,7 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
             fields.string()
         elif tag == _DELETED_FILE:
             fields.number()
-            gone.append(fields.number())
+            deleted.append(fields.number())
         elif tag == _COLUMN_FAMILY:
             family = fields.number()
         elif tag == _COLUMN_FAMILY_ADD:
@@ -145,7 +146,7 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
             dropped = True
         elif tag == _NEW_FILE:
             number, size = _new_file(fields)
-            new[number] = size
+            added[number] = size
         elif tag & _MAY_BE_PASSED_OVER:
             fields.string()
         else:
@@ -157,13 +158,13 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
         manifest.files.pop(family, None)
         return
     files = manifest.files.setdefault(family, {})
-    for number in gone:
+    for number in deleted:
         files.pop(number, None)
-    files.update(new)
+    files.update(added)
 
 
 def _new_file(fields: _Fields) -> tuple[int, int]:
-    """Number and bytes of a table file (``kNewFile4``)."""
+    """Return number and bytes of a table file (``kNewFile4``)."""
     fields.number()  # level
     number, size = fields.number(), fields.number()
     fields.string()  # smallest key

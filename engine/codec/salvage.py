@@ -1,10 +1,11 @@
-"""A unit that cannot be read, taken apart as far as it holds (docs/formats/commit-log.md#unit): which field is wrong,
-and what it would be.
+"""Take apart a unit that cannot be read (docs/formats/commit-log.md#unit): which field is wrong, and what its value
+would be.
 
-One bit in a length is enough that nothing can cut a unit out of its file, and all the rest of it stands there legible:
-topic, queue, keys, body. Here each field that others depend on is tried with the values under which the rest of the
-unit agrees. Pure; never raises on bad bytes. A guess counts only where the unit itself bears it out: it says that it
-belongs to this place, or its body has the CRC that it says, and its topic is a name.
+One wrong bit in a length makes a unit undecodable although all other bytes are intact: topic, queue, keys, body.
+Here each field on which others depend is tried with the values that make the rest of the unit agree. Pure; never
+raises on bad bytes. A guess counts only if the unit itself supports it: its offset field names this place, or its
+body matches its CRC, and its topic is a valid name.
+
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ from engine.layout import LONGEST_NAME
 _I32, _I16, _U32 = struct.Struct(">i"), struct.Struct(">h"), struct.Struct(">I")
 _I64 = struct.Struct(">q")
 _SIZE, _MAGIC, _CRC, _QUEUE_ID, _QUEUE_OFFSET, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 12, 20, 28, 36
-_LONGEST_TOPICS = {one.topic_width: min(one.longest_topic, LONGEST_NAME) for one in FLAVOURS}
+_LONGEST_TOPICS = {form.topic_width: min(form.longest_topic, LONGEST_NAME) for form in FLAVOURS}
 """Width of the topic's length → the longest name that is tried: a topic is a folder."""
 _ODD_IN_NAMES = frozenset('<>:"\\|?*')
 _IN_HEX = frozenset(("magicCode", "bodyCRC", "sysFlag"))
 _FITTED = frozenset(("totalSize", "bodyLength", "topicLength", "propertiesLength"))
-"""Fields whose mended value is whatever makes the rest fit: a weaker witness than one of a few values that does."""
+"""Fields whose mended value is computed to fit the others: weaker evidence than one of few possible values."""
 _FAR_APART = 366 * 86_400_000
-"""Between the two times of a unit, in ms: with wrong lengths of hosts the second is part of an address."""
+"""Implausible distance of a unit's two times, in ms: with wrong host lengths one of them is part of an address."""
 MOST_TRIED = 4096
-"""Places that are tried for the end of a body whose length is wrong."""
+"""Maximum number of places that are tried for the end of a body whose length is wrong."""
 
 
 class Wrong(NamedTuple):
-    """A field that contradicts the rest: what it says, and what it would be (None where nothing tells)."""
+    """A field that contradicts the others: its stored value, and its likely value (None if unknown)."""
 
     field: str
     says: int
@@ -55,7 +56,7 @@ class Wrong(NamedTuple):
 
     @property
     def is_overflow(self) -> bool:
-        """Whether the field is the 16-bit length of properties that are longer than it can say."""
+        """True if the field is the 16-bit length of properties that are longer than it can hold."""
         return self.field == "propertiesLength" and (self.would_be or 0) >= 1 << 15
 
     @property
@@ -70,7 +71,7 @@ class Wrong(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """The unit as it would be with its wrong fields mended, those fields, and every field's place."""
+    """The unit with its wrong fields mended, those fields, and every field's place."""
 
     unit: Unit
     wrong: tuple[Wrong, ...]
@@ -84,10 +85,11 @@ class _Patch(NamedTuple):
 
 
 def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int] = ()) -> Salvage | None:
-    """What stands at the beginning of ``buf``, at absolute offset ``base``, as far as it holds.
+    """Return the unit at the beginning of ``buf``, at absolute offset ``base``, as far as it can be recovered.
 
-    ``sizes``: lengths in bytes that others tell of it: the distance to the next unit, its queue entry. None where no
-    guess is borne out.
+    ``sizes`` are lengths in bytes known from elsewhere: the distance to the next unit, its queue entry. None if
+    no guess is supported.
+
     """
     raw = bytes(buf[: LARGEST_UNIT + 1])
     if len(raw) < MIN_UNIT_SIZE:
@@ -97,16 +99,16 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
         return overflowed
     best: tuple[tuple[int, ...], Salvage] | None = None
     for patches in _guesses(raw, sizes):
-        found = _tried(raw, base, patches)
-        if found is not None:
-            rank = _rank(found, sizes)
+        candidate = _tried(raw, base, patches)
+        if candidate is not None:
+            rank = _rank(candidate, sizes)
             if best is None or rank < best[0]:
-                best = (rank, found)
+                best = (rank, candidate)
     return best[1] if best is not None else None
 
 
 class Entry(NamedTuple):
-    """What a queue entry tells of a unit: its length in bytes, its topic, its queue, and its number there."""
+    """The facts about a unit in its queue entry: length in bytes, topic, queue, queue offset."""
 
     size: int
     topic: str
@@ -115,11 +117,13 @@ class Entry(NamedTuple):
 
 
 def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: Entry) -> Salvage | None:
-    """The unit at the beginning of ``buf`` of which a part was overwritten, as its queue's ``entry`` tells of it.
+    """Return the unit at the beginning of ``buf``, a part of which was overwritten, with the help of its queue
+    ``entry``.
 
-    No guess makes such a unit agree with itself. But where its head still names this place, or its end still holds the
-    entry's topic, the rest of it can be read: fields that contradict the entry are mended by it. None where nothing of
-    the unit is left, or where its lengths leave no room for what the entry tells.
+    No guess makes such a unit agree with itself. But if its head still names this place, or its end still holds
+    the entry's topic, the other fields can be read: those that contradict the entry are replaced by it. None if
+    nothing of the unit remains, or if its lengths contradict the entry.
+
     """
     raw = bytes(buf[: entry.size])
     name = entry.topic.encode("utf-8")
@@ -127,17 +131,19 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
         return None
     (magic,) = _U32.unpack_from(raw, _MAGIC)
     has_head = magic in MAGICS and _I64.unpack_from(raw, _PHYSICAL)[0] == base
-    flavour = BY_MAGIC[magic] if has_head else next(one for one in FLAVOURS if len(name) <= one.longest_topic)
+    flavour = BY_MAGIC[magic] if has_head else next(form for form in FLAVOURS if len(name) <= form.longest_topic)
     width, body = flavour.topic_width, _body_at(raw)
     topic = _place_of_topic(raw, body, width, name, has_head=has_head)
-    behind = topic + width + len(name)
-    properties = entry.size - behind - 2
+    topic_end = topic + width + len(name)
+    properties = entry.size - topic_end - 2
     if topic < 0 or not 0 <= properties < 1 << 15:
         return None
     mended = bytearray(raw)
     mended[topic : topic + width] = len(name).to_bytes(width, "big")
-    mended[topic + width : behind] = name
-    wrong = [] if raw[topic + width : behind] == name else [Wrong("topicLength", _length(raw, topic, width), len(name))]
+    mended[topic + width : topic_end] = name
+    wrong = (
+        [] if raw[topic + width : topic_end] == name else [Wrong("topicLength", _length(raw, topic, width), len(name))]
+    )
     for field, position, form, value in (
         ("totalSize", _SIZE, _I32, entry.size),
         ("magicCode", _MAGIC, _U32, flavour.magic),
@@ -145,11 +151,11 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
         ("queueOffset", _QUEUE_OFFSET, _I64, entry.queue_offset),
         ("physicalOffset", _PHYSICAL, _I64, base),
         ("bodyLength", body - 4, _I32, topic - body),
-        ("propertiesLength", behind, _I16, properties),
+        ("propertiesLength", topic_end, _I16, properties),
     ):
-        (says,) = form.unpack_from(raw, position)
-        if says != value:
-            wrong.append(Wrong(field, says, value))
+        (stored,) = form.unpack_from(raw, position)
+        if stored != value:
+            wrong.append(Wrong(field, stored, value))
             form.pack_into(mended, position, value)
     frame = measure(mended, 0, len(mended))
     if not isinstance(frame, Frame):
@@ -161,17 +167,17 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
 
 
 def _place_of_topic(raw: bytes, body: int, width: int, name: bytes, *, has_head: bool) -> int:
-    """Where the topic's length stands: where the end of the unit still says so, else where the head does; or -1."""
-    at = raw.rfind(len(name).to_bytes(width, "big") + name)
-    while at >= body:
-        behind = at + width + len(name)
-        if behind + 2 <= len(raw) and _I16.unpack_from(raw, behind)[0] == len(raw) - behind - 2:
-            return at
-        at = raw.rfind(len(name).to_bytes(width, "big") + name, 0, at + len(name))
+    """Return the position of the topic's length: as the end of the unit shows it, else as the head does; or -1."""
+    position = raw.rfind(len(name).to_bytes(width, "big") + name)
+    while position >= body:
+        topic_end = position + width + len(name)
+        if topic_end + 2 <= len(raw) and _I16.unpack_from(raw, topic_end)[0] == len(raw) - topic_end - 2:
+            return position
+        position = raw.rfind(len(name).to_bytes(width, "big") + name, 0, position + len(name))
     if not has_head or body > len(raw):
         return -1
     (length,), (crc,) = _I32.unpack_from(raw, body - 4), _I32.unpack_from(raw, _CRC)
-    if length == 0 and crc:  # the overwritten part begins in the head: how long the body was is not known
+    if length == 0 and crc:  # the overwritten part begins in the head: the body's length is unknown
         return -1
     return body + length if 0 <= length <= len(raw) - body - width - len(name) - 2 else -1
 
@@ -200,9 +206,11 @@ def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
 
 
 def _overflowed(raw: bytes, base: int) -> Salvage | None:
-    """The unit whose properties are longer than their 16-bit length can say: 4.x stores such members of a batch.
+    """Return the unit if its properties are longer than their 16-bit length can hold: 4.x stores such members of a
+    batch.
 
-    Everything else agrees: the length is what is left of the 16 bits, and the body has its CRC.
+    Everything else agrees: the length is the true length modulo 2¹⁶, and the body matches its CRC.
+
     """
     (size,) = _I32.unpack_from(raw, _SIZE)
     magic = _U32.unpack_from(raw, _MAGIC)[0]
@@ -213,87 +221,94 @@ def _overflowed(raw: bytes, base: int) -> Salvage | None:
     topic = body + _I32.unpack_from(raw, body - 4)[0]
     if not body <= topic <= size - width:
         return None
-    behind = topic + width + int.from_bytes(raw[topic : topic + width], "big", signed=width > 1)
-    if not topic < behind <= size - 2:
+    topic_end = topic + width + int.from_bytes(raw[topic : topic + width], "big", signed=width > 1)
+    if not topic < topic_end <= size - 2:
         return None
-    says, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
-    if left < 1 << 15 or says & 0xFFFF != left & 0xFFFF:
+    stored, properties_length = _I16.unpack_from(raw, topic_end)[0], size - topic_end - 2
+    if properties_length < 1 << 15 or stored & 0xFFFF != properties_length & 0xFFFF:
         return None
-    bare = bytearray(raw[: behind + 2])
-    _I32.pack_into(bare, _SIZE, len(bare))
-    _I16.pack_into(bare, behind, 0)
-    frame = measure(bare, 0, len(bare))
+    without_properties = bytearray(raw[: topic_end + 2])
+    _I32.pack_into(without_properties, _SIZE, len(without_properties))
+    _I16.pack_into(without_properties, topic_end, 0)
+    frame = measure(without_properties, 0, len(without_properties))
     if not isinstance(frame, Frame):
         return None
-    unit = cut(raw, 0, frame._replace(size=size, properties_length=left), base)
+    unit = cut(raw, 0, frame._replace(size=size, properties_length=properties_length), base)
     if unit.crc != "ok" or unit.stale or not _is_name(unit.topic):
         return None
-    named = [Part(f"properties.{name}", behind + 2 + at, length) for name, at, length in _pairs(unit.properties_raw)]
-    return Salvage(unit, (Wrong("propertiesLength", says, left),), (*parts(bare), *named))
+    property_parts = [
+        Part(f"properties.{name}", topic_end + 2 + position, length)
+        for name, position, length in _pairs(unit.properties_raw)
+    ]
+    return Salvage(
+        unit, (Wrong("propertiesLength", stored, properties_length),), (*parts(without_properties), *property_parts)
+    )
 
 
 def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:
-    """Name, position and length of each pair of a property text."""
-    for at, length in props.spans(raw):
-        yield raw[at : at + length].split(b"\x01", 1)[0].decode("utf-8", "replace"), at, length
+    """Yield name, position and length of each pair of a property text."""
+    for position, length in props.spans(raw):
+        yield raw[position : position + length].split(b"\x01", 1)[0].decode("utf-8", "replace"), position, length
 
 
 def _is_name(topic: str) -> bool:
     return bool(topic) and topic.isprintable() and "\ufffd" not in topic and not _ODD_IN_NAMES & set(topic)
 
 
-def _rank(found: Salvage, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The smaller, the likelier: a body that fits its CRC, properties that are pairs, few fields that are wrong, two
-    times that belong together, a length that others tell.
+def _rank(candidate: Salvage, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return a sort key, the likeliest first: a body that matches its CRC, properties that are pairs, few wrong
+    fields, two times that are close, a length known from elsewhere.
     """
-    unit = found.unit
+    unit = candidate.unit
     text = unit.properties_raw
     pairs = not text or (text[0] >= ord(" ") and b"\x01" in text and b"\0" not in text)
-    fitted = sum(1 + (one.field in _FITTED) for one in found.wrong)
-    apart = abs(unit.store_timestamp - unit.born_timestamp) > _FAR_APART
-    return (unit.crc == "bad", not pairs, fitted, apart, unit.size not in sizes)
+    penalty = sum(1 + (field_fault.field in _FITTED) for field_fault in candidate.wrong)
+    far_apart = abs(unit.store_timestamp - unit.born_timestamp) > _FAR_APART
+    return (unit.crc == "bad", not pairs, penalty, far_apart, unit.size not in sizes)
 
 
 # -- guesses
 
 
 def _guesses(raw: bytes, sizes: Sequence[int]) -> Iterator[tuple[_Patch, ...]]:
-    """Sets of mended fields, those that change least first."""
+    """Yield sets of mended fields, the smallest changes first."""
     for magic in _magics(raw):
         for flags in _sys_flags(raw):
             width = BY_MAGIC[_U32.unpack(magic.data if magic else raw[_MAGIC : _MAGIC + 4])[0]].topic_width
             head = tuple(patch for patch in (magic, flags) if patch is not None)
-            after = bytearray(raw)
+            mended = bytearray(raw)
             for patch in head:
-                after[patch.position : patch.position + len(patch.data)] = patch.data
+                mended[patch.position : patch.position + len(patch.data)] = patch.data
             yield head
-            yield from _other_size(after, width, head)
+            yield from _other_size(mended, width, head)
             for size in _sizes(raw, sizes):
-                yield from _other_lengths(bytes(after), width, head, size)
+                yield from _other_lengths(bytes(mended), width, head, size)
 
 
 def _magics(raw: bytes) -> Iterator[_Patch | None]:
-    """The magic as it is where there is such a one, then the others: of two versions one may have become the other."""
-    says = _U32.unpack_from(raw, _MAGIC)[0]
-    if says in MAGICS:
+    """Yield the magic as it is if it is a known one, then the others: damage may have turned one version into
+    another.
+    """
+    stored = _U32.unpack_from(raw, _MAGIC)[0]
+    if stored in MAGICS:
         yield None
     for magic in MAGICS:
-        if magic != says:
-            yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", says, magic))
+        if magic != stored:
+            yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", stored, magic))
 
 
 def _sys_flags(raw: bytes) -> Iterator[_Patch | None]:
-    """The flag as it is, then with other widths of hosts."""
+    """Yield the flag as it is, then with other widths of hosts."""
     yield None
-    (says,) = _I32.unpack_from(raw, _SYS_FLAG)
+    (stored,) = _I32.unpack_from(raw, _SYS_FLAG)
     for bits in (BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6):
-        yield _Patch(_SYS_FLAG, _I32.pack(says ^ bits), Wrong("sysFlag", says, says ^ bits))
+        yield _Patch(_SYS_FLAG, _I32.pack(stored ^ bits), Wrong("sysFlag", stored, stored ^ bits))
 
 
 def _sizes(raw: bytes, sizes: Sequence[int]) -> list[int]:
-    """Lengths that the unit may have: its own field's, and what others tell."""
-    own = _I32.unpack_from(raw, _SIZE)[0]
-    return [one for one in dict.fromkeys((own, *sizes)) if MIN_UNIT_SIZE <= one <= len(raw)]
+    """Return lengths that the unit may have: its own field's, and those known from elsewhere."""
+    own_size = _I32.unpack_from(raw, _SIZE)[0]
+    return [size for size in dict.fromkeys((own_size, *sizes)) if MIN_UNIT_SIZE <= size <= len(raw)]
 
 
 def _body_at(raw: bytes | bytearray) -> int:
@@ -302,73 +317,84 @@ def _body_at(raw: bytes | bytearray) -> int:
 
 
 def _size_patch(raw: bytes | bytearray, size: int) -> tuple[_Patch, ...]:
-    says = _I32.unpack_from(raw, _SIZE)[0]
-    return () if says == size else (_Patch(_SIZE, _I32.pack(size), Wrong("totalSize", says, size)),)
+    stored = _I32.unpack_from(raw, _SIZE)[0]
+    return () if stored == size else (_Patch(_SIZE, _I32.pack(size), Wrong("totalSize", stored, size)),)
 
 
 def _other_size(raw: bytearray, width: int, head: tuple[_Patch, ...]) -> Iterator[tuple[_Patch, ...]]:
-    """The length that the lengths inside add up to."""
+    """Try the length that follows from the lengths inside."""
     body = _body_at(raw)
     if body > len(raw):
         return
     topic = body + _I32.unpack_from(raw, body - 4)[0]
     if not body <= topic <= len(raw) - width:
         return
-    behind = topic + width + (raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0])
-    if not topic < behind <= len(raw) - 2:
+    topic_end = topic + width + (raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0])
+    if not topic < topic_end <= len(raw) - 2:
         return
-    properties = _I16.unpack_from(raw, behind)[0]
-    size = behind + 2 + properties
+    properties = _I16.unpack_from(raw, topic_end)[0]
+    size = topic_end + 2 + properties
     if properties >= 0 and size <= len(raw):
         yield (*_size_patch(raw, size), *head)
 
 
 def _other_lengths(raw: bytes, width: int, head: tuple[_Patch, ...], size: int) -> Iterator[tuple[_Patch, ...]]:
-    """One of the lengths inside is wrong, in a unit of ``size`` bytes."""
-    first = (*_size_patch(raw, size), *head)
+    """Assume that one of the lengths inside is wrong, in a unit of ``size`` bytes."""
+    patches = (*_size_patch(raw, size), *head)
     body = _body_at(raw)
     if body + width + 2 > size:
         return
     (length,) = _I32.unpack_from(raw, body - 4)
     if 0 <= length <= size - body - width - 2:
-        yield from _other_names(raw, width, first, size, body + length)
-    yield from _other_bodies(raw, width, first, size, body)
+        yield from _other_names(raw, width, patches, size, body + length)
+    yield from _other_bodies(raw, width, patches, size, body)
 
 
 def _other_names(
-    raw: bytes, width: int, first: tuple[_Patch, ...], size: int, topic: int
+    raw: bytes, width: int, patches: tuple[_Patch, ...], size: int, topic: int
 ) -> Iterator[tuple[_Patch, ...]]:
-    """The length of the properties or of the topic is wrong; the topic's length stands at ``topic``."""
-    says = raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0]
-    behind = topic + width + says
-    if says >= 0 and behind + 2 <= size:
-        told, left = _I16.unpack_from(raw, behind)[0], size - behind - 2
-        if left < 1 << 15:
-            yield (*first, _Patch(behind, _I16.pack(left), Wrong("propertiesLength", told, left)))
+    """Assume that the length of the properties or of the topic is wrong; the topic's length is at ``topic``."""
+    stored_length = raw[topic] if width == 1 else _I16.unpack_from(raw, topic)[0]
+    topic_end = topic + width + stored_length
+    if stored_length >= 0 and topic_end + 2 <= size:
+        stored_properties_length, properties_length = _I16.unpack_from(raw, topic_end)[0], size - topic_end - 2
+        if properties_length < 1 << 15:
+            yield (
+                *patches,
+                _Patch(
+                    topic_end,
+                    _I16.pack(properties_length),
+                    Wrong("propertiesLength", stored_properties_length, properties_length),
+                ),
+            )
     for length in range(1, _LONGEST_TOPICS[width] + 1):
-        behind = topic + width + length
-        if behind + 2 <= size and _I16.unpack_from(raw, behind)[0] == size - behind - 2:
+        topic_end = topic + width + length
+        if topic_end + 2 <= size and _I16.unpack_from(raw, topic_end)[0] == size - topic_end - 2:
             data = length.to_bytes(width, "big")
-            yield (*first, _Patch(topic, data, Wrong("topicLength", says, length)))
+            yield (*patches, _Patch(topic, data, Wrong("topicLength", stored_length, length)))
 
 
 def _other_bodies(
-    raw: bytes, width: int, first: tuple[_Patch, ...], size: int, body: int
+    raw: bytes, width: int, patches: tuple[_Patch, ...], size: int, body: int
 ) -> Iterator[tuple[_Patch, ...]]:
-    """The length of the body is wrong: wherever a topic's length, a topic and the properties' length end the unit."""
-    says, wanted = _I32.unpack_from(raw, body - 4)[0], _U32.unpack_from(raw, _CRC)[0]
-    tried = 0
-    for behind in range(size - 2, body, -1):  # where the properties' length may stand: properties are short
-        if size - behind - 2 >= 1 << 15 or tried >= MOST_TRIED:
+    """Assume that the length of the body is wrong: try every place where topic length, topic and properties length
+    end the unit.
+    """
+    stored_length, stored_crc = _I32.unpack_from(raw, body - 4)[0], _U32.unpack_from(raw, _CRC)[0]
+    attempts = 0
+    for topic_end in range(size - 2, body, -1):  # candidates for the properties' length: properties are short
+        if size - topic_end - 2 >= 1 << 15 or attempts >= MOST_TRIED:
             return
-        if _I16.unpack_from(raw, behind)[0] != size - behind - 2:
+        if _I16.unpack_from(raw, topic_end)[0] != size - topic_end - 2:
             continue
-        tried += 1
+        attempts += 1
         for length in range(1, 128):
-            topic = behind - length - width
+            topic = topic_end - length - width
             if topic < body:
                 break
             if int.from_bytes(raw[topic : topic + width], "big") == length:
-                patch = _Patch(body - 4, _I32.pack(topic - body), Wrong("bodyLength", says, topic - body))
-                if crc31(raw[body:topic]) == wanted or _is_name(raw[topic + width : behind].decode("utf-8", "replace")):
-                    yield (*first, patch)
+                patch = _Patch(body - 4, _I32.pack(topic - body), Wrong("bodyLength", stored_length, topic - body))
+                if crc31(raw[body:topic]) == stored_crc or _is_name(
+                    raw[topic + width : topic_end].decode("utf-8", "replace")
+                ):
+                    yield (*patches, patch)

@@ -1,11 +1,12 @@
-"""The Java types of the tables below ``config/``, and which values RocketMQ's parsers take for them
+"""The Java types of the tables below ``config/``, and which values RocketMQ's parsers accept for them
 (docs/formats/config-tables.md#rules).
 
-A broker reads a table into typed classes. A value that does not fit its type ends the load of the whole table: the
-broker takes the ``.bak``, and does not start where that does not load either. RocketMQ 4.9 and 5.3 parse with
-fastjson 1, later releases with fastjson 2, which converts more. Fields that no class has are passed over.
+A broker reads a table into typed classes. A value that does not fit its type ends the load of the whole table:
+the broker takes the ``.bak``, and does not start if that fails too. RocketMQ 4.9 and 5.3 parse with fastjson 1,
+later releases with fastjson 2, which converts more. Fields that no class has are ignored.
 
-Pure. What each release does with 74 values at 78 places is kept in ``tests/engine/codec/table_loads.json.xz``.
+Pure. The result of each release for 74 values at 78 places is in ``tests/engine/codec/table_loads.json.xz``.
+
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A Java String: every value is taken, as its JSON text where it is none."""
+    """A Java String: every value is accepted; other values become their JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A Java map. ``key`` is None where keys are texts; ``required``: a null ends the load."""
+    """A Java map. ``key`` is None if keys are texts; ``required``: a null ends the load."""
 
     value: Type
     key: Number | None = None
@@ -202,26 +203,27 @@ TABLE_TYPES: Mapping[str, Record] = {
     "timermetrics": Record({}, {"timingCount": MapOf(_METRIC, required=True), "dataVersion": _VERSION}),
     "transactionMetrics": Record({}, {"transactionCount": MapOf(_METRIC, required=True), "dataVersion": _VERSION}),
 }
-"""What a broker reads each table into."""
+"""The type into which a broker reads each table."""
 
 
 def find_misfit(table: str, value: Any, release: Release) -> str | None:
-    """Return why a broker of ``release`` cannot load the table ``value``, with the field; None where it can.
+    """Return why a broker of ``release`` cannot load the table ``value``, with the field; None if it can.
 
-    ``table`` is the file's name without ``.bak``, ``value`` what its JSON text gave.
+    ``table`` is the file's name without ``.bak``, ``value`` the parsed JSON.
+
     """
-    wanted = TABLE_TYPES.get(table)
-    if wanted is None or value is None:
+    table_type = TABLE_TYPES.get(table)
+    if table_type is None or value is None:
         return None
     try:
-        _Reader(of(release).json_parser, has_fields_of_5=of(release).tables_of_5).read(value, wanted, "")
+        _Reader(of(release).json_parser, has_fields_of_5=of(release).tables_of_5).read(value, table_type, "")
     except _Misfit as misfit:
         return misfit.words
     return None
 
 
 def to_number(value: object) -> int | None:
-    """Return the whole number that a broker makes of ``value``: of 372.0 and of "372" too; None where it makes none."""
+    """Return the whole number that a broker reads from ``value``, also from 372.0 and "372"; None if it reads none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -234,7 +236,7 @@ def to_number(value: object) -> int | None:
 
 
 class _Misfit(Exception):
-    """A value that its type does not take."""
+    """A value that its type does not accept."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -242,106 +244,108 @@ class _Misfit(Exception):
 
 
 class _Reader:
-    """Walks a table along its types; raises :class:`_Misfit` at the first value that does not fit."""
+    """Compares a table with its types; raises :class:`_Misfit` at the first value that does not fit."""
 
     def __init__(self, parser: JsonParser, *, has_fields_of_5: bool) -> None:
         self._second = parser == "fastjson 2"
         self._flags_are_longs = parser != "fastjson 1.2.69"
         self._has_fields_of_5 = has_fields_of_5
 
-    def read(self, value: Any, wanted: Type, place: str) -> None:
-        match wanted:
+    def read(self, value: Any, type_: Type, place: str) -> None:
+        match type_:
             case Record():
-                self._record(value, wanted, place)
+                self._record(value, type_, place)
             case MapOf():
-                self._map(value, wanted, place)
+                self._map(value, type_, place)
             case Items():
-                self._items(value, wanted, place)
+                self._items(value, type_, place)
             case Number():
-                self._number(value, wanted, place)
+                self._number(value, type_, place)
             case Flag():
                 self._flag(value, place)
             case Enum():
-                self._enum(value, wanted, place)
+                self._enum(value, type_, place)
 
-    def _record(self, value: Any, wanted: Record, place: str) -> None:
+    def _record(self, value: Any, record: Record, place: str) -> None:
         if value is None or value == "" or (value == [] and not self._second):
-            if wanted.required:
+            if record.required:
                 raise _Misfit(f"{place}: expected an object, found {_short(value)}")
             return
         if not isinstance(value, dict) or any(isinstance(key, int) for key in value):
             raise _Misfit(f"{place or 'the table'}: expected an object with named fields, found {_short(value)}")
-        fields = {**wanted.fields, **wanted.since_5} if self._has_fields_of_5 else wanted.fields
-        for name, type_ in fields.items():
+        fields = {**record.fields, **record.since_5} if self._has_fields_of_5 else record.fields
+        for name, field_type in fields.items():
             if name in value:
-                self.read(value[name], type_, f"{place}.{name}" if place else name)
-        missing = next((name for name in wanted.must_have if self._has_fields_of_5 and name not in value), None)
+                self.read(value[name], field_type, f"{place}.{name}" if place else name)
+        missing = next((name for name in record.must_have if self._has_fields_of_5 and name not in value), None)
         if missing is not None:
             raise _Misfit(f"{place or 'the table'}: it has no {missing}")
 
-    def _map(self, value: Any, wanted: MapOf, place: str) -> None:
-        if value is None and not wanted.required:
+    def _map(self, value: Any, map_type: MapOf, place: str) -> None:
+        if value is None and not map_type.required:
             return
-        if self._second and value in ("", "null") and not wanted.required:
+        if self._second and value in ("", "null") and not map_type.required:
             return
         if not isinstance(value, dict):
             raise _Misfit(f"{place}: expected an object, found {_short(value)}")
         for key, member in value.items():
             if isinstance(key, ObjectKey):
                 raise _Misfit(f"{place}: expected a name, found the object {_short(key)}")
-            if wanted.key is not None and not self._is_key(key, wanted.key):
+            if map_type.key is not None and not self._is_key(key, map_type.key):
                 raise _Misfit(
-                    f"{place}: expected a whole number of {_bits(wanted.key)} as key, found {str(key)[:40]!r}"
+                    f"{place}: expected a whole number of {_bits(map_type.key)} as key, found {str(key)[:40]!r}"
                 )
             if (
-                wanted.key is None
+                map_type.key is None
                 and isinstance(key, int)
-                and not (self._second and not isinstance(wanted.value, Text))
+                and not (self._second and not isinstance(map_type.value, Text))
             ):
                 raise _Misfit(f"{place}: expected a name, found the number {key}")
-            self.read(member, wanted.value, f"{place}.{key}")
+            self.read(member, map_type.value, f"{place}.{key}")
 
-    def _is_key(self, key: str | int, wanted: Number) -> bool:
+    def _is_key(self, key: str | int, key_type: Number) -> bool:
         if key == "true" and self._second:
             return True
         number = to_number(int(float(key)) if isinstance(key, str) and _DECIMAL.fullmatch(key) else key)
-        return number is not None and -wanted.largest - 1 <= number <= wanted.largest
+        return number is not None and -key_type.largest - 1 <= number <= key_type.largest
 
-    def _items(self, value: Any, wanted: Items, place: str) -> None:
-        of_objects = isinstance(wanted.item, Record)
-        if value is None and not wanted.required:
+    def _items(self, value: Any, items_type: Items, place: str) -> None:
+        of_objects = isinstance(items_type.item, Record)
+        if value is None and not items_type.required:
             return
         if value == "" and (self._second or not of_objects):
             return
         if self._second and of_objects and isinstance(value, dict):
             return
-        if not of_objects and wanted.item == _LONG and not isinstance(value, list | dict):
+        if not of_objects and items_type.item == _LONG and not isinstance(value, list | dict):
             value = [value]
         if not isinstance(value, list):
             raise _Misfit(f"{place}: expected a list, found {_short(value)}")
         for number, item in enumerate(value):
-            self.read(item, wanted.item, f"{place}[{number}]")
+            self.read(item, items_type.item, f"{place}[{number}]")
 
-    def _number(self, value: Any, wanted: Number, place: str) -> None:
-        if not self._takes_number(value, wanted):
-            raise _Misfit(f"{place}: expected a whole number of {_bits(wanted)}, found {_short(value)}")
+    def _number(self, value: Any, number_type: Number, place: str) -> None:
+        if not self._takes_number(value, number_type):
+            raise _Misfit(f"{place}: expected a whole number of {_bits(number_type)}, found {_short(value)}")
 
-    def _takes_number(self, value: Any, wanted: Number) -> bool:
+    def _takes_number(self, value: Any, number_type: Number) -> bool:
         if value is None or value in ("", "null"):
-            return not wanted.boxed
+            return not number_type.boxed
         if isinstance(value, bool):
-            return wanted.largest == INT_MAX or self._flags_are_longs
+            return number_type.largest == INT_MAX or self._flags_are_longs
         if isinstance(value, list):
-            return self._second and len(value) == 1 and self._takes_number(value[0], wanted) and value[0] is not None
+            return (
+                self._second and len(value) == 1 and self._takes_number(value[0], number_type) and value[0] is not None
+            )
         if isinstance(value, dict):
-            return self._second and wanted.largest == INT_MAX
+            return self._second and number_type.largest == INT_MAX
         if isinstance(value, str) and to_number(value) is None:
-            if wanted.largest == INT_MAX and _DECIMAL.fullmatch(value):
+            if number_type.largest == INT_MAX and _DECIMAL.fullmatch(value):
                 value = float(value)
             elif self._second and (value == "true" or _NUMBER.fullmatch(value)):
                 value = 1 if value == "true" else float(value)
         number = to_number(value)
-        return number is not None and -wanted.largest - 1 <= number <= wanted.largest
+        return number is not None and -number_type.largest - 1 <= number <= number_type.largest
 
     def _flag(self, value: Any, place: str) -> None:
         if value is None or isinstance(value, bool | float):
@@ -351,15 +355,15 @@ class _Reader:
         if not isinstance(value, str) or value not in (_FLAGS if self._second else _FLAGS_OF_1):
             raise _Misfit(f"{place}: expected true or false, found {_short(value)}")
 
-    def _enum(self, value: Any, wanted: Enum, place: str) -> None:
+    def _enum(self, value: Any, enum_type: Enum, place: str) -> None:
         if value is None or isinstance(value, str):
             return
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < wanted.constants:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < enum_type.constants:
             raise _Misfit(f"{place}: expected the name of a constant, found {_short(value)}")
 
 
-def _bits(wanted: Number) -> str:
-    return "32 bits" if wanted.largest == INT_MAX else "64 bits"
+def _bits(number_type: Number) -> str:
+    return "32 bits" if number_type.largest == INT_MAX else "64 bits"
 
 
 def _short(value: object) -> str:

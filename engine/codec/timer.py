@@ -1,8 +1,9 @@
 """The timing wheel and its log: messages for any delivery time (docs/formats/delays.md).
 
-``timerwheel``: 1,209,600 slots of 32 bytes, one per ``timerPrecisionMs``, used in turn. ``timerlog/``: units of 52
-bytes, newest first along a slot's chain. ``config/timercheck``: how far the broker has come. Pure; whole wheels go
-through ``dtypes.TIMER_SLOT``, this module is for one at a time.
+``timerwheel``: 1,209,600 slots of 32 bytes, one per ``timerPrecisionMs``, used in turn. ``timerlog/``: units of
+52 bytes, newest first along a slot's chain. ``config/timercheck``: the broker's progress. Pure; whole wheels are
+read through ``dtypes.TIMER_SLOT``, this module is for one slot or unit at a time.
+
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SLOT_SIZE = 32
 WHEEL_SIZE = WHEEL_SLOTS * SLOT_SIZE
 UNIT_SIZE = 52
 KEPT_FREE = 16
-"""Bytes of a blank; a unit goes to the next file where not 52 + 16 bytes are left."""
+"""Bytes of a blank. A unit goes to the next file if fewer than 52 + 16 bytes remain."""
 NO_OFFSET = -1
 TIMER_CHECK_SIZE = 4096
 
@@ -36,50 +37,50 @@ _I32 = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class WheelSlot:
-    """One slot. It keeps its content after delivery: compare ``time`` with the time asked for."""
+    """A slot. It keeps its content after delivery, so compare ``time`` with the expected time."""
 
     time: int  # ms divided by the precision
     first: int  # timer-log offsets of the chain's ends
     last: int
-    count: int  # messages less deletes, so smaller than the chain by two for each delete
+    count: int  # messages minus deletes: smaller than the chain by two for each delete
     magic: int = 0
 
     @property
     def used(self) -> bool:
-        """The slot has held something."""
+        """True if the slot has held something."""
         return self.time != 0 or self.last != 0 or self.count != 0
 
     def encoded(self) -> bytes:
-        """The slot's 32 bytes."""
+        """Return the slot's 32 bytes."""
         return _SLOT.pack(self.time, self.first, self.last, self.count, self.magic)
 
 
 @dataclass(frozen=True, slots=True)
 class TimerLogUnit:
-    """One message waiting, at ``offset`` of the timer log. Times in ms."""
+    """A waiting message, at ``offset`` of the timer log. Times in ms."""
 
     offset: int
     previous: int  # offset of the slot's unit before this one; -1: none
     magic: int
     write_time: int
-    delay: int  # delivery (or next roll) less write time
+    delay: int  # delivery (or next roll) time minus write time
     physical_offset: int  # of the message in the commit log, in the timer topic
     message_size: int
     topic_hash: int  # Java's string hash of the real topic
 
     @property
     def words(self) -> list[str]:
-        """``roll`` and ``delete`` as far as the magic says so."""
+        """``roll`` and ``delete``, if the magic says so."""
         named = ((MAGIC_ROLL, "roll"), (MAGIC_DELETE, "delete"))
         return [word for bit, word in named if self.magic & bit]
 
     @property
     def due(self) -> int:
-        """When the unit leaves the wheel, ms."""
+        """The time at which the unit leaves the wheel, ms."""
         return self.write_time + self.delay
 
     def encoded(self) -> bytes:
-        """The unit's 52 bytes."""
+        """Return the unit's 52 bytes."""
         return _UNIT.pack(
             UNIT_SIZE,
             self.previous,
@@ -95,7 +96,7 @@ class TimerLogUnit:
 
 @dataclass(frozen=True, slots=True)
 class TimerLogStop:
-    """Where a walk ended: at a blank (``size`` bytes to the end of the file), at zeros, at the last byte, at damage."""
+    """The end of a walk: at a blank (``size`` bytes to the end of the file), at zeros, at the last byte, at damage."""
 
     offset: int
     kind: Literal["blank", "zero", "end", "damage"]
@@ -116,16 +117,16 @@ class TimerCheck:
     version_counter: int
 
     def encoded(self) -> bytes:
-        """The file's 4,096 bytes."""
+        """Return the file's 4,096 bytes."""
         return self.numbers().ljust(TIMER_CHECK_SIZE, b"\0")
 
     def numbers(self) -> bytes:
-        """Its numbers alone, as a master tells them."""
+        """Return only the numbers, as a master sends them."""
         return _CHECK.pack(*astuple(self))
 
 
 class Part(NamedTuple):
-    """One field of a unit: its name, position in the unit, length in bytes."""
+    """A field of a unit: its name, position in the unit, length in bytes."""
 
     name: str
     position: int
@@ -146,62 +147,68 @@ UNIT_PARTS = (
 
 
 def slot_index(time_ms: int, precision_ms: int = 1000) -> int:
-    """Number of the slot in which a delivery time lies."""
+    """Return the number of the slot for a delivery time."""
     return time_ms // precision_ms % WHEEL_SLOTS
 
 
 def blank(size: int) -> bytes:
-    """The unit that says that a file's last ``size`` bytes hold none."""
+    """Return the unit that marks a file's last ``size`` bytes as empty."""
     return _BLANK.pack(size, 0, _MAGIC_BLANK)
 
 
-def decode_slot(buf: bytes | bytearray | memoryview, at: int = 0) -> WheelSlot:
-    """The slot at ``buf[at]``; raises ``struct.error`` where fewer than 32 bytes are left."""
-    return WheelSlot(*_SLOT.unpack_from(buf, at))
+def decode_slot(buf: bytes | bytearray | memoryview, position: int = 0) -> WheelSlot:
+    """Return the slot at ``buf[position]``; raises ``struct.error`` if fewer than 32 bytes remain."""
+    return WheelSlot(*_SLOT.unpack_from(buf, position))
 
 
-def used_slots(buf: bytes | bytearray | memoryview, first: int = 0) -> Iterator[tuple[int, WheelSlot]]:
-    """(number, slot) of each slot of ``buf`` that has held something; ``first`` is the number of the first one."""
-    whole = len(buf) // SLOT_SIZE * SLOT_SIZE
-    for number, values in enumerate(_SLOT.iter_unpack(buf[:whole]), first):
+def used_slots(buf: bytes | bytearray | memoryview, start_number: int = 0) -> Iterator[tuple[int, WheelSlot]]:
+    """Yield (number, slot) of each slot of ``buf`` that has held something; the first slot has the number
+    ``start_number``.
+    """
+    complete_bytes = len(buf) // SLOT_SIZE * SLOT_SIZE
+    for number, values in enumerate(_SLOT.iter_unpack(buf[:complete_bytes]), start_number):
         slot = WheelSlot(*values)
         if slot.used:
             yield number, slot
 
 
-def decode_unit(buf: bytes | bytearray | memoryview, at: int, base: int) -> TimerLogUnit | TimerLogStop:
-    """What stands at ``buf[at]``; ``base`` is the timer log's offset of ``buf[0]``. Never raises for ``at`` ≥ 0."""
-    room = len(buf) - at
+def decode_unit(buf: bytes | bytearray | memoryview, position: int, base: int) -> TimerLogUnit | TimerLogStop:
+    """Return the unit or stop at ``buf[position]``; ``base`` is the timer log's offset of ``buf[0]``. Never raises
+    for ``position`` ≥ 0.
+    """
+    room = len(buf) - position
     if room < _BLANK.size:
-        return TimerLogStop(base + at, "end", "end of the bytes")
-    size, previous, magic = _BLANK.unpack_from(buf, at)
+        return TimerLogStop(base + position, "end", "end of the bytes")
+    size, previous, magic = _BLANK.unpack_from(buf, position)
     if magic == _MAGIC_BLANK:
-        return TimerLogStop(base + at, "blank", "blank unit: the next unit is in the next file", size)
+        return TimerLogStop(base + position, "blank", "blank unit: the next unit is in the next file", size)
     if size == 0 and magic == 0 and previous == 0:
-        return TimerLogStop(base + at, "zero", "zero bytes: nothing was written here")
+        return TimerLogStop(base + position, "zero", "zero bytes: nothing was written here")
     if size != UNIT_SIZE:
-        return TimerLogStop(base + at, "damage", f"a unit's length says {size:,}, expected {UNIT_SIZE}")
+        return TimerLogStop(base + position, "damage", f"a unit's length says {size:,}, expected {UNIT_SIZE}")
     if not magic & MAGIC_DEFAULT or magic & ~_VALID_MAGIC:
-        return TimerLogStop(base + at, "damage", f"magic {magic & 0xFFFFFFFF:#x}, expected 1 with roll 2 and delete 4")
+        return TimerLogStop(
+            base + position, "damage", f"magic {magic & 0xFFFFFFFF:#x}, expected 1 with roll 2 and delete 4"
+        )
     if room < UNIT_SIZE:
-        return TimerLogStop(base + at, "end", f"cut off: {room} bytes left of a unit of {UNIT_SIZE}")
-    _, _, _, write_time, delay, physical, message_size, topic_hash, _ = _UNIT.unpack_from(buf, at)
-    return TimerLogUnit(base + at, previous, magic, write_time, delay, physical, message_size, topic_hash)
+        return TimerLogStop(base + position, "end", f"cut off: {room} bytes left of a unit of {UNIT_SIZE}")
+    _, _, _, write_time, delay, physical_offset, message_size, topic_hash, _ = _UNIT.unpack_from(buf, position)
+    return TimerLogUnit(base + position, previous, magic, write_time, delay, physical_offset, message_size, topic_hash)
 
 
 def walk(buf: bytes | bytearray | memoryview, base: int, start: int = 0) -> Iterator[TimerLogUnit | TimerLogStop]:
-    """Every unit of one file's bytes from position ``start`` on, then the one stop that says why the walk ended."""
-    at = start
+    """Yield every unit of one file's bytes from position ``start`` on, then one stop with the reason for the end."""
+    position = start
     while True:
-        seen = decode_unit(buf, at, base)
-        yield seen
-        if isinstance(seen, TimerLogStop):
+        item = decode_unit(buf, position, base)
+        yield item
+        if isinstance(item, TimerLogStop):
             return
-        at += UNIT_SIZE
+        position += UNIT_SIZE
 
 
 def decode_check(buf: bytes | bytearray | memoryview) -> TimerCheck:
-    """The fields of ``timercheck``; raises :class:`CorruptUnit` where fewer than 56 bytes are there."""
+    """Return the fields of ``timercheck``; raises :class:`CorruptUnit` if there are fewer than 56 bytes."""
     if len(buf) < _CHECK.size:
         raise CorruptUnit(f"expected {TIMER_CHECK_SIZE:,} bytes, found {len(buf):,}", offset=0)
     return TimerCheck(*_CHECK.unpack_from(buf))

@@ -1,4 +1,4 @@
-"""Topics of a scan as small numbers: a hash table into which both twins of ``columns`` enter them."""
+"""Topics of a scan as small numbers: a hash table that both twins of ``columns`` fill."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ _COUNT, _POOL_USED, _SCHEDULE, _LIMIT = range(4)
 
 
 class TopicTable:
-    """Topic bytes ⇄ small numbers, in order of appearance, shared by all blocks of a scan. Both twins enter topics
-    here.
+    """Topic bytes ⇄ small numbers, in order of appearance, shared by all blocks of a scan. Both twins add topics.
 
     At most ``limit`` topics get a number: bytes of a damaged log can name millions.
     """
@@ -41,17 +40,19 @@ class TopicTable:
         return self._names
 
     def raw(self, number: int) -> bytes:
-        """The bytes of a topic's name as stored."""
+        """Return the bytes of a topic's name as stored."""
         self._catch_up()
         return self._raw[number]
 
     def find(self, topic: str) -> int:
-        """The topic's number, −1 where it did not appear. Of names that only malformed bytes tell apart, the first."""
+        """Return the topic's number, −1 if it did not appear. If several stored names decode to ``topic``, return
+        the first.
+        """
         self._catch_up()
         return self._ids.get(topic.encode(errors="surrogatepass"), -1)
 
     def number_of(self, raw: bytes) -> int:
-        """The topic's number, entering it where it is new; −1 past the limit."""
+        """Return the topic's number, adding it if it is new; −1 past the limit."""
         self._catch_up()
         number = self._ids.get(raw, -1)
         if number < 0 and len(self._raw) < self.state[_LIMIT]:
@@ -59,19 +60,21 @@ class TopicTable:
         return number
 
     def table(self) -> tuple[int, ...]:
-        """Addresses and sizes for the compiled twin; good until the table grows."""
+        """Return addresses and sizes for the compiled twin; valid until the table grows."""
         if not self._table:
             arrays = (self.hashes, self.places, self.lengths, self.pool, self.state)
-            found = tuple(array.ctypes.data for array in arrays)
-            self._table = (self.slots.ctypes.data, len(self.slots) - 1, *found, len(self.hashes), len(self.pool))
+            addresses = tuple(array.ctypes.data for array in arrays)
+            self._table = (self.slots.ctypes.data, len(self.slots) - 1, *addresses, len(self.hashes), len(self.pool))
         return self._table
 
     def prefixes(self) -> npt.NDArray[np.uint32]:
-        """Java's hash of ``topic#`` by number, as unsigned: where every index key of the topic begins."""
-        known = len(self._prefixes)
-        more = [jhash(name + "#") & 0xFFFFFFFF for name in self.names[known:]]
-        if more:
-            self._prefixes = np.concatenate([self._prefixes, np.array(more, np.uint32)])
+        """Return Java's hash of ``topic#`` by topic number, as unsigned: the start value for every index key of the
+        topic.
+        """
+        hashed_count = len(self._prefixes)
+        new_hashes = [jhash(name + "#") & 0xFFFFFFFF for name in self.names[hashed_count:]]
+        if new_hashes:
+            self._prefixes = np.concatenate([self._prefixes, np.array(new_hashes, np.uint32)])
         return self._prefixes
 
     def grow(self, length: int = 0) -> None:
@@ -91,10 +94,10 @@ class TopicTable:
         for number in range(len(self)):
             self._occupy(int(self.hashes[number]) & mask, number)
 
-    def _occupy(self, at: int, number: int) -> None:
-        while self.slots[at]:
-            at = (at + 1) & (len(self.slots) - 1)
-        self.slots[at] = number + 1
+    def _occupy(self, slot: int, number: int) -> None:
+        while self.slots[slot]:
+            slot = (slot + 1) & (len(self.slots) - 1)
+        self.slots[slot] = number + 1
 
     def _enter(self, raw: bytes) -> int:
         number, place = len(self._raw), int(self.state[_POOL_USED])
@@ -120,14 +123,14 @@ class TopicTable:
 
 def _mix(raw: bytes) -> int:
     """The compiled twin's hash of a topic."""
-    ones, mix = (1 << 64) - 1, 0x9E3779B97F4A7C15
-    h = len(raw) * mix & ones
+    mask, mix = (1 << 64) - 1, 0x9E3779B97F4A7C15
+    h = len(raw) * mix & mask
     if len(raw) >= 8:
-        for at in range(0, len(raw) - 8, 8):
-            h = (h ^ int.from_bytes(raw[at : at + 8], "little")) * mix & ones
+        for position in range(0, len(raw) - 8, 8):
+            h = (h ^ int.from_bytes(raw[position : position + 8], "little")) * mix & mask
             h ^= h >> 29
-        h = (h ^ int.from_bytes(raw[-8:], "little")) * mix & ones
+        h = (h ^ int.from_bytes(raw[-8:], "little")) * mix & mask
     else:
         for byte in raw:
-            h = (h ^ byte) * mix & ones
+            h = (h ^ byte) * mix & mask
     return h ^ h >> 32

@@ -1,11 +1,11 @@
-"""The fields of a message unit, one table: what every list of them comes from (docs/formats/commit-log.md#unit,
-#unit-check).
+"""The fields of a message unit in one table, from which every other list of them is made
+(docs/formats/commit-log.md#unit, #unit-check).
 
-From a row come the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
-(:data:`engine.codec.columns.NAMES`), its name in JSON records, in filters and in tables, its column on Spark and in an
-export, how it is masked, the fill of its bytes in the hex view, and all that is said of it. A field that is to be
-known everywhere is one row more here; what reads it out of the bytes is said in CONTRIBUTING. Texts are English; the
-Chinese of ``meaning`` stands in ``resources/i18n``. No numpy here.
+A row gives the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
+(:data:`engine.codec.columns.NAMES`), its name in JSON records, filters and tables, its column on Spark and in an
+export, how it is masked, the colour of its bytes in the hex view, and its description. To add a field everywhere,
+add one row here; CONTRIBUTING says what reads it out of the bytes. Texts are English; the Chinese of ``meaning``
+is in ``resources/i18n``. No numpy here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Fill = Literal["frame", "id", "time", "host", "body", "topic"]
 
 
 class InBytes(NamedTuple):
-    """Where a field stands in the smallest unit (IPv4 hosts, nothing in body, topic and properties), and how long.
+    """Position and width of a field in the smallest unit (IPv4 hosts, empty body, topic and properties).
 
-    A ``width`` of 0 is one that the unit itself says; what stands behind moves by it. ``fill`` paints the bytes.
+    A ``width`` of 0 means that the unit itself gives the length; later fields move by it. ``fill`` paints the
+    bytes.
     """
 
     position: int
@@ -29,17 +30,18 @@ class InBytes(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One field.
+    """The description of one field of a unit.
 
-    ``name`` is RocketMQ's: in JSON, filters, tables, Spark. ``attribute`` is Python's: of a ``Unit`` and of a scanned
-    block; "" where neither has it. ``column`` is numpy's type of its column in a block, "" where it has none.
-    ``kind`` is what the filter language compares it as, None where filters do not know it. ``spark`` is its type in an
-    export, "" where records do not have it. ``always`` is false where only some records have it. ``instead`` names
-    the field that tells the same in records. ``words`` are all texts it can have. ``with_tags``: a scan of a block
-    tells it only where tags are wanted.
+    ``name`` is RocketMQ's: in JSON, filters, tables, Spark. ``attribute`` is Python's: of a ``Unit`` and of a
+    scanned block; "" if neither has it. ``column`` is numpy's type of its column in a block, "" if it has none.
+    ``kind`` is how the filter language compares it, None if filters do not know it. ``spark`` is its type in an
+    export, "" if records do not have it. ``always`` is false if only some records have it. ``instead`` names the
+    field with the same content in records. ``words`` are all texts it can have. ``with_tags``: a block scan fills
+    it only if tags are wanted.
 
-    What is said of it: ``in_filters`` by the grammar, ``on_spark`` as the column's comment, ``meaning`` to whoever asks
-    in the window, with the ``page`` of the documentation that describes it.
+    Texts about it: ``in_filters`` for the grammar, ``on_spark`` as the column's comment, ``meaning`` for the
+    window, with the ``page`` of the documentation.
+
     """
 
     name: str
@@ -443,11 +445,11 @@ FIELDS: tuple[Field, ...] = (
 
 BY_NAME: dict[str, Field] = {field.name: field for field in FIELDS}
 OF_RECORDS: tuple[Field, ...] = tuple(field for field in FIELDS if field.spark)
-"""What a record of a unit can have, in its order."""
+"""Fields that a record of a unit can have, in its order."""
 OF_BYTES: tuple[tuple[str, InBytes], ...] = tuple(
     sorted(((field.name, field.in_bytes) for field in FIELDS if field.in_bytes), key=lambda one: one[1].position)
 )
-"""What the bytes have, in the order of the bytes; the properties stand behind them, pair by pair."""
+"""Fields of the bytes, in the order of the bytes; the properties follow them, pair by pair."""
 COLUMNS: tuple[tuple[str, str], ...] = (
     *((field.attribute, field.column) for field in FIELDS if field.column),
     ("kind", "u1"),
@@ -456,13 +458,13 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("properties_position", "i8"),
     ("properties_length", "i4"),
 )
-"""Columns of a scanned block and their numpy types: numbers of the fields, and where the rest lies in the block."""
+"""Columns of a scanned block and their numpy types: numeric fields, and positions of the others in the block."""
 NUMBERS: dict[str, str] = {
     field.name: field.attribute for field in OF_RECORDS if field.column and field.always and not field.words
 }
-"""Fields of every record that are numbers of a scanned block as they stand, each with its column."""
+"""Fields of every record that are numbers of a scanned block without conversion, each with its column."""
 INSTEAD: dict[str, str] = {field.name: field.instead for field in FIELDS if field.instead}
-"""Fields of the bytes, each with the field of records that tells the same."""
+"""Fields of the bytes, each with the field of records that has the same content."""
 
 
 def masked_as(kind: Masked) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""The flavours of a message unit, one list: magic number, version, width of the topic's length
+"""The flavours of a message unit in one list: magic number, version, width of the topic's length
 (docs/formats/commit-log.md#unit).
 
-What can follow from the list does. What a place must know itself (compiled twins have numbers of their own, a release
-has rules of its own) is named in ``tests/engine/codec/test_unit_flavours.py``, which finds every such place: whoever
-adds a flavour is told where to look. Widths of hosts are no flavour: two bits of sysFlag say them, in each.
+Other code derives from the list what it can. Code that must know a flavour itself (compiled twins have their own
+numbers, a release has its own rules) is named in ``tests/engine/codec/test_unit_flavours.py``. That test lists
+every such place for the next flavour. Widths of hosts are no flavour: two bits of sysFlag give them in every
+flavour.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from engine.releases import NAMES
 
 
 class Flavour(NamedTuple):
-    """One form of a unit.
+    """A version of the unit layout.
 
-    ``topic_length`` reads and writes the topic's length in front of it, and ``longest_topic`` is the most that it can
-    say. ``unread_by`` are releases (as in ``Rules.release``) that take such a unit for damage, ``newer`` is what is
-    said of it then. ``label`` says what is special about a store that has such units, in the English that the window
-    translates; the plain form has none.
+    ``topic_length`` reads and writes the topic's length in front of it; ``longest_topic`` is its largest value.
+    ``unread_by`` are releases (as in ``Rules.release``) that take such a unit for damage; ``newer`` is the
+    message about it. ``label`` describes a store that has such units, in the English that the window translates;
+    the plain form has none.
     """
 
     version: int
@@ -51,18 +52,20 @@ FLAVOURS = (
         "long topics",
     ),
 )
-BY_MAGIC = {one.magic: one for one in FLAVOURS}
-BY_VERSION = {one.version: one for one in FLAVOURS}
-MAGICS = tuple(one.magic for one in FLAVOURS)
-MAGIC_BYTES = tuple(one.magic.to_bytes(4, "big") for one in FLAVOURS)
-PREFIX = bytes(first[0] for first in zip(*MAGIC_BYTES, strict=True) if len(set(first)) == 1)
-"""The bytes with which every magic number begins; they differ behind it."""
+BY_MAGIC = {flavour.magic: flavour for flavour in FLAVOURS}
+BY_VERSION = {flavour.version: flavour for flavour in FLAVOURS}
+MAGICS = tuple(flavour.magic for flavour in FLAVOURS)
+MAGIC_BYTES = tuple(magic.to_bytes(4, "big") for magic in MAGICS)
+PREFIX = bytes(column[0] for column in zip(*MAGIC_BYTES, strict=True) if len(set(column)) == 1)
+"""The bytes with which every magic number begins."""
 LONGEST_PROPERTIES = 32_767
-"""Bytes, in every flavour: PROPLEN is a signed 16-bit field."""
-READ_BY = {release: frozenset(one.magic for one in FLAVOURS if release not in one.unread_by) for release in NAMES}
-"""Magic numbers that a release believes."""
+"""Maximum bytes of property text in every flavour: PROPLEN is a signed 16-bit field."""
+READ_BY = {
+    release: frozenset(flavour.magic for flavour in FLAVOURS if release not in flavour.unread_by) for release in NAMES
+}
+"""Magic numbers that each release accepts."""
 
 
 def unread_versions(release: str) -> tuple[int, ...]:
-    """Versions that ``release`` takes for damage."""
-    return tuple(one.version for one in FLAVOURS if release in one.unread_by)
+    """Return the versions that ``release`` takes for damage."""
+    return tuple(flavour.version for flavour in FLAVOURS if release in flavour.unread_by)

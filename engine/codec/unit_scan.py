@@ -1,15 +1,9 @@
-"""Walking a buffer of commit-log bytes: unit by unit, and to the next real unit after damage
-(docs/formats/commit-log.md#blank, #unit-check).
+"""Walk commit-log bytes from unit to unit, and over damage to the next real unit (docs/formats/commit-log.md#blank,
+#unit-check).
 
-One walker for all: the ``units`` command, the viewer's table, recovery and findings consume what :func:`walk` yields.
-Pure; never raises on bad bytes: damage is a finding, not an accident.
-
-The walk over one file of a commit log, from unit to unit and over damage to the next real one
-(docs/formats/commit-log.md#blank, #unit-check).
-
-:mod:`engine.codec.unit_scan` knows what stands at a place; this is its use on a file that lends its bytes piece by
-piece. Whoever looks at a whole log and whoever reads a part of a file in another process walk it here, so both tell
-one story. Nothing is opened here: bytes come from a :class:`LogBytes`.
+This is the only walker: the ``units`` command, the window's table, recovery, findings and Spark tasks all consume
+its items. :func:`walk` goes over a buffer, :func:`walk_file` over a file that is read in pieces through
+:class:`LogBytes`. Pure: opens nothing and never raises on bad bytes. Damage is an item, not an exception.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ BLANK_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """The end-of-file unit: ``size`` is what it says of itself, counted from ``offset`` to the end of the file."""
+    """The end-of-file unit. ``size`` is its own size field, counted from ``offset`` to the end of the file."""
 
     offset: int
     size: int
@@ -41,9 +35,9 @@ class Blank:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """``size`` bytes from ``offset`` on that are no unit; behind them something can be read again, or the log ends.
+    """``size`` bytes from ``offset`` on that are no unit. Behind them comes a readable unit, or the log ends.
 
-    ``unread`` says that nobody knows whether they are: they could not be read.
+    With ``unread`` the bytes could not be read, so nobody knows what they are.
     """
 
     offset: int
@@ -54,8 +48,8 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a walk ended and why: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut``, ``damage`` or
-    ``unread`` (what follows could not be read).
+    """The end of a walk and its reason: ``zero`` (nothing was written here), ``end`` (no more bytes), ``cut``,
+    ``damage`` or ``unread`` (the bytes that follow could not be read).
     """
 
     offset: int
@@ -63,77 +57,80 @@ class Stop:
     reason: str
 
 
-def look(buf: Bytes, at: int, limit: int, base: int, crc: bool = True) -> Unit | Blank | Stop:
-    """What stands at ``buf[at]``; bytes from ``limit`` on do not exist, ``base`` is the offset of ``buf[0]``."""
-    room = limit - at
+def look(buf: Bytes, position: int, limit: int, base: int, crc: bool = True) -> Unit | Blank | Stop:
+    """Decode the unit, blank or stop at ``buf[position]``. Bytes from ``limit`` on do not exist; ``base`` is the
+    offset of ``buf[0]``.
+    """
+    room = limit - position
     if room <= 0:
-        return Stop(base + at, "end", "end of the bytes")
+        return Stop(base + position, "end", "end of the bytes")
     if room < BLANK_SIZE:
-        kind = "cut" if any(buf[at:limit]) else "zero"
-        return Stop(base + at, kind, f"cut off: {room} bytes left, a unit has at least 91")
-    size, magic = _PAIR.unpack_from(buf, at)
+        kind = "cut" if any(buf[position:limit]) else "zero"
+        return Stop(base + position, kind, f"cut off: {room} bytes left, a unit has at least 91")
+    size, magic = _PAIR.unpack_from(buf, position)
     if magic == MAGIC_BLANK:
-        return Blank(base + at, size)
+        return Blank(base + position, size)
     if size == 0 and magic == 0:
-        return Stop(base + at, "zero", "zero bytes: nothing was written here")
-    frame = measure(buf, at, limit)
+        return Stop(base + position, "zero", "zero bytes: nothing was written here")
+    frame = measure(buf, position, limit)
     if isinstance(frame, str):
-        return Stop(base + at, "cut" if frame.startswith("cut off") else "damage", frame)
-    return cut(buf, at, frame, base, crc)
+        return Stop(base + position, "cut" if frame.startswith("cut off") else "damage", frame)
+    return cut(buf, position, frame, base, crc)
 
 
 def walk(buf: Bytes, base: int, start: int = 0, crc: bool = True) -> Iterator[Unit | Blank | Stop]:
-    """Yield every unit of ``buf`` from position ``start`` on, then one :class:`Stop` that says why the walk ended.
+    """Yield every unit of ``buf`` from position ``start`` on, then one :class:`Stop` with the reason for the end.
 
-    A blank ends the file and so the walk, as the last item but the stop. ``base`` is the absolute offset of ``buf[0]``.
+    A blank ends the file, so only the stop follows it. ``base`` is the absolute offset of ``buf[0]``.
     """
-    at, limit = start, len(buf)
+    position, limit = start, len(buf)
     while True:
-        seen = look(buf, at, limit, base, crc)
-        yield seen
-        if isinstance(seen, Stop):
+        item = look(buf, position, limit, base, crc)
+        yield item
+        if isinstance(item, Stop):
             return
-        if isinstance(seen, Blank):
-            yield Stop(seen.offset + max(seen.size, BLANK_SIZE), "end", "end of the file")
+        if isinstance(item, Blank):
+            yield Stop(item.offset + max(item.size, BLANK_SIZE), "end", "end of the file")
             return
-        at += seen.size
+        position += item.size
 
 
 def find_unit(buf: Bytes, base: int, start: int, file_end: int) -> int:
-    """Position of the next real unit or blank at or behind ``start``, or −1.
+    """Return the position of the next real unit or blank at or behind ``start``, or −1.
 
-    Real means more than a magic number: the lengths inside agree to the byte and PHYSICALOFFSET is the place itself; a
-    blank counts from its place to ``file_end`` (absolute offset of the file's end). A unit that the buffer cuts off is
-    taken where the fields that are here agree.
+    Real means more than a magic number: the lengths inside agree to the byte and PHYSICALOFFSET is the unit's own
+    place. A blank must reach exactly to ``file_end`` (absolute offset of the file's end). A unit that the buffer
+    cuts off counts if the fields in the buffer agree.
+
     """
     data = buf if isinstance(buf, (bytes, bytearray)) else bytes(buf)
-    at, limit = start, len(data)
+    position, limit = start, len(data)
     unit, blank = -2, -2
-    while at + BLANK_SIZE <= limit:
-        if unit != -1 and unit < at + 4:
-            unit = data.find(PREFIX, at + 4)
-        if blank != -1 and blank < at + 4:
-            blank = data.find(_BLANK, at + 4)
+    while position + BLANK_SIZE <= limit:
+        if unit != -1 and unit < position + 4:
+            unit = data.find(PREFIX, position + 4)
+        if blank != -1 and blank < position + 4:
+            blank = data.find(_BLANK, position + 4)
         hits = [hit for hit in (unit, blank) if hit >= 0]
         if not hits:
             return -1
-        at = min(hits) - 4
-        if _is_real(data, at, limit, base, file_end):
-            return at
-        at += 1
+        position = min(hits) - 4
+        if _is_real(data, position, limit, base, file_end):
+            return position
+        position += 1
     return -1
 
 
-def _is_real(data: Bytes, at: int, limit: int, base: int, file_end: int) -> bool:
-    if data[at + 4 : at + 8] == _BLANK:
-        return bool(base + at + _PAIR.unpack_from(data, at)[0] == file_end)
-    if bytes(data[at + 4 : at + 8]) not in MAGIC_BYTES or at + 36 > limit:
+def _is_real(data: Bytes, position: int, limit: int, base: int, file_end: int) -> bool:
+    if data[position + 4 : position + 8] == _BLANK:
+        return bool(base + position + _PAIR.unpack_from(data, position)[0] == file_end)
+    if bytes(data[position + 4 : position + 8]) not in MAGIC_BYTES or position + 36 > limit:
         return False
-    size = _PAIR.unpack_from(data, at)[0]
-    if _I64.unpack_from(data, at + 28)[0] != base + at or base + at + size > file_end:
+    size = _PAIR.unpack_from(data, position)[0]
+    if _I64.unpack_from(data, position + 28)[0] != base + position or base + position + size > file_end:
         return False
-    frame = measure(data, at, limit)
-    return not isinstance(frame, str) or (frame.startswith("cut off") and size > limit - at)
+    frame = measure(data, position, limit)
+    return not isinstance(frame, str) or (frame.startswith("cut off") and size > limit - position)
 
 
 BLOCK = 1 << 20
@@ -143,7 +140,7 @@ Item = Unit | Blank | Damage
 
 
 class LogBytes(Protocol):
-    """One file of a log: ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length."""
+    """A file of a log. ``start_offset`` is the absolute offset (bytes) of its first byte, ``size`` its length."""
 
     @property
     def start_offset(self) -> int: ...
@@ -152,18 +149,18 @@ class LogBytes(Protocol):
     def size(self) -> int: ...
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from ``position`` on, short where the file ends; raises :class:`CannotRead`."""
+        """Return bytes from ``position`` on, fewer at the end of the file; raises :class:`CannotRead`."""
 
     def next_data(self, position: int) -> int:
-        """The first position at or behind ``position`` that may hold something other than zero bytes, −1 for none."""
+        """Return the first position at or behind ``position`` that may hold non-zero bytes, −1 for none."""
 
     def is_followed(self) -> bool:
-        """Whether a later file of the log holds data."""
+        """Return True if a later file of the log holds data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Items to yield where no unit stands, and the position in the file to go on at (−1: the file is done)."""
+    """Items to yield for bytes that are no unit, and the position in the file to go on at (−1: the file is done)."""
 
     items: list[Item | Stop]
     position: int
@@ -172,16 +169,16 @@ class Trouble:
 def walk_file(
     file: LogBytes, offset: int, stop: int | None = None, crc: bool = True, resync: bool = True
 ) -> Iterator[Item | Stop]:
-    """Items of ``file`` from the absolute ``offset`` on; ends without a :class:`Stop` where the file ends and the log
-    may go on in the next.
+    """Yield the items of ``file`` from the absolute ``offset`` on. No :class:`Stop` comes last if the log may
+    continue in the next file.
 
     Items from ``stop`` on are left out. Without ``resync`` the walk ends at the first damage.
     """
     position = offset - file.start_offset
-    want = BLOCK
+    read_size = BLOCK
     while position < file.size:
         try:
-            data = file.read(position, want)
+            data = file.read(position, read_size)
         except CannotRead as error:
             yield _unread(file, position, error, resync)
             return
@@ -189,79 +186,79 @@ def walk_file(
             reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
             yield Stop(file.start_offset + position, "cut", reason)
             return
-        at, base = 0, file.start_offset + position
+        index, base = 0, file.start_offset + position
         while True:
-            seen = look(data, at, len(data), base, crc)
-            if isinstance(seen, Stop):
+            item = look(data, index, len(data), base, crc)
+            if isinstance(item, Stop):
                 break
-            if stop is not None and seen.offset >= stop:
-                yield Stop(seen.offset, "limit", "end of the range")
+            if stop is not None and item.offset >= stop:
+                yield Stop(item.offset, "limit", "end of the range")
                 return
-            yield seen
-            if isinstance(seen, Blank):
+            yield item
+            if isinstance(item, Blank):
                 return
-            at += seen.size
-        position += at
+            index += item.size
+        position += index
         # Zero bytes that a block ends with may be the first of a unit's length.
-        unknown = seen.kind in ("cut", "end") or len(data) - at < BLANK_SIZE
-        if len(data) == want and unknown and _fits(data, at, want):
-            want = max(BLOCK, int.from_bytes(data[at : at + 4], "big", signed=True)) if at == 0 else BLOCK
+        may_continue = item.kind in ("cut", "end") or len(data) - index < BLANK_SIZE
+        if len(data) == read_size and may_continue and _fits(data, index, read_size):
+            read_size = max(BLOCK, int.from_bytes(data[index : index + 4], "big", signed=True)) if index == 0 else BLOCK
             continue
-        if len(data) < want and position >= file.size:
+        if len(data) < read_size and position >= file.size:
             return
-        trouble = after_trouble(file, position, seen, resync)
+        trouble = after_trouble(file, position, item, resync)
         yield from trouble.items
         if trouble.position < 0:
             return
-        position, want = trouble.position, BLOCK
+        position, read_size = trouble.position, BLOCK
 
 
-def after_trouble(file: LogBytes, position: int, seen: Stop, resync: bool = True) -> Trouble:
-    """What to yield where no unit stands at ``position``, and where to go on."""
+def after_trouble(file: LogBytes, position: int, stop: Stop, resync: bool = True) -> Trouble:
+    """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at."""
     offset = file.start_offset + position
     if not resync:
-        return Trouble([seen], -1)
+        return Trouble([stop], -1)
     try:
-        found = find_in_file(file, position + 1, file.size)
-        if found >= 0:
-            return Trouble([Damage(offset, found - position, _damage_reason(seen))], found)
+        next_position = find_in_file(file, position + 1, file.size)
+        if next_position >= 0:
+            return Trouble([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
         if file.is_followed():
             size = file.start_offset + file.size - offset
-            return Trouble([Damage(offset, size, _damage_reason(seen) + "; to the end of the file")], -1)
-        if seen.kind == "zero":
-            return Trouble([seen], -1)
+            return Trouble([Damage(offset, size, _damage_reason(stop) + "; to the end of the file")], -1)
+        if stop.kind == "zero":
+            return Trouble([stop], -1)
         size = _last_byte(file, position) - position
     except CannotRead as error:
         return Trouble([_unread(file, position, error, resync)], -1)
-    return Trouble([Damage(offset, size, seen.reason), Stop(offset, seen.kind, seen.reason)], -1)
+    return Trouble([Damage(offset, size, stop.reason), Stop(offset, stop.kind, stop.reason)], -1)
 
 
-def find_in_file(file: LogBytes, position: int, high: int) -> int:
-    """Position of the next real unit or blank of ``file`` in [position, high), −1 where there is none."""
-    while position < high:
+def find_in_file(file: LogBytes, position: int, end: int) -> int:
+    """Return the position of the next real unit or blank of ``file`` in [position, end), −1 if there is none."""
+    while position < end:
         data_at = file.next_data(position)
         position = max(position, data_at - OVERLAP) if data_at >= 0 else -1
-        if position < 0 or position >= high:
+        if position < 0 or position >= end:
             return -1
         data = file.read(position, BLOCK)
-        at = find_unit(data, file.start_offset + position, 0, file.start_offset + file.size)
-        if at >= 0:
-            return position + at if position + at < high else -1
+        index = find_unit(data, file.start_offset + position, 0, file.start_offset + file.size)
+        if index >= 0:
+            return position + index if position + index < end else -1
         if len(data) < BLOCK:
             return -1
         position += BLOCK - OVERLAP
     return -1
 
 
-def _fits(data: bytes, at: int, want: int) -> bool:
-    """Whether more bytes may complete the unit at ``at``: it was cut by the block, not by the file."""
-    if at > 0 or len(data) - at < 4:
+def _fits(data: bytes, index: int, read_size: int) -> bool:
+    """Return True if more bytes may complete the unit at ``index``: the block cut it, not the file."""
+    if index > 0 or len(data) - index < 4:
         return True
-    return want < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
+    return read_size < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
 
 
 def _unread(file: LogBytes, position: int, error: CannotRead, resync: bool) -> Damage | Stop:
-    """The rest of a file that could not be read: nobody knows what stands there. The walk goes on behind it."""
+    """Return an item for the remainder of a file that could not be read. The walk goes on behind it."""
     offset = file.start_offset + position
     if not resync:
         return Stop(offset, "unread", str(error))
@@ -269,7 +266,7 @@ def _unread(file: LogBytes, position: int, error: CannotRead, resync: bool) -> D
 
 
 def _last_byte(file: LogBytes, position: int) -> int:
-    """Position behind the last byte of ``file`` at or behind ``position`` that is not zero."""
+    """Return the position behind the last non-zero byte of ``file`` at or behind ``position``."""
     end = file.size
     while end > position:
         start = max(position, end - BLOCK)
@@ -280,5 +277,5 @@ def _last_byte(file: LogBytes, position: int) -> int:
     return position
 
 
-def _damage_reason(seen: Stop) -> str:
-    return "zero bytes in front of the next unit" if seen.kind == "zero" else seen.reason
+def _damage_reason(stop: Stop) -> str:
+    return "zero bytes in front of the next unit" if stop.kind == "zero" else stop.reason

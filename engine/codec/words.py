@@ -1,8 +1,9 @@
-"""A unit's properties put in words: what this message is, and what has happened to it
+"""Describe a unit's properties in words: what this message is, and what has happened to it
 (docs/formats/commit-log.md#sysflag, #properties, docs/formats/delays.md, docs/formats/transactions.md).
 
-Each :class:`Word` is a kind with facts, so that a window can say it in its own language; ``text`` says it in English.
-Pure; made for one unit that a person looks at. Bodies are looked into only where RocketMQ itself wrote them.
+Each :class:`Word` is a kind with facts, so that a window can translate it; ``text`` is the English sentence.
+Pure; made for one unit that a user looks at. Bodies are interpreted only if RocketMQ itself wrote them.
+
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _LENGTHS = (
     (60_000, 60_000, "min"),
     (1000, 1000, "s"),
 )
-"""From which length (ms) on a stretch of time is told in this unit, and how long that is."""
+"""Units of time: minimum duration (ms) for which a unit is used, its length (ms), its name."""
 TIMES = frozenset({"due", "enqueued", "dequeued", "popped", "revived"})
 """Facts that are times, ms since the epoch."""
 
@@ -135,12 +136,12 @@ ROLES = (
     "light",
     "retryTopic",
 )
-"""Kinds that say what a unit *is*, the telling ones first."""
+"""Kinds that say what a unit *is*, the most specific first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One thing that is so: ``kind`` is a key of :data:`TEXTS`; times among the facts are ms since the epoch."""
+    """A statement about a unit: ``kind`` is a key of :data:`TEXTS`; times among the facts are ms since the epoch."""
 
     kind: str
     facts: dict[str, Any] = field(default_factory=dict)
@@ -152,9 +153,10 @@ class Word:
 
 
 def words(unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_crc: bool | None = None) -> list[Word]:
-    """All that can be said of ``unit``; ``levels`` are the delay levels in ms.
+    """Return all statements about ``unit``; ``levels`` are the delay levels in ms.
 
-    ``property_crc`` is :func:`engine.codec.properties.verify_crc` of the unit's bytes, where the caller has them.
+    ``property_crc`` is :func:`engine.codec.properties.verify_crc` of the unit's bytes, if the caller has them.
+
     """
     families = (
         _transaction(unit),
@@ -170,33 +172,35 @@ def words(unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_c
 
 
 def role(unit: Unit) -> str:
-    """What the unit is, as one kind of :data:`ROLES`; ``plain`` for an ordinary message."""
+    """Return the unit's kind from :data:`ROLES`; ``plain`` for an ordinary message."""
     kinds = {word.kind for word in words(unit)}
     return next((kind for kind in ROLES if kind in kinds), "plain")
 
 
 def op_offsets(body: bytes) -> list[int] | None:
-    """Half-queue offsets of an op message: ``0,3,2,`` (5.x) or ``17`` (4.9); None where the body is something else."""
+    """Return half-queue offsets of an op message: ``0,3,2,`` (5.x) or ``17`` (4.9); None if the body is something
+    else.
+    """
     text = body.decode("ascii", "replace")
-    found = []
+    offsets = []
     for piece in split(text, ","):
         number = _whole(piece)
         if number is None or number < 0:
             return None
-        found.append(number)
-    return found or None
+        offsets.append(number)
+    return offsets or None
 
 
 def _transaction(unit: Unit) -> Iterator[Word]:
-    of = unit.properties
-    place = {"topic": of.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
+    properties = unit.properties
+    place = {"topic": properties.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
     checks = _number(unit, props.TRANSACTION_CHECK_TIMES)
     if unit.topic == HALF_TOPIC:
         put_back = _number(unit, "TRAN_PREPARED_QUEUE_OFFSET")
         if checks is not None:
             yield Word("halfAgain", {"checks": checks, **place})
         else:
-            yield Word("half", {"group": of.get(props.PRODUCER_GROUP), **place})
+            yield Word("half", {"group": properties.get(props.PRODUCER_GROUP), **place})
         if put_back is not None:
             yield Word("halfPutBack", {"original": put_back})
         if (_number(unit, props.DELAY) or 0) > 0:
@@ -221,7 +225,7 @@ def _delay(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
     level = _number(unit, props.DELAY) or 0
     real = unit.properties.get(props.REAL_TOPIC)
     if unit.topic == SCHEDULE_TOPIC:
-        capped = min(level, len(levels))  # a level above the last is waiting in the last one's queue
+        capped = min(level, len(levels))  # a level above the last one waits in the queue of the last
         facts = {"level": capped, "due": _due(unit, levels)}
         yield Word("delayed", {**facts, "topic": real, "queue": _number(unit, props.REAL_QUEUE_ID)})
     elif level > 0 and real == unit.topic:
@@ -229,14 +233,14 @@ def _delay(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
 
 
 def _timer(unit: Unit) -> Iterator[Word]:
-    of = unit.properties
+    properties = unit.properties
     due = _number(unit, props.TIMER_OUT_MS)
     rolled = _number(unit, props.TIMER_ROLL_TIMES)
-    place = {"due": due, "topic": of.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
-    victim = of.get(props.TIMER_DEL_UNIQUE_KEY)
+    place = {"due": due, "topic": properties.get(props.REAL_TOPIC), "queue": _number(unit, props.REAL_QUEUE_ID)}
+    recalled = properties.get(props.TIMER_DEL_UNIQUE_KEY)
     if unit.topic == TIMER_TOPIC:
-        if victim is not None:
-            topic, _, key = victim.rpartition("+")
+        if recalled is not None:
+            topic, _, key = recalled.rpartition("+")
             yield Word("recall", {"key": key, "topic": topic, "due": due})
         elif rolled is not None:
             yield Word("timerRolled", {"times": rolled, **place})
@@ -249,52 +253,52 @@ def _timer(unit: Unit) -> Iterator[Word]:
             Word("timerAtOnce", {"due": due}) if at_once else Word("timerDelivered", {"due": due, "dequeued": dequeued})
         )
     elif unit.topic != SCHEDULE_TOPIC and any(
-        name in of for name in (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
+        name in properties for name in (props.TIMER_DELAY_SEC, props.TIMER_DELAY_MS, props.TIMER_DELIVER_MS)
     ):
         yield Word("timerPast")
 
 
 def _retry(unit: Unit, levels: tuple[int, ...]) -> Iterator[Word]:
-    of = unit.properties
-    real = of.get(props.REAL_TOPIC, "")
-    came = {"times": unit.reconsume_times, "topic": of.get(props.RETRY_TOPIC)}
+    properties = unit.properties
+    real = properties.get(props.REAL_TOPIC, "")
+    origin = {"times": unit.reconsume_times, "topic": properties.get(props.RETRY_TOPIC)}
     if unit.topic == SCHEDULE_TOPIC and real.startswith(RETRY_PREFIX):
         level = _number(unit, props.DELAY)
         group = real.removeprefix(RETRY_PREFIX)
-        yield Word("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **came})
+        yield Word("retryWaiting", {"group": group, "level": level, "due": _due(unit, levels), **origin})
     elif unit.topic.startswith(DEAD_LETTER_PREFIX):
-        yield Word("deadLetter", {"group": unit.topic.removeprefix(DEAD_LETTER_PREFIX), **came})
-    elif unit.topic.startswith(RETRY_PREFIX) and props.FIRST_POP_TIME not in of:
+        yield Word("deadLetter", {"group": unit.topic.removeprefix(DEAD_LETTER_PREFIX), **origin})
+    elif unit.topic.startswith(RETRY_PREFIX) and props.FIRST_POP_TIME not in properties:
         group = unit.topic.removeprefix(RETRY_PREFIX)
         yield (
-            Word("retryDelivered", {"group": group, **came})
-            if props.RETRY_TOPIC in of
+            Word("retryDelivered", {"group": group, **origin})
+            if props.RETRY_TOPIC in properties
             else Word("retryTopic", {"group": group})
         )
-    if props.ORIGIN_MESSAGE_ID in of:
-        yield Word("origin", {"id": of[props.ORIGIN_MESSAGE_ID]})
+    if props.ORIGIN_MESSAGE_ID in properties:
+        yield Word("origin", {"id": properties[props.ORIGIN_MESSAGE_ID]})
 
 
 def _pop(unit: Unit) -> Iterator[Word]:
-    of = unit.properties
-    if props.FIRST_POP_TIME in of:
+    properties = unit.properties
+    if props.FIRST_POP_TIME in properties:
         name = unit.topic.removeprefix(RETRY_PREFIX)
         yield Word("popRetry", {"name": name, "popped": _number(unit, props.FIRST_POP_TIME)})
-    home = of.get(props.REAL_TOPIC, "") if unit.topic == TIMER_TOPIC else unit.topic
-    if not home.startswith(REVIVE_PREFIX) or unit.tags not in POP_TAGS:
+    target_topic = properties.get(props.REAL_TOPIC, "") if unit.topic == TIMER_TOPIC else unit.topic
+    if not target_topic.startswith(REVIVE_PREFIX) or unit.tags not in POP_TAGS:
         return
     record = _json(unit.body)
     if record is None:
         yield Word("popUnclear", {"tag": unit.tags})
         return
-    of_what = {"group": record.get("c"), "topic": record.get("t"), "queue": record.get("q"), "popped": record.get("pt")}
+    common = {"group": record.get("c"), "topic": record.get("t"), "queue": record.get("q"), "popped": record.get("pt")}
     if unit.tags == "ck":
         facts = {"count": record.get("n"), "start": record.get("so"), "revived": record.get("reviveTime")}
-        yield Word("popCheckpoint", {**of_what, **facts})
+        yield Word("popCheckpoint", {**common, **facts})
     elif unit.tags == "ack":
-        yield Word("popAck", {**of_what, "offset": record.get("ao")})
+        yield Word("popAck", {**common, "offset": record.get("ao")})
     else:
-        yield Word("popAcks", {**of_what, "offsets": record.get("aol")})
+        yield Word("popAcks", {**common, "offsets": record.get("aol")})
 
 
 def _broker_event(unit: Unit) -> Iterator[Word]:
@@ -317,21 +321,21 @@ def _broker_event(unit: Unit) -> Iterator[Word]:
 
 
 def _queues(unit: Unit) -> Iterator[Word]:
-    of = unit.properties
-    dispatch = of.get(props.INNER_MULTI_DISPATCH)
+    properties = unit.properties
+    dispatch = properties.get(props.INNER_MULTI_DISPATCH)
     if dispatch:
-        names, offsets = split(dispatch, ","), split(of.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
+        names, offsets = split(dispatch, ","), split(properties.get(props.INNER_MULTI_QUEUE_OFFSET, ""), ",")
         if len(names) == len(offsets):
             paired = [f"{name}/{offset}" if offset else name for name, offset in zip(names, offsets, strict=True)]
             yield Word("light", {"queues": paired})
         else:
             yield Word("lightBroken", {"names": len(names), "offsets": len([text for text in offsets if text])})
     if unit.sys_flag & INNER_BATCH:
-        count, first = _number(unit, props.INNER_NUM), _number(unit, props.INNER_BASE)
-        if count is None or first is None or count <= 0 or first < 0:
+        count, first_offset = _number(unit, props.INNER_NUM), _number(unit, props.INNER_BASE)
+        if count is None or first_offset is None or count <= 0 or first_offset < 0:
             yield Word("innerBatchUnclear")
         else:
-            yield Word("innerBatch", {"count": count, "first": first, "last": first + count - 1})
+            yield Word("innerBatch", {"count": count, "first": first_offset, "last": first_offset + count - 1})
     elif unit.sys_flag & NEED_UNWRAP:
         yield Word("needUnwrap")
 
@@ -361,13 +365,13 @@ def _form(unit: Unit, property_crc: bool | None) -> Iterator[Word]:
 
 
 def _empty_values(raw: bytes) -> list[str]:
-    """Names whose value is empty on disk; Java's decoder loses them."""
+    """Return names whose value is empty on disk; Java's decoder loses them."""
     pieces = raw.split(b"\x02")
     return [piece[:-1].decode("utf-8", "replace") for piece in pieces if piece.find(b"\x01") == len(piece) - 1 > 0]
 
 
 def _due(unit: Unit, levels: tuple[int, ...]) -> int | None:
-    """Delivery time of a unit in the schedule topic, ms."""
+    """Return the delivery time of a unit in the schedule topic, ms."""
     level = min(_number(unit, props.DELAY) or 0, len(levels))
     return unit.store_timestamp + levels[level - 1] if level > 0 else None
 
@@ -389,20 +393,20 @@ def _json(body: bytes) -> dict[str | int, Any] | None:
 
 
 def _said(name: str, value: object) -> str:
-    """A fact as it stands in an English sentence."""
+    """Return a fact as text for an English sentence."""
     if value is None:
         return "?"
     if name in TIMES and isinstance(value, int):
         return when(value)
     if isinstance(value, list):
-        rest = len(value) - MOST_LISTED
+        omitted = len(value) - MOST_LISTED
         listed = ", ".join(str(item) for item in value[:MOST_LISTED])
-        return f"{listed} and {rest:,} more" if rest > 0 else listed
+        return f"{listed} and {omitted:,} more" if omitted > 0 else listed
     return str(value)
 
 
 def when(ms: int) -> str:
-    """A time in ms since the epoch as ISO text in UTC; the bare number where no calendar has it."""
+    """Return a time in ms since the epoch as ISO text in UTC; the bare number if it is outside the calendar."""
     try:
         moment = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
@@ -411,8 +415,8 @@ def when(ms: int) -> str:
 
 
 def lasting(ms: int) -> str:
-    """A stretch of time in the largest unit that tells it well, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``;
-    years from the second on.
+    """Return a duration in the largest suitable unit, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``; years
+    only from two on.
     """
     for least, length, name in _LENGTHS:
         if abs(ms) >= least:

@@ -1,7 +1,8 @@
-"""The order sheet of an encoding run: what compiled code reads and writes instead of taking thirty arguments.
+"""The job sheet of an encoding run: compiled code reads and writes it instead of taking thirty arguments.
 
-A row of 64-bit numbers in memory. One number as the only argument (its address) makes a call some microseconds
-cheaper, which counts where a batch has 64 messages.
+It is a row of 64-bit numbers in memory. With one number as the only argument (its address) a call is some
+microseconds cheaper, which matters for a batch of 64 messages.
+
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import struct
 
 NAMES = (
-    # moved on by the run
+    # advanced by the run
     "row",
     "position",
     "body",
     "properties",
-    # what there is to write to
+    # the target
     "target",
     "limit",
     "base",
@@ -33,28 +34,28 @@ NAMES = (
     "prepared_transaction_offset",
     "body_length",
     "properties_length",
-    # tables: addresses, and how many rows they have
+    # tables: addresses and numbers of rows
     "topics",
     "topic_count",
     "hosts",
     "host_count",
     "numbers",
-    # answers: addresses
+    # results: addresses
     "out_offset",
     "out_queue_offset",
     "out_size",
-    # bytes that a body may have
+    # maximum bytes of a body
     "longest_body",
 )
 """The numbers in their order: 64 bits each, in the machine's own byte order."""
 
 SHEET = struct.Struct(f"={len(NAMES)}q")
 MOVED = struct.Struct("=4q")
-"""The first of them: what a run has moved on."""
+"""The first of them, which a run advances."""
 TOPIC_ROW = struct.Struct("=5q")
 """A row of the topic table: address and length of the topic's field, magic, address and length of its places."""
 HOST_ROW = struct.Struct("=20si")
 """A row of the host table: raw host, its length."""
 
 DONE, NO_ROOM, NO_PLACE, RULED = 0, 1, 2, 3
-"""Why a run stops: all rows are written; the next unit does not fit; its queue has no place yet; rules apply to it."""
+"""Reasons why a run stops: all rows written; the next unit does not fit; its queue has no place yet; it has rules."""

@@ -86,7 +86,7 @@ def test_damage_says_what_was_expected(raw, reason):
 
 def test_a_list_is_bounded_and_says_so():
     body = encode(0, b"", {}) * 10
-    found = members(body, most=3)
+    found = members(body, max_count=3)
     assert len(found) == 4
     assert found[3] == MemberDamage(3, 66, 154, "more than 3 members")
 
