@@ -53,7 +53,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a store: its bookmarks, and the notes about it as a whole."""
+    """Saved state of a store: its bookmarks, and the notes about it as a whole."""
 
     marks: tuple[Bookmark, ...] = ()
     notes: str = ""

@@ -141,8 +141,9 @@ class Jobs(QObject):
         run_in(self._quick, work, finish)
 
     def keep(self, file: Path, write: Callable[[], object], failed: Callable[[Exception], None]) -> None:
-        """Have ``write`` put the newest state into ``file``, in order with all that is kept; done also when the window
-        closes meanwhile. ``failed`` comes on the loop's thread; where nobody is left to be told, stderr says it.
+        """Have ``write`` save the newest state to ``file``, in order with everything else that is saved; also done
+        if the window closes meanwhile. ``failed`` is called on the loop's thread; if nobody is left to call,
+        stderr gets the error.
         """
         self._pending += 1
 
@@ -181,7 +182,7 @@ class Jobs(QObject):
     async def run(self, title: str, work: Callable[[Control], T]) -> T:
         """Run long work in a thread, listed under ``title``; raises :class:`Cancelled` where it was stopped."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        control = Control(lambda *told: post(self._told, job, *told))
+        control = Control(lambda *progress: post(self._told, job, *progress))
         job = Job(next(self._numbers), title, control.stop.set)
         self._controls.add(control)
         self._begin(job)
@@ -195,8 +196,8 @@ class Jobs(QObject):
                 except Exception as error:  # noqa: BLE001 (handed to who waits, beside what could not be read)
                     return None, error, tuple(unread)
 
-        def finish(found: Any, error: Exception | None) -> None:
-            value, raised, unread = found if error is None else (None, error, ())
+        def finish(outcome: Any, error: Exception | None) -> None:
+            value, raised, unread = outcome if error is None else (None, error, ())
             if not self._closed:
                 self.unread.emit(unread)
                 self.looked.emit()
@@ -237,7 +238,7 @@ class Jobs(QObject):
             target,
             args,
             on_items or (lambda _items: None),
-            lambda *told: self._told(job, *told) if job else None,
+            lambda *progress: self._told(job, *progress) if job else None,
             finish,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), behind=behind)
@@ -267,7 +268,7 @@ class Jobs(QObject):
         return job
 
     def tell(self, job: Job, note: str) -> None:
-        """How announced work stands, in words."""
+        """Set the note of announced work."""
         if job in self.list and note != job.note:
             job.note = note
             self._tell()

@@ -25,10 +25,10 @@ def read_kept(file: Path) -> dict[str, Any]:
     and cannot be read: what it holds is not known then, and not to be replaced.
     """
     try:
-        found = json.loads(file.read_text("utf-8"))
+        document = json.loads(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 class Keeper:

@@ -42,8 +42,8 @@ class LabDied(StoreError):
 
 
 class LabClient:
-    """One lab process, with one store. ``died`` is called on the loop when the process ends uncalled for, with the
-    error that everything waiting gets.
+    """One lab process with one store. ``died`` is called on the loop if the process ends unexpectedly, with the
+    error that all waiting calls get.
     """
 
     def __init__(self, died: Callable[[LabDied], None] | None = None) -> None:
@@ -92,8 +92,8 @@ class LabClient:
         without ``like``. Raises as :meth:`start`; ``StoreLocked``
         names the process that has it open.
         """
-        wanted = await asyncio.to_thread(config_for_writing, Path(path), config)
-        opened: Opened = await self._begin("open_store", Path(path), wanted, like)
+        writing_config = await asyncio.to_thread(config_for_writing, Path(path), config)
+        opened: Opened = await self._begin("open_store", Path(path), writing_config, like)
         self.opened = opened
         return opened
 
@@ -216,9 +216,9 @@ class LabClient:
         answer: PositionSample = await self._ask("sample", reader)
         return answer
 
-    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+    async def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
         """Return put statistics of the queues of the fullest topics."""
-        answer: tuple[TopicFed, ...] = await self._ask("fed", most)
+        answer: tuple[TopicFed, ...] = await self._ask("fed", max_topics)
         return answer
 
     # ---- serving

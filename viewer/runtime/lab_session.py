@@ -461,14 +461,14 @@ class LabSession(QObject):
             self.changed.emit()
         self.plugged.emit()
 
-    async def fed(self, most: int) -> tuple[TopicFed, ...]:
+    async def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
         """Return put statistics of the queues of the fullest topics; () while the engine does not answer."""
-        return await self.client.fed(most) if self.client is not None and self.alive else ()
+        return await self.client.fed(max_topics) if self.client is not None and self.alive else ()
 
     def _note(self, shape: str, name: str, details: str = "") -> None:
         """Mark in the series what was done to the store."""
         if self.history is not None:
-            self.history.note(shape, name, details, at=round(time.time() * 1000))
+            self.history.note(shape, name, details, time_ms=round(time.time() * 1000))
 
     def _set_busy(self, activity: str) -> None:
         self.busy = activity

@@ -152,9 +152,9 @@ class LiveHistory:
                 xs, ys = np.insert(xs, index, min(begin, xs[index])), np.insert(ys, index, np.nan)
         return xs, ys
 
-    def note(self, shape: str, name: str, what: str = "", value: int | str = 0, *, at: int) -> None:
-        """Something that was done to the store, at ``at`` ms."""
-        self.marks.append(self._mark(at, shape, name, what, value))
+    def note(self, shape: str, name: str, details: str = "", value: int | str = 0, *, time_ms: int) -> None:
+        """Mark what was done to the store at ``time_ms``."""
+        self.marks.append(self._mark(time_ms, shape, name, details, value))
 
     def _add_rates(self, look: Look) -> None:
         wrote, puts = look.offset("wrote") or 0, look.puts
@@ -204,7 +204,7 @@ class LiveHistory:
                     words("{value} in {took} ms"),
                     flush.bytes,
                     up=False,
-                    took=flush.took,
+                    took_ms=flush.took,
                 )
 
     def _services(self, look: Look) -> Iterator[Mark]:
@@ -229,7 +229,7 @@ class LiveHistory:
         for name, value, limit, details, back in limits:
             if value is not None and value > limit and name not in self._over:
                 self._over.add(name)
-                yield self._mark(look.at, "warn", name, details, limit, took=value)
+                yield self._mark(look.at, "warn", name, details, limit, took_ms=value)
             elif value is not None and value <= limit // 2 and name in self._over:
                 self._over.discard(name)
                 yield self._mark(look.at, "ok", back)
@@ -241,16 +241,16 @@ class LiveHistory:
 
     def _mark(
         self,
-        at: int,
+        time_ms: int,
         shape: str,
         name: str,
-        what: str = "",
+        details: str = "",
         value: int | str = 0,
         *,
         up: bool = True,
-        took: float = 0.0,
+        took_ms: float = 0.0,
     ) -> Mark:
-        return Mark(next(self._numbers), at, shape, name, what, value, up, took)
+        return Mark(next(self._numbers), time_ms, shape, name, details, value, up, took_ms)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -290,18 +290,18 @@ class LiveHistory:
         row, now = self._rows.at(look.at - RATE_OVER), look.offset(key)
         if row is None or now is None:
             return None
-        then, before = int(row[0]), int(row[2 + KEYS.index(key)])
-        if before == UNKNOWN or look.at - then < RATE_OVER // 4:
+        then, old_offset = int(row[0]), int(row[2 + KEYS.index(key)])
+        if old_offset == UNKNOWN or look.at - then < RATE_OVER // 4:
             return None
-        return (now - before) * 1000 / (look.at - then)
+        return (now - old_offset) * 1000 / (look.at - then)
 
     def unit_size(self) -> float | None:
         """Bytes of a message on average since the first look; None where too few came."""
         rows = self._rows.rows
         if len(rows) < 2 or UNKNOWN in (rows[0, 1], rows[-1, 1]):
             return None
-        at = 2 + KEYS.index("wrote")
-        units, size = int(rows[-1, 1] - rows[0, 1]), int(rows[-1, at] - rows[0, at])
+        column = 2 + KEYS.index("wrote")
+        units, size = int(rows[-1, 1] - rows[0, 1]), int(rows[-1, column] - rows[0, column])
         return size / units if units > 0 and size > 0 else None
 
 
@@ -310,11 +310,11 @@ def _behind(files: Files, offset: int) -> Iterator[tuple[int, int, str]]:
     return itertools.takewhile(lambda file: file[1] > offset, reversed(files))
 
 
-def _gone(before: Files, now: Files) -> list[int]:
+def _gone(old_files: Files, new_files: Files) -> list[int]:
     """Starts of the files that are no longer there; of a thousand that stayed two are asked."""
-    if before[:1] == now[:1] and before[-1:] == now[len(before) - 1 : len(before)]:
+    if old_files[:1] == new_files[:1] and old_files[-1:] == new_files[len(old_files) - 1 : len(old_files)]:
         return []
-    return sorted({start for start, _, _ in before} - {start for start, _, _ in now})
+    return sorted({start for start, _, _ in old_files} - {start for start, _, _ in new_files})
 
 
 def checkpoint_age(look: Look) -> int | None:

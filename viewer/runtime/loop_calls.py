@@ -68,21 +68,21 @@ def post(function: Callable[..., object], *arguments: object) -> None:
 
 def run_in(pool: Executor, work: Callable[[], Any], finish: Finish) -> None:
     """Run ``work`` in ``pool``, then ``finish(result, error)`` on the loop's thread."""
-    held: list[Any] = [work, finish]
+    call: list[Any] = [work, finish]
 
     def body() -> None:
         try:
-            held.append(held[0]())
-            held.append(None)
+            call.append(call[0]())
+            call.append(None)
         except Exception as raised:  # noqa: BLE001 (every error is carried to the thread that waits for it)
-            held.extend([None, raised])
-        _Post.box.put([_end, held])
+            call.extend([None, raised])
+        _Post.box.put([_end, call])
 
     pool.submit(body)
 
 
-def _end(held: list[Any]) -> None:
+def _end(call: list[Any]) -> None:
     """On the loop's thread: answer, and let go of everything."""
-    _work, finish, result, error = held
-    held.clear()
+    _work, finish, result, error = call
+    call.clear()
     finish(result, error)

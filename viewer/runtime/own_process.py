@@ -61,15 +61,15 @@ def give_back_code() -> int:
     library = _library()
     if library is None:
         return 0
-    told = 0
+    advised_bytes = 0
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/maps").read_text("utf-8", "replace").splitlines():
             span, rights, _, _, inode, *path = line.split(maxsplit=5)
             if rights[1] == "-" and inode != "0" and path:
                 start, stop = (int(text, 16) for text in span.split("-"))
                 if library.madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), _PAGEOUT) == 0:
-                    told += stop - start
-    return told
+                    advised_bytes += stop - start
+    return advised_bytes
 
 
 BEHIND = 10

@@ -19,7 +19,7 @@ MANY = 4000
 
 
 class PeakSeries:
-    """One value over time: seconds and a float, NaN where it was not known."""
+    """A value over time: seconds and a float, NaN where it was unknown."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = max(8, capacity)
@@ -39,14 +39,14 @@ class PeakSeries:
         stays while time goes on, and only what came since the last call is looked at. Few points are given as they
         are, with one beyond each edge so that lines run out of the picture.
         """
-        first = max(0, int(np.searchsorted(self.times, end - span)) - 1)
-        last = min(self._count, int(np.searchsorted(self.times, end, "right")) + 1)
-        if last - first <= 2 * width or width <= 0 or span <= 0:
-            return self.times[first:last], self.values[first:last]
-        asked = (span / width, self._thinned)
-        if self._grid is None or self._grid.asked != asked:
-            self._grid = _Grid(asked, self._capacity)
-        return self._grid.cut(self.times, self.values, first, last)
+        start = max(0, int(np.searchsorted(self.times, end - span)) - 1)
+        stop = min(self._count, int(np.searchsorted(self.times, end, "right")) + 1)
+        if stop - start <= 2 * width or width <= 0 or span <= 0:
+            return self.times[start:stop], self.values[start:stop]
+        resolution = (span / width, self._thinned)
+        if self._grid is None or self._grid.asked != resolution:
+            self._grid = _Grid(resolution, self._capacity)
+        return self._grid.cut(self.times, self.values, start, stop)
 
     @property
     def times(self) -> Floats:
@@ -57,8 +57,8 @@ class PeakSeries:
         return self._values[: self._count]
 
     def append(self, time: float, value: float | None) -> None:
-        """One more value; a ``time`` in front of the last one's counts as that: clocks are set back, and a look at
-        files may be newer than the engine's sample that comes behind it.
+        """Add a value. A ``time`` before the last one counts as the last one's: clocks are set back, and a look at
+        files may be newer than the engine's sample that follows it.
         """
         if self._count == self._capacity:
             self._thin()
@@ -79,34 +79,36 @@ class PeakSeries:
         """Median and largest value of [begin, end), (0, 0) of none. The median of many values is found anew where one
         in a hundred is another: it is shown ten times a second, and finding it takes longer than drawing the curve.
         """
-        first, last = (int(at) for at in np.searchsorted(self.times, (begin, end)))
-        if first == last:
+        start, stop = (int(index) for index in np.searchsorted(self.times, (begin, end)))
+        if start == stop:
             return 0.0, 0.0
-        near = (last - first) // 100 if last - first > MANY else 0
-        was = self._middle
-        if was is None or was[0] != self._thinned or max(abs(was[1] - first), abs(was[2] - last)) > near:
-            was = self._middle = self._thinned, first, last, float(np.median(self._values[first:last]))
-        return was[3], float(self._values[first:last].max())
+        near = (stop - start) // 100 if stop - start > MANY else 0
+        cached = self._middle
+        if cached is None or cached[0] != self._thinned or max(abs(cached[1] - start), abs(cached[2] - stop)) > near:
+            cached = self._middle = self._thinned, start, stop, float(np.median(self._values[start:stop]))
+        return cached[3], float(self._values[start:stop].max())
 
     def _thin(self) -> None:
         self._thinned += 1
         old = self._capacity // 2 // 4 * 4
-        kept = _extremes(self._values[:old].reshape(-1, 4))
-        rest = self._count - old
-        for held in (self._times, self._values):
-            held[: len(kept)] = held[kept]
-            held[len(kept) : len(kept) + rest] = held[old : self._count]
-        self._count = len(kept) + rest
+        kept_points = _extremes(self._values[:old].reshape(-1, 4))
+        newer_count = self._count - old
+        for column in (self._times, self._values):
+            column[: len(kept_points)] = column[kept_points]
+            column[len(kept_points) : len(kept_points) + newer_count] = column[old : self._count]
+        self._count = len(kept_points) + newer_count
 
 
 def _extremes(groups: Floats) -> npt.NDArray[np.intp]:
-    """Numbers of the smallest and the largest value of each row, in their order; of NaN and a value the value."""
-    low = np.where(np.isnan(groups), np.inf, groups).argmin(1)
-    high = np.where(np.isnan(groups), -np.inf, groups).argmax(1)
-    same = low == high
-    high = np.where(same, (low + 1) % groups.shape[1], high)
+    """Return the indexes of the smallest and the largest value of each row, in their order; NaN counts only where
+    both are NaN.
+    """
+    smallest = np.where(np.isnan(groups), np.inf, groups).argmin(1)
+    largest = np.where(np.isnan(groups), -np.inf, groups).argmax(1)
+    same = smallest == largest
+    largest = np.where(same, (smallest + 1) % groups.shape[1], largest)
     base = np.arange(len(groups)) * groups.shape[1]
-    return np.stack((np.minimum(low, high) + base, np.maximum(low, high) + base), 1).ravel()
+    return np.stack((np.minimum(smallest, largest) + base, np.maximum(smallest, largest) + base), 1).ravel()
 
 
 class _Grid:
@@ -114,36 +116,36 @@ class _Grid:
     seconds, and how often the series was thinned before.
     """
 
-    def __init__(self, asked: tuple[float, int], capacity: int) -> None:
-        self.asked = asked
+    def __init__(self, resolution: tuple[float, int], capacity: int) -> None:
+        self.asked = resolution
         self._starts = np.empty(capacity, np.intp)  # number of the first point of each column
         self._points = np.empty((capacity, 2))
         self._edges = np.empty(capacity)
         self._count = 0
         self._done = 0
 
-    def cut(self, times: Floats, values: Floats, first: int, last: int) -> tuple[Floats, Floats]:
+    def cut(self, times: Floats, values: Floats, start: int, stop: int) -> tuple[Floats, Floats]:
         """The columns of the points [first, last)."""
         if len(times) > self._done:
             self._take(times, values)
-        low = max(0, int(np.searchsorted(self._starts[: self._count], first, "right")) - 1)
-        high = int(np.searchsorted(self._starts[: self._count], last))
-        return np.repeat(self._edges[low:high], 2), self._points[low:high].ravel()
+        first_column = max(0, int(np.searchsorted(self._starts[: self._count], start, "right")) - 1)
+        end_column = int(np.searchsorted(self._starts[: self._count], stop))
+        return np.repeat(self._edges[first_column:end_column], 2), self._points[first_column:end_column].ravel()
 
     def _take(self, times: Floats, values: Floats) -> None:
         """Points that are new; the last column before them may get more."""
-        at = max(0, self._count - 1)
-        begin = int(self._starts[at]) if self._count else 0
+        column = max(0, self._count - 1)
+        begin = int(self._starts[column]) if self._count else 0
         length = self.asked[0]
         numbers = np.floor(times[begin:] / length)
         starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
-        new, count = values[begin:], at + len(starts)
-        low, high = np.minimum.reduceat(new, starts), np.maximum.reduceat(new, starts)
+        new, count = values[begin:], column + len(starts)
+        minima, maxima = np.minimum.reduceat(new, starts), np.maximum.reduceat(new, starts)
         down = new[starts] > new[np.append(starts[1:], len(new)) - 1]
-        self._points[at:count, 0] = np.where(down, high, low)
-        self._points[at:count, 1] = np.where(down, low, high)
-        self._edges[at:count] = numbers[starts] * length
-        self._starts[at:count] = starts + begin
+        self._points[column:count, 0] = np.where(down, maxima, minima)
+        self._points[column:count, 1] = np.where(down, minima, maxima)
+        self._edges[column:count] = numbers[starts] * length
+        self._starts[column:count] = starts + begin
         self._count, self._done = count, len(times)
 
 
@@ -163,13 +165,13 @@ class RowRing:
         return self._rows[: self._count]
 
     def append(self, row: list[int]) -> None:
-        """One more row; a time in front of the last one's counts as that."""
+        """Add a row; a time before the last row's counts as the last one's."""
         if self._count == len(self._rows):
             old = len(self._rows) // 2
-            kept = (old + 1) // 2
-            self._rows[:kept] = self._rows[:old:2].copy()
-            self._rows[kept : kept + self._count - old] = self._rows[old : self._count].copy()
-            self._count = kept + self._count - old
+            kept_count = (old + 1) // 2
+            self._rows[:kept_count] = self._rows[:old:2].copy()
+            self._rows[kept_count : kept_count + self._count - old] = self._rows[old : self._count].copy()
+            self._count = kept_count + self._count - old
         self._rows[self._count] = row
         if self._count:
             self._rows[self._count, 0] = max(row[0], int(self._rows[self._count - 1, 0]))
@@ -180,5 +182,5 @@ class RowRing:
         if not self._count:
             return None
         number = int(np.searchsorted(self._rows[: self._count, 0], time, "right")) - 1
-        found: npt.NDArray[np.int64] = self._rows[max(0, number)]
-        return found
+        row: npt.NDArray[np.int64] = self._rows[max(0, number)]
+        return row

@@ -38,23 +38,23 @@ class Resolved(NamedTuple):
 
 
 def resolve(store: StoreSnapshot, search: Search) -> Resolved:
-    """The place that ``search`` means in ``store``; raises :class:`NothingFound`."""
+    """Return the place that ``search`` means in ``store``; raises :class:`NothingFound`."""
     if search.kind == "time":
         return Resolved(log(_offset_of_time(store, search)))
     return _find_message(store, search)
 
 
 def checked(store: StoreSnapshot, place: Place) -> Resolved:
-    """``place`` itself where the store has it; raises :class:`NothingFound` that says which ones there are."""
+    """Return ``place`` if the store has it; else raises :class:`NothingFound`, which names those there are."""
     if place.kind == "log" and place.offset is not None:
-        low, high = max(store.log.min_offset, 0), store.log.end_offset
-        if not low <= place.offset < high:
+        min_offset, end_offset = max(store.log.min_offset, 0), store.log.end_offset
+        if not min_offset <= place.offset < end_offset:
             raise NothingFound(
                 tr(
                     "The commit log has no byte {offset:,}: it has {low:,} to {high:,}.",
                     offset=place.offset,
-                    low=low,
-                    high=max(high - 1, 0),
+                    low=min_offset,
+                    high=max(end_offset - 1, 0),
                 )
             )
     if place.kind == "queue" and place.topic:
@@ -76,9 +76,9 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
         )
     if place.queue_offset is None:
         return
-    low, high = queue.min_offset, max(queue.max_offset, queue.raw_end // queue.unit_size)
-    if not low <= place.queue_offset < high:
-        if low >= high:
+    min_offset, max_offset = queue.min_offset, max(queue.max_offset, queue.raw_end // queue.unit_size)
+    if not min_offset <= place.queue_offset < max_offset:
+        if min_offset >= max_offset:
             raise NothingFound(tr("{topic}/{queue} has no entry.", topic=place.topic, queue=place.queue_id))
         raise NothingFound(
             tr(
@@ -86,8 +86,8 @@ def _check_entry(store: StoreSnapshot, place: Place) -> None:
                 topic=place.topic,
                 queue=place.queue_id,
                 offset=place.queue_offset,
-                low=low,
-                high=high - 1,
+                low=min_offset,
+                high=max_offset - 1,
             )
         )
 
@@ -133,43 +133,43 @@ def _offset_of_time(store: StoreSnapshot, search: Search) -> int:
     bounds = _time_bounds(store)
     if bounds is None:
         raise NothingFound(tr("The commit log has no message that tells its time."))
-    first, last = bounds
-    ms = search.ms if search.dated else _within_days(search, first, last)
-    if ms > last:
+    first_ms, last_ms = bounds
+    ms = search.ms if search.dated else _within_days(search, first_ms, last_ms)
+    if ms > last_ms:
         raise NothingFound(
             tr(
                 "No message was stored at {time} or later: those of the log are of {first} to {last}.",
                 time=moment(ms),
-                first=moment(first),
-                last=moment(last),
+                first=moment(first_ms),
+                last=moment(last_ms),
             )
         )
     return offset_at_time(store, ms)
 
 
-def _within_days(search: Search, first: int, last: int) -> int:
+def _within_days(search: Search, first_ms: int, last_ms: int) -> int:
     """The time on the newest day on which the log has messages around it, else on the last day."""
-    today = datetime.fromtimestamp(last / 1000).astimezone().date()
-    oldest = datetime.fromtimestamp(first / 1000).astimezone().date()
+    today = datetime.fromtimestamp(last_ms / 1000).astimezone().date()
+    oldest = datetime.fromtimestamp(first_ms / 1000).astimezone().date()
     for _ in range(MOST_DAYS):
         ms = parse_time(search.text, today)
-        if ms is not None and first <= ms <= last:
+        if ms is not None and first_ms <= ms <= last_ms:
             return ms
         if today <= oldest:
             break
         today -= timedelta(days=1)
-    fallback = parse_time(search.text, datetime.fromtimestamp(last / 1000).astimezone().date())
+    fallback = parse_time(search.text, datetime.fromtimestamp(last_ms / 1000).astimezone().date())
     return search.ms if fallback is None else fallback
 
 
 def _time_bounds(store: StoreSnapshot) -> tuple[int, int] | None:
     """Store times of the first and the last message that can be read; None for none."""
-    first = _time_from(store, max(store.log.min_offset, 0)) if store.log.files else None
-    if first is None:
+    first_ms = _time_from(store, max(store.log.min_offset, 0)) if store.log.files else None
+    if first_ms is None:
         return None
-    before = store.log.items_before(store.log.max_offset, 4, crc=False)
-    last = max((item.store_timestamp for item in before if isinstance(item, Unit)), default=first)
-    return first, max(first, last)
+    last_items = store.log.items_before(store.log.max_offset, 4, crc=False)
+    last_ms = max((item.store_timestamp for item in last_items if isinstance(item, Unit)), default=first_ms)
+    return first_ms, max(first_ms, last_ms)
 
 
 def offset_at_time(store: StoreSnapshot, ms: int) -> int:
@@ -180,12 +180,17 @@ def offset_at_time(store: StoreSnapshot, ms: int) -> int:
     files = store.log.files
     if not files:
         raise NothingFound("the commit log has no files")
-    low, high = 0, len(files) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
+    first_index, last_index = 0, len(files) - 1
+    while first_index < last_index:
+        middle = (first_index + last_index + 1) // 2
         stamp = _time_from(store, files[middle].start_offset)
-        low, high = (middle, high) if stamp is not None and stamp < ms else (low, middle - 1)
-    start, end = files[low].start_offset, min(files[low].end_offset, max(store.log.max_offset, files[low].start_offset))
+        first_index, last_index = (
+            (middle, last_index) if stamp is not None and stamp < ms else (first_index, middle - 1)
+        )
+    start, end = (
+        files[first_index].start_offset,
+        min(files[first_index].end_offset, max(store.log.max_offset, files[first_index].start_offset)),
+    )
     for _ in range(STEPS):
         if end - start < 1 << 16:
             break
@@ -210,10 +215,10 @@ def _time_from(store: StoreSnapshot, offset: int) -> int | None:
 
 
 def _first_not_before(store: StoreSnapshot, start: int, ms: int) -> int:
-    last = start
+    last_offset = start
     for item in store.log.walk(start, crc=False):
         if isinstance(item, Unit):
-            last = item.offset
+            last_offset = item.offset
             if item.store_timestamp >= ms:
                 break
-    return last
+    return last_offset

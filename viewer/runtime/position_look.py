@@ -38,7 +38,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look:
+    """One sample of the positions of a store:
 
     positions, the files as (start, end, name), and (store time ms, offset) of file heads and of the end. ``live``
     where somebody writes: a broker holds the lock, or it is a store of the lab. ``units`` counts messages, from any

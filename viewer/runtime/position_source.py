@@ -230,7 +230,7 @@ def positions_of_sample(sample: PositionSample, files: Positions) -> Positions:
 
 
 def _index_end(engine: Told, file: Position) -> Position:
-    """How far the index came when the sample was taken.
+    """Return the end of the index when the sample was taken.
 
     The engine tells the start of the last unit that the index knows, a file its end, but a moment later: that end
     counts where it had been dispatched already.

@@ -102,7 +102,7 @@ class PutForm:
 
     def _properties(self) -> dict[str, str]:
         """``name=value`` pairs, parted by ``;`` or by lines."""
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         for part in self.properties.replace("\n", ";").split(";"):
             if not part.strip():
                 continue
@@ -113,8 +113,8 @@ class PutForm:
                 raise FormFault(
                     "properties", tr("The characters 0x01 and 0x02 part properties and cannot stand in one.")
                 )
-            found[name.strip()] = value.strip()
-        return found
+            properties[name.strip()] = value.strip()
+        return properties
 
     def _body(self) -> bytes:
         if self.body_form == "hex":
@@ -126,14 +126,15 @@ class PutForm:
             return _file_body(self.body.strip())
         return self.body.encode("utf-8", "surrogateescape")
 
-    def _number(self, field: str, name: str, text: str, low: int, high: int) -> int:
+    def _number(self, field: str, name: str, text: str, minimum: int, maximum: int) -> int:
         try:
             value = int(text.strip().replace(",", "").replace("_", ""), 0)
         except ValueError:
             raise FormFault(field, tr("{name}: a number is expected, found {text}", name=name, text=text)) from None
-        if not low <= value <= high:
+        if not minimum <= value <= maximum:
             raise FormFault(
-                field, tr("{name}: {low:,} to {high:,}, found {value:,}", name=name, low=low, high=high, value=value)
+                field,
+                tr("{name}: {low:,} to {high:,}, found {value:,}", name=name, low=minimum, high=maximum, value=value),
             )
         return value
 

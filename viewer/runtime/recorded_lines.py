@@ -40,7 +40,7 @@ class RecordedLines:
 def object_of(line: str) -> dict[str, Any]:
     """The object that stands in ``line``; an empty one where none does, or only the beginning of one."""
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}

@@ -71,7 +71,7 @@ class RecoveryJob(QObject):
     async def _run(self) -> None:
         session = self._session
         try:
-            found: Planned = await session.jobs.in_worker(
+            planned: Planned = await session.jobs.in_worker(
                 tr("Recovery plan"), "viewer.runtime.store_work:plan", session.path, session.config, self.like
             )
         except Cancelled:
@@ -81,16 +81,16 @@ class RecoveryJob(QObject):
         except (StoreError, OSError, RuntimeError) as error:
             self.plan, self.error = None, str(error)
         else:
-            self.plan, self.error, self.stale, self.at = found.plan, "", False, time.time()
-            self.took, self.other, self.written = found.took, found.other, found.written
-            self.like = found.plan.like
+            self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
+            self.took, self.other, self.written = planned.took, planned.other, planned.written
+            self.like = planned.plan.like
             self._refuse()
         finally:
             self.running = False
             self.changed.emit()
 
     def _unread(self) -> None:
-        """No plan stands over what was not seen."""
+        """Drop the plan: part of the store could not be read."""
         if self._session.unread:
             if self._refuse():
                 self.changed.emit()

@@ -147,23 +147,23 @@ class Settings:
         self._file.setValue(f"layout/splitter.{name}", state)
 
     def columns(self, name: str) -> object:
-        """What was done to the columns of the table ``name``: see :mod:`viewer.widgets.table_columns`, or None."""
+        """State of the columns of the table ``name`` (:mod:`viewer.widgets.table_columns`), or None."""
         try:
             return json.loads(str(self._file.value(f"layout/columns.{name}", "null")))
         except ValueError:
             return None
 
-    def set_columns(self, name: str, kept: object) -> None:
-        """Remember it; what is empty is forgotten."""
-        if kept:
-            self._file.setValue(f"layout/columns.{name}", json.dumps(kept))
+    def set_columns(self, name: str, state: object) -> None:
+        """Save the state of a table's columns; an empty state is removed."""
+        if state:
+            self._file.setValue(f"layout/columns.{name}", json.dumps(state))
         else:
             self._file.remove(f"layout/columns.{name}")
 
     @property
     def named_layouts(self) -> list[NamedLayout]:
         """Layouts that were saved, in the order in which they were."""
-        return [made for item in self._json("layouts/named") if (made := _named_layout(item)) is not None]
+        return [layout for item in self._json("layouts/named") if (layout := _named_layout(item)) is not None]
 
     @named_layouts.setter
     def named_layouts(self, value: list[NamedLayout]) -> None:
@@ -178,13 +178,15 @@ class Settings:
         self._file.remove("layout")
 
     def incident_look(self, store: str) -> str:
-        """How the incident of a store was left: ``line``, ``card`` or ``table``; "" where nobody said."""
+        """Form in which the incident of a store was last shown: ``line``, ``card`` or ``table``; "" if the user
+        never chose.
+        """
         return next((look for path, look in self._incidents() if path == store), "")
 
     def set_incident_look(self, store: str, look: str) -> None:
-        """Remember it."""
-        kept = [(store, look), *(one for one in self._incidents() if one[0] != store)][:INCIDENTS]
-        self._file.setValue("incident/looks", json.dumps(kept))
+        """Save the form in which the incident of a store is shown."""
+        looks = [(store, look), *(entry for entry in self._incidents() if entry[0] != store)][:INCIDENTS]
+        self._file.setValue("incident/looks", json.dumps(looks))
 
     def _incidents(self) -> list[tuple[str, str]]:
         return [(item[0], item[1]) for item in self._json("incident/looks") if _is_texts(item, 2)]
@@ -194,38 +196,40 @@ class Settings:
     @property
     def recent(self) -> list[RecentStore]:
         """Stores opened before, newest first."""
-        found = []
+        stores = []
         for item in self._json("recent/stores"):
             if isinstance(item, dict) and isinstance(item.get("path"), str):
-                known = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
-                known["shares"] = tuple(s for s in known.get("shares") or () if isinstance(s, int | float))
-                counts = known.get("facts")
+                values = {f.name: item[f.name] for f in fields(RecentStore) if f.name in item}
+                values["shares"] = tuple(s for s in values.get("shares") or () if isinstance(s, int | float))
+                counts = values.get("facts")
                 listed = tuple(counts) if isinstance(counts, list) else ()
                 sound = len(listed) == 3 and all(isinstance(n, int) for n in listed)
-                known["facts"] = listed if sound else (0, 0, 0)
+                values["facts"] = listed if sound else (0, 0, 0)
                 try:
-                    found.append(RecentStore(**known))
+                    stores.append(RecentStore(**values))
                 except TypeError:
                     continue
-        return found
+        return stores
 
     def remember(self, store: RecentStore) -> None:
         """Put ``store`` first, behind those that are pinned; it stays pinned where it was."""
-        known = {path.path: path for path in self.recent}
-        old = known.pop(store.path, None)
-        self._keep_recent([replace(store, pinned=store.pinned or (old is not None and old.pinned)), *known.values()])
+        stores_by_path = {path.path: path for path in self.recent}
+        old = stores_by_path.pop(store.path, None)
+        self._keep_recent(
+            [replace(store, pinned=store.pinned or (old is not None and old.pinned)), *stores_by_path.values()]
+        )
 
     def pin(self, path: str) -> None:
         """Pin the store at ``path``, or let it go again."""
-        self._keep_recent([replace(one, pinned=one.pinned != (one.path == path)) for one in self.recent])
+        self._keep_recent([replace(store, pinned=store.pinned != (store.path == path)) for store in self.recent])
 
     def _keep_recent(self, stores: list[RecentStore]) -> None:
-        kept = sorted(stores, key=lambda one: not one.pinned)[:RECENT]
-        self._file.setValue("recent/stores", json.dumps([asdict(one) for one in kept]))
+        saved = sorted(stores, key=lambda store: not store.pinned)[:RECENT]
+        self._file.setValue("recent/stores", json.dumps([asdict(store) for store in saved]))
 
     def forget_recent(self) -> None:
         """Clear the list; what is pinned stays."""
-        self._keep_recent([one for one in self.recent if one.pinned])
+        self._keep_recent([store for store in self.recent if store.pinned])
 
     @property
     def filters(self) -> list[str]:
@@ -234,7 +238,7 @@ class Settings:
 
     def remember_filter(self, text: str) -> None:
         """Put ``text`` first."""
-        used = [text, *(other for other in self.filters if other != text)][:FILTERS]
+        used = [text, *(used_text for used_text in self.filters if used_text != text)][:FILTERS]
         self._file.setValue("filter/used", json.dumps(used))
 
     @property
@@ -264,7 +268,7 @@ class Settings:
 
     def remember_sought(self, text: str) -> None:
         """Put ``text`` first."""
-        used = [text, *(other for other in self.sought if other != text)][:FILTERS]
+        used = [text, *(used_text for used_text in self.sought if used_text != text)][:FILTERS]
         self._file.setValue("find/used", json.dumps(used))
 
     @property
@@ -283,7 +287,9 @@ class Settings:
 
     def remember_cluster(self, addresses: str) -> None:
         """Put these name servers first."""
-        used = [addresses, *(other for other in self.clusters if other != addresses)][:RECENT]
+        used = [addresses, *(used_addresses for used_addresses in self.clusters if used_addresses != addresses)][
+            :RECENT
+        ]
         self._file.setValue("cluster/used", json.dumps(used))
 
     @property
@@ -311,9 +317,9 @@ class Settings:
         else:
             self._file.setValue(key, int(value))
 
-    def _number(self, key: str, default: int, low: int, high: int) -> int:
+    def _number(self, key: str, default: int, minimum: int, maximum: int) -> int:
         try:
-            return min(max(int(str(self._file.value(key, default))), low), high)
+            return min(max(int(str(self._file.value(key, default))), minimum), maximum)
         except ValueError:
             return default
 

@@ -1,4 +1,4 @@
-"""One open store as the window knows it: the snapshot, the selection, the findings, and its growth.
+"""An open store as the window knows it: the snapshot, the selection, the findings, and its growth.
 
 The session asks on a timer and tells by signals; nothing in the engine calls up. Offsets in signals are objects: they
 have 64 bits.
@@ -235,7 +235,7 @@ class StoreSession(QObject):
     @property
     def harmed(self) -> bool:
         """True if something is lost or wrong already, so even what a start leaves alone is not whole."""
-        return bool(self.broken) or any(one.severity == "error" for one in self.findings)
+        return bool(self.broken) or any(finding.severity == "error" for finding in self.findings)
 
     def counts(self) -> dict[str, int]:
         """Findings by severity; what cannot be read counts as an error, what is not decoded as a note."""

@@ -71,10 +71,10 @@ def plan(control: Control, path: Path, config: MessageStoreConfig | None, like: 
         store.refuse_unread(NO_PLAN)
         try:
             other_plan = plan_of(store, compared_with(like), losses=False)
-            other = OtherStart(other_plan.like, other_plan.will_start, other_plan.blockers)
+            other_start = OtherStart(other_plan.like, other_plan.will_start, other_plan.blockers)
         except StoreError:
-            other = None
-        return Planned(plan, seconds, other, guess(store))
+            other_start = None
+        return Planned(plan, seconds, other_start, guess(store))
 
 
 def check(control: Control, path: Path, config: MessageStoreConfig | None) -> Checked:

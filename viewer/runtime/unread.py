@@ -64,9 +64,9 @@ class UnreadLedger(QObject):
         """The first file with the reason, and how many more there are; empty where everything could be read."""
         if not self._noted:
             return ""
-        first, more = self.list[0], len({one.file for one in self.list}) - 1
-        said = self.said(first)
-        return said if more <= 0 else tr("{said} · and {n:,} more", said=said, n=more)
+        first_item, other_files = self.list[0], len({item.file for item in self.list}) - 1
+        item_words = self.said(first_item)
+        return item_words if other_files <= 0 else tr("{said} · and {n:,} more", said=item_words, n=other_files)
 
     @property
     def count(self) -> str:

@@ -219,8 +219,8 @@ class WorkerControl:
 
 
 class _Rest:
-    """What is done once no request has come for :data:`RESTS_AFTER`: beside a broker they follow one another, and
-    nothing is done between them.
+    """Work for idle times: done once no request has come for :data:`RESTS_AFTER`. Beside a running broker requests
+    follow one another, and nothing is done between them.
 
     The first time the compiled text search is made ready, so that the first filter on a machine does not wait for a
     compiler; then memory goes back to the system.
@@ -257,7 +257,7 @@ def serve(pipe: Connection) -> None:
     stand_back()
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
-    rest = _Rest()
+    idle_work = _Rest()
 
     def send(frame: bytes) -> None:
         with lock, contextlib.suppress(OSError):
@@ -275,13 +275,13 @@ def serve(pipe: Connection) -> None:
                 controls[number].stop.set()
             continue
         control = controls[number] = WorkerControl(number, send)
-        rest.put_off()
+        idle_work.put_off()
 
         def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
             send(_answer(control, frame))
             controls.pop(number, None)
             if not controls:
-                rest.begin()
+                idle_work.begin()
 
         try:
             threading.Thread(target=body, name=f"request-{number}", daemon=True).start()
