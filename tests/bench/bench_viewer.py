@@ -204,7 +204,7 @@ def bench_live(bench: Bench) -> None:
     live.fit()
 
     def step(number: int) -> None:
-        live._end = last.at / 1000 - 40 + number / 10
+        live._end = last.time_ms / 1000 - 40 + number / 10
         live.show()
 
     bench.rows = POINTS

@@ -32,5 +32,10 @@ def look(number: int = 0, *, lab: bool = True, checkpoint: int = START, live: bo
     rest = {key: value for key, value in more.items() if key not in told}
     settled = {"files": FILES, "heads": ((START, 0), (START + 100 * number, told["wrote"])), **rest}
     return Look(
-        Positions(checkpoint=at, **found), at=START + 100 * number, live=live, lab=lab, units=10 * number, **settled
+        Positions(checkpoint=at, **found),
+        time_ms=START + 100 * number,
+        live=live,
+        lab=lab,
+        units=10 * number,
+        **settled,
     )

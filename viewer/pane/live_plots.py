@@ -214,7 +214,7 @@ def _lines(history: LiveHistory, shown: Range) -> Iterable[Line]:
     roles = {"warn": "warn", "live": "live", "error": "error"}
     drawn = 0
     for mark in reversed(history.marks):
-        at = mark.at / 1000
+        at = mark.time_ms / 1000
         if drawn == MOST_LINES or at < shown.begin:
             break
         if mark.upright and mark.shape in roles and at <= shown.end:

@@ -307,7 +307,9 @@ class LivePositions(QObject):
         else:
             bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(behind)))
         marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
-        bar.track.show_time(history.span, at, [Tick(m.at, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks])
+        bar.track.show_time(
+            history.span, at, [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
+        )
         for button, on in (
             (bar.pause, self._end is not None and not self._player.isActive()),
             (bar.play, self._player.isActive()),

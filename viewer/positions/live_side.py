@@ -48,11 +48,11 @@ def mark_kind() -> RecordKind:
             "at",
             words("Time"),
             92,
-            lambda mark: clock(mark.at)[:10],
-            lambda mark: mark.at,
+            lambda mark: clock(mark.time_ms)[:10],
+            lambda mark: mark.time_ms,
             mono=True,
             filterable=False,
-            tip=lambda mark: moment(mark.at),
+            tip=lambda mark: moment(mark.time_ms),
         ),
         Column(
             "shape",
@@ -80,7 +80,7 @@ def mark_kind() -> RecordKind:
 
 def _mark_record(mark: Mark) -> dict[str, object]:
     name, what = mark.words()
-    return {"at": mark.at, "mark": name, "what": what}
+    return {"at": mark.time_ms, "mark": name, "what": what}
 
 
 class LiveSide(QWidget):
@@ -137,7 +137,7 @@ class LiveSide(QWidget):
         self.power_facts.show_facts(failed)
         self.recovery.setText(more)
         at = look if live.cursor is None else history.look_at(round(live.cursor * 1000)) or look
-        self.there_head.set_note(clock(at.at)[:10])
+        self.there_head.set_note(clock(at.time_ms)[:10])
         self.there.show_facts(list(cursor_facts(at, history)))
         self._show_marks(history)
 
@@ -153,7 +153,7 @@ class LiveSide(QWidget):
         for number, mark in enumerate(listed[:8]):
             if mark.number > known >= 0:
                 self.marks.glow.add(number)
-        minute = sum(1 for mark in marks if mark.at > (history.span[1] - 60_000))
+        minute = sum(1 for mark in marks if mark.time_ms > (history.span[1] - 60_000))
         self.marks_head.set_note(tr("{n:,} in this minute", n=minute))
 
 
@@ -225,13 +225,13 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
             yield Fact(name, tr("not knowable"), code=False)
         else:
             yield Fact(name, size(value))
-    took, group = history.took.at(look.at / 1000), history.group.at(look.at / 1000)
+    took, group = history.took.at(look.time_ms / 1000), history.group.at(look.time_ms / 1000)
     if took is not None and group is not None:
         times = history.took.times
-        number = max(0, int(times.searchsorted(look.at / 1000, "right")) - 1)
-        before = span(look.at - round(float(times[number]) * 1000))
+        number = max(0, int(times.searchsorted(look.time_ms / 1000, "right")) - 1)
+        before = span(look.time_ms - round(float(times[number]) * 1000))
         yield Fact(tr("last flush"), f"{took:,.1f} ms", tr("{size}, {span} before", size=size(group), span=before))
-    rate = history.puts.at(look.at / 1000)
+    rate = history.puts.at(look.time_ms / 1000)
     if rate is not None:
         name = tr("put") if look.lab else tr("dispatched")
         yield Fact(name, tr("{n:,.0f} messages/s", n=rate), code=False)

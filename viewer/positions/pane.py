@@ -250,7 +250,7 @@ class PositionsPane(Pane):
         if wrote is not None and dispatched is not None:
             lag = gaps_of(self._seen).dispatch or 0
             parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))
-        parts.append(tr("as of {time}", time=clock(self._seen.at)[:8]))
+        parts.append(tr("as of {time}", time=clock(self._seen.time_ms)[:8]))
         return " · ".join(parts)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -354,7 +354,7 @@ class PositionsPane(Pane):
         self.now.set_state(None if seen.files else State("empty", tr("The store has no commit log.")))
         at_end = not self._parts_live or self.over_time.at_end
         self._now_head.set_title(tr("Now") if at_end else tr("At that time"))
-        self._now_head.set_note(full_moment(seen.at))
+        self._now_head.set_note(full_moment(seen.time_ms))
         self._live.setVisible(self._parts_live)
         self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
         self._listed = listed

@@ -33,7 +33,7 @@ def head_line(store: str, look: Look) -> str:
         "type": "recording",
         "version": VERSION,
         "store": store,
-        "begun": look.at,
+        "begun": look.time_ms,
         "positions": list(KEYS),
         "how": {key: one.how for key, one in told.items() if one.how},
         "why": {key: one.why for key, one in told.items() if one.why},
@@ -43,11 +43,11 @@ def head_line(store: str, look: Look) -> str:
 
 def look_line(look: Look, before: Look | None) -> str:
     """One look as a line; ``before`` is the look of the line in front of it."""
-    line: dict[str, Any] = {"at": look.at, "units": look.units, "offsets": list(look.offsets())}
+    line: dict[str, Any] = {"at": look.time_ms, "units": look.units, "offsets": list(look.offsets())}
     if before is None or before.files != look.files:
         line["files"] = [list(file) for file in look.files]
     if look.flushes:
-        line["flushes"] = [[f.at, f.to_offset, f.bytes, f.took, f.waiters] for f in look.flushes]
+        line["flushes"] = [[f.time_ms, f.to_offset, f.bytes, f.took_ms, f.waiters] for f in look.flushes]
     if look.statuses and (before is None or before.statuses != look.statuses):
         line["statuses"] = dict(look.statuses)
     paused = sorted(name for name, one in look.services.items() if one.paused)

@@ -1,4 +1,4 @@
-"""An edit that can be taken back: what stood before, what stands now, and who puts either; no Qt."""
+"""An edit that can be undone: the old value, the new one, and the function that sets either; no Qt."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """``what`` in the user's language, as a noun: it stands behind Undo. ``put(value)`` makes ``before`` or ``after``
-    true. An edit goes into the one before it where both name the same ``run``: typing is one edit, not one a letter.
+    """A change that Undo takes back. ``title`` is a noun in the user's language, shown behind Undo. ``put`` sets
+    ``old_value`` or ``new_value``. Successive edits with the same ``run`` are one edit: typing is not one a letter.
     """
 
-    what: str
-    before: Any
-    after: Any
+    title: str
+    old_value: Any
+    new_value: Any
     put: Callable[[Any], object]
     run: str = ""

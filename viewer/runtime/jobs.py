@@ -46,7 +46,7 @@ class Job:
     begun: float = field(default_factory=time.monotonic)
     stays: bool = False
     """Goes on when another store is opened: a job of the pipeline."""
-    behind: bool = False
+    is_background: bool = False
     """Adds to what is shown already: a picture waits for it a short time only."""
 
     @property
@@ -241,7 +241,7 @@ class Jobs(QObject):
             lambda *progress: self._told(job, *progress) if job else None,
             finish,
         )
-        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), behind=behind)
+        job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), is_background=behind)
         self._begin(job)
         try:
             return await future

@@ -43,24 +43,24 @@ RATE_OVER = 1000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened: ``shape`` as states are drawn, ``name`` and ``what`` in English to be translated;
-    ``value`` fills them: bytes, or a name; ``number`` counts marks, ``took`` is in ms.
+    """Something that happened: ``shape`` as states are drawn, ``name`` and ``details`` in English to be translated;
+    ``value`` fills them: bytes, or a name; ``number`` counts marks, ``took_ms`` is in ms.
     """
 
     number: int
-    at: int
+    time_ms: int
     shape: str
     name: str
-    what: str = ""
+    details: str = ""
     value: int | str = 0
     upright: bool = True
-    took: float = 0.0
+    took_ms: float = 0.0
 
     def words(self) -> tuple[str, str]:
         """The mark and what there is to say of it, in the language in force."""
         shown = size(self.value) if isinstance(self.value, int) else tr(SERVICE_WORDS.get(self.value, self.value))
-        fill = {"value": shown, "took": f"{self.took:,.0f}", "seconds": f"{self.took / 1000:,.0f}"}
-        return tr(self.name, **fill), tr(self.what, **fill) if self.what else ""
+        fill = {"value": shown, "took": f"{self.took_ms:,.0f}", "seconds": f"{self.took_ms / 1000:,.0f}"}
+        return tr(self.name, **fill), tr(self.details, **fill) if self.details else ""
 
 
 SERVICE_WORDS = {"reput": words("dispatch")}
@@ -100,7 +100,7 @@ class LiveHistory:
     def add(self, look: Look) -> list[Mark]:
         """Add one look; returns the marks it made."""
         previous, self.last = self.last, look
-        seconds = look.at / 1000
+        seconds = look.time_ms / 1000
         self._break_between(previous, look)
         if self.base is None:
             self.base = look.offset("wrote") or 0
@@ -115,15 +115,15 @@ class LiveHistory:
             series.append(seconds, None if unknown else getattr(gaps, key))
         self._rows.append(
             [
-                look.at,
+                look.time_ms,
                 look.units if look.units is not None else UNKNOWN,
                 *(UNKNOWN if o is None else o for o in look.offsets()),
             ]
         )
         self._add_rates(look)
         for flush in look.flushes:
-            self.took.append(flush.at / 1000, flush.took)
-            self.group.append(flush.at / 1000, flush.bytes)
+            self.took.append(flush.time_ms / 1000, flush.took_ms)
+            self.group.append(flush.time_ms / 1000, flush.bytes)
         marks = list(self._marks_of(previous, look))
         self.marks.extend(marks)
         return marks
@@ -132,9 +132,9 @@ class LiveHistory:
         """Break the series where nobody looked for long, and where files replace the engine as the source."""
         if previous is None:
             return
-        pause = look.at - previous.at
+        pause = look.time_ms - previous.time_ms
         if pause > max(LONG_PAUSE, USUAL_PAUSES * self._pause):
-            self.breaks.append((previous.at / 1000, look.at / 1000))
+            self.breaks.append((previous.time_ms / 1000, look.time_ms / 1000))
             self._recent.clear()
         elif previous.lab != look.lab:
             self._recent.clear()
@@ -159,15 +159,15 @@ class LiveHistory:
     def _add_rates(self, look: Look) -> None:
         wrote, puts = look.offset("wrote") or 0, look.puts
         recent = self._recent
-        recent.append((look.at, wrote, puts or 0))
-        while len(recent) > 2 and look.at - recent[1][0] >= RATE_OVER:
+        recent.append((look.time_ms, wrote, puts or 0))
+        while len(recent) > 2 and look.time_ms - recent[1][0] >= RATE_OVER:
             recent.popleft()
         oldest = recent[0]
-        span = (look.at - oldest[0]) / 1000
+        span = (look.time_ms - oldest[0]) / 1000
         if span <= 0:
             return
-        self.bytes.append(look.at / 1000, max(0, wrote - oldest[1]) / span)
-        self.puts.append(look.at / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
+        self.bytes.append(look.time_ms / 1000, max(0, wrote - oldest[1]) / span)
+        self.puts.append(look.time_ms / 1000, None if puts is None else max(0, puts - oldest[2]) / span)
 
     def _marks_of(self, previous: Look | None, look: Look) -> Iterator[Mark]:
         if previous is not None:
@@ -175,44 +175,44 @@ class LiveHistory:
             known_starts = {start for start, _, _ in _behind(previous.files, reached)}
             for start, end, name in reversed(list(_behind(look.files, reached))):
                 if reached <= start < wrote and start:
-                    self.rolls.append(look.at / 1000)
-                    yield self._mark(look.at, "note", words("roll"), words("into {value}"), name)
+                    self.rolls.append(look.time_ms / 1000)
+                    yield self._mark(look.time_ms, "note", words("roll"), words("into {value}"), name)
                 elif start not in known_starts and end > reached:
                     yield self._mark(
-                        look.at, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
+                        look.time_ms, "chat", words("file made"), words("{value}, ahead of need"), name, up=False
                     )
             for start in _gone(previous.files, look.files):
-                yield self._mark(look.at, "note", words("file deleted"), "{value}", f"{start:020d}")
+                yield self._mark(look.time_ms, "note", words("file deleted"), "{value}", f"{start:020d}")
             if wrote < reached and previous.lab == look.lab:  # files may tell more than a sample
                 yield self._mark(
-                    look.at, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
+                    look.time_ms, "warn", words("log is shorter"), words("{value} less than before"), reached - wrote
                 )
             if previous.live != look.live and not look.lab and not previous.lab:
                 name = words("broker started") if look.live else words("broker stopped")
-                yield self._mark(look.at, "live" if look.live else "warn", name)
+                yield self._mark(look.time_ms, "live" if look.live else "warn", name)
             now, then = _time_of(look), _time_of(previous)
             if now != then and now:
-                yield self._mark(look.at, "ok", words("checkpoint"), words("written"), up=False)
+                yield self._mark(look.time_ms, "ok", words("checkpoint"), words("written"), up=False)
         yield from self._services(look)
         yield from self._alarms(look)
         for flush in look.flushes:
-            if flush.took >= LATE_FLUSH:
+            if flush.took_ms >= LATE_FLUSH:
                 yield self._mark(
-                    flush.at,
+                    flush.time_ms,
                     "warn",
                     words("flush"),
                     words("{value} in {took} ms"),
                     flush.bytes,
                     up=False,
-                    took_ms=flush.took,
+                    took_ms=flush.took_ms,
                 )
 
     def _services(self, look: Look) -> Iterator[Mark]:
         paused = frozenset(name for name, service in look.services.items() if service.paused)
         for name in sorted(paused - self._paused):
-            yield self._mark(look.at, "warn", words("{value} paused"), words("by hand"), name)
+            yield self._mark(look.time_ms, "warn", words("{value} paused"), words("by hand"), name)
         for name in sorted(self._paused - paused):
-            yield self._mark(look.at, "ok", words("{value} goes on"), "", name)
+            yield self._mark(look.time_ms, "ok", words("{value} goes on"), "", name)
         self._paused = paused
 
     def _alarms(self, look: Look) -> Iterator[Mark]:
@@ -229,10 +229,10 @@ class LiveHistory:
         for name, value, limit, details, back in limits:
             if value is not None and value > limit and name not in self._over:
                 self._over.add(name)
-                yield self._mark(look.at, "warn", name, details, limit, took_ms=value)
+                yield self._mark(look.time_ms, "warn", name, details, limit, took_ms=value)
             elif value is not None and value <= limit // 2 and name in self._over:
                 self._over.discard(name)
-                yield self._mark(look.at, "ok", back)
+                yield self._mark(look.time_ms, "ok", back)
 
     @property
     def over(self) -> frozenset[str]:
@@ -287,13 +287,13 @@ class LiveHistory:
 
     def rate(self, key: str, look: Look) -> float | None:
         """Bytes a second by which a position moved in the last second before ``look``; None where nobody knows."""
-        row, now = self._rows.at(look.at - RATE_OVER), look.offset(key)
+        row, now = self._rows.at(look.time_ms - RATE_OVER), look.offset(key)
         if row is None or now is None:
             return None
         then, old_offset = int(row[0]), int(row[2 + KEYS.index(key)])
-        if old_offset == UNKNOWN or look.at - then < RATE_OVER // 4:
+        if old_offset == UNKNOWN or look.time_ms - then < RATE_OVER // 4:
             return None
-        return (now - old_offset) * 1000 / (look.at - then)
+        return (now - old_offset) * 1000 / (look.time_ms - then)
 
     def unit_size(self) -> float | None:
         """Bytes of a message on average since the first look; None where too few came."""

@@ -48,7 +48,7 @@ class Place:
 
     ``offset``: byte in the log, or the number of an entry or slot in an index file (``part`` says which). ``name``:
     index file, rule, group or table. ``field``: a field of the unit to choose. A trace that began at a unit has its
-    ``offset`` and store ``time`` (ms); both stay out of the written form. ``own`` asks for a window of its own.
+    ``offset`` and store ``time`` (ms); both stay out of the written form. ``new_window`` asks for a window of its own.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class Place:
     part: str = ""
     field: str = ""
     time: int | None = None
-    own: bool = False
+    new_window: bool = False
 
     @property
     def names_row(self) -> bool:

@@ -19,12 +19,12 @@ STORED = ("PUT_OK", "FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAI
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """A flush that moved something: up to ``to_offset``, ``bytes`` of it, in ``took`` ms; ``waiters`` puts waited."""
+    """A flush that wrote something: ``bytes`` up to ``to_offset``; ``waiters`` puts waited for it."""
 
-    at: int
+    time_ms: int
     to_offset: int
     bytes: int
-    took: float
+    took_ms: float
     waiters: int = 0
 
 
@@ -48,7 +48,7 @@ class Look:
     positions: Positions
     files: tuple[tuple[int, int, str], ...]
     heads: tuple[tuple[int, int], ...]
-    at: int
+    time_ms: int
     live: bool = False
     lab: bool = False
     abort: bool = False

@@ -82,7 +82,7 @@ class RecoveryJob(QObject):
             self.plan, self.error = None, str(error)
         else:
             self.plan, self.error, self.stale, self.at = planned.plan, "", False, time.time()
-            self.took, self.other, self.written = planned.took, planned.other, planned.written
+            self.took, self.other, self.written = planned.seconds, planned.other_start, planned.written
             self.like = planned.plan.like
             self._refuse()
         finally:

@@ -45,9 +45,9 @@ class Refreshed:
 
     changed: bool
     replaced: bool
-    seen: tuple[int, int] | None
-    still: tuple[Unread, ...]
-    took: float
+    log_end: tuple[int, int] | None
+    still_unread: tuple[Unread, ...]
+    seconds: float
 
 
 class StoreSession(QObject):
@@ -269,9 +269,9 @@ class StoreSession(QObject):
             self._looking = False
             if self._closed:
                 return
-            readable = self.unread.keep((*refreshed.still, *self.unread.list[len(noted) :]))
-            changed, log_end = refreshed.changed or readable, refreshed.seen
-            self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.took)))
+            readable = self.unread.keep((*refreshed.still_unread, *self.unread.list[len(noted) :]))
+            changed, log_end = refreshed.changed or readable, refreshed.log_end
+            self._timer.setInterval(max(POLL_MS, round(20_000 * refreshed.seconds)))
             if refreshed.replaced:
                 self.set_findings((), complete=False)
                 self.replaced.emit()

@@ -42,13 +42,13 @@ class OtherStart:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan of one release, worked out in ``took`` seconds; how the other would start (None: that cannot be told);
-    which release seems to have written the store, and why.
+    """The plan of one release and the ``seconds`` it took; how the other release would start (None: unknown);
+    the release that seems to have written the store, and the evidence.
     """
 
     plan: RecoveryPlan
-    took: float
-    other: OtherStart | None = None
+    seconds: float
+    other_start: OtherStart | None = None
     written: tuple[Release, str] | None = None
 
 

@@ -92,13 +92,13 @@ class Survey:
     format: str
     flavour: tuple[str, ...] = ()
     """What is special about the store, in the words of the ``info`` command."""
-    whole: bool = True
+    all_readable: bool = True
     """Whether everything that was looked at could be read."""
     missing: int = 0
     """Bytes between two files of the log that no file holds; ``log_bytes`` leaves them out."""
     evidence: str = ""
     """What speaks for the release in ``format``; empty where nothing tells."""
-    gone: bool = False
+    log_gone: bool = False
     """Whether the log is empty, and queues, index or positions know of it."""
 
     @property
@@ -134,9 +134,9 @@ class Survey:
     @property
     def state(self) -> tuple[str, str]:
         """Mark and English word for the card: how the store was left."""
-        if not self.whole:
+        if not self.all_readable:
             return "unread", "not all readable"
-        if self.gone:
+        if self.log_gone:
             return "error", "the log is gone"
         if self.kind != "store":
             return "note", {"commitlog": "log only", "file": "one file"}.get(self.kind, "a part")
@@ -154,7 +154,7 @@ def standing(survey: Survey, counts: Mapping[str, int], *, complete: bool, lab: 
     errors, warnings = counts.get("error", 0), counts.get("warn", 0)
     if mark == "unread":
         return mark, state_words
-    if errors and not survey.gone:
+    if errors and not survey.log_gone:
         count_words = tr("1 error") if errors == 1 else tr("{n:,} errors", n=errors)
         return "error", f"{state_words} · {count_words}"
     if survey.missing:
@@ -203,9 +203,9 @@ def survey(store: StoreSnapshot) -> Survey:
         format=release,
         evidence=evidence,
         flavour=_flavour(store),
-        gone=log_gone,
+        log_gone=log_gone,
         missing=missing,
-        whole=not (store.unread or store.reading.undecoded),
+        all_readable=not (store.unread or store.reading.undecoded),
     )
 
 

@@ -44,7 +44,7 @@ class WorkerDied(RuntimeError):
 @dataclass(eq=False)
 class _Request:
     items: Callable[[Any], None]
-    told: Callable[[float, float | None, str], None]
+    on_progress: Callable[[float, float | None, str], None]
     finished: Callable[[Any, Exception | None], None]
     pipe: Connection | None = None
     """Through which it was sent; None while it is held back."""
@@ -161,7 +161,7 @@ class Worker:
         if kind == "items":
             request.items(content[0])
         elif kind == "told":
-            request.told(*content)
+            request.on_progress(*content)
         else:
             value, error, unread = content
             self._unread(unread)

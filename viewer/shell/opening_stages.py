@@ -204,7 +204,7 @@ class Stages:
         while calm < 3 and time.monotonic() < end:
             await asyncio.sleep(LOOK_EVERY)
             soon = min(end, time.monotonic() + SOON)
-            late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.behind else end)]
+            late = [job for job in self._window.jobs.list if not job.ends_by(soon if job.is_background else end)]
             still = not quiet or self._window.jobs.idle_but_for(len(late))
             calm = calm + 1 if self.first_rows() and dressed() and still else 0
             if calm == 1:

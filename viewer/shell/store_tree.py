@@ -132,10 +132,10 @@ class StoreCard(Paper):
 
 def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[str]:
     """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
-    if not survey.whole and not survey.messages:
+    if not survey.all_readable and not survey.messages:
         return [tr("What it holds is not known.")]
-    if not survey.unqueued or survey.gone or (survey.kind == "store" and not survey.log_bytes):
-        if survey.gone:
+    if not survey.unqueued or survey.log_gone or (survey.kind == "store" and not survey.log_bytes):
+        if survey.log_gone:
             known = tr("{n} entries", n=short_count(survey.messages))
             return [" · ".join((size(0), topics_in_words(len(survey.topics)), known)), f"{size(0)} · {known}"]
         held = tr("{n} messages", n=short_count(survey.messages))
@@ -143,7 +143,7 @@ def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[st
             held = tr("{n} entries", n=short_count(survey.messages))
         short = " · ".join((size(survey.log_bytes), held))
         said = [f"{size(survey.log_bytes)} · {topics_in_words(len(survey.topics))} · {held}", short]
-        return said if survey.whole else [tr("at least {said}", said=one) for one in said]
+        return said if survey.all_readable else [tr("at least {said}", said=one) for one in said]
     if counted:
         short = " · ".join((size(survey.log_bytes), tr("{n} units", n=short_count(units))))
         return [
@@ -167,7 +167,7 @@ def topics_in_words(topics: int) -> str:
 def _spans_of(survey: Survey) -> list[str]:
     """``2026-11-17 22:04 → 11-20 09:41 +08:00`` and shorter forms, longest first."""
     if survey.first_time is None or survey.last_time is None:
-        return [tr("no message") if survey.whole else ""]
+        return [tr("no message") if survey.all_readable else ""]
     first, last = moment(survey.first_time)[:16], moment(survey.last_time)[:16]
     zone = zone_text(survey.last_time)
     if first[:10] == last[:10]:

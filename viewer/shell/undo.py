@@ -23,7 +23,7 @@ class _Step(QUndoCommand):
     """One edit on the stack. It was made already when it comes here: the first redo does nothing."""
 
     def __init__(self, edit: Edit, number: int) -> None:
-        super().__init__(edit.what)
+        super().__init__(edit.title)
         self.edit, self._number, self._made = edit, number, False
 
     def id(self) -> int:
@@ -31,17 +31,17 @@ class _Step(QUndoCommand):
 
     def redo(self) -> None:
         if self._made:
-            self.edit.put(self.edit.after)
+            self.edit.put(self.edit.new_value)
         self._made = True
 
     def undo(self) -> None:
-        self.edit.put(self.edit.before)
+        self.edit.put(self.edit.old_value)
 
     def mergeWith(self, other: QUndoCommand) -> bool:
         """Typing goes on: the same run of edits."""
         if not isinstance(other, _Step) or other.edit.run != self.edit.run or not self.edit.run:
             return False
-        self.edit = Edit(self.edit.what, self.edit.before, other.edit.after, self.edit.put, self.edit.run)
+        self.edit = Edit(self.edit.title, self.edit.old_value, other.edit.new_value, self.edit.put, self.edit.run)
         return True
 
 
@@ -58,7 +58,7 @@ class Edits:
 
     def push(self, edit: Edit) -> None:
         """An edit was made; what an undo puts back is none."""
-        if self._putting or edit.before == edit.after:
+        if self._putting or edit.old_value == edit.new_value:
             return
         number = self._runs.setdefault(edit.run, len(self._runs)) if edit.run else -1
         self._stack.push(_Step(edit, number))

@@ -79,7 +79,7 @@ def show_beside(window: StoreWindow, place: Place) -> StoreWindow | None:
     session = window.session
     if session is None:
         return None
-    at = places.text_of(replace(place, own=False))
+    at = places.text_of(replace(place, new_window=False))
     return open_beside(window, session.path, at, lends=True, config=session.config)
 
 

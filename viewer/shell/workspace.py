@@ -345,9 +345,9 @@ class Workspace:
 
     def shown_beside(self, place: Place) -> bool:
         """Show ``place`` in a window of its own where it asks for one; whether it did."""
-        if place.own:
+        if place.new_window:
             self.show_beside(place)
-        return place.own
+        return place.new_window
 
     def show_beside(self, place: Place) -> None:
         """Show ``place`` in a window of its own."""

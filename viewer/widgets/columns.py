@@ -251,6 +251,6 @@ def gutter(width: int = 26) -> Column:
 
 def elsewhere(place: object) -> object:
     """The same place, marked to be shown in a window of its own; unchanged where it cannot be marked."""
-    if dataclasses.is_dataclass(place) and not isinstance(place, type) and hasattr(place, "own"):
-        return dataclasses.replace(place, own=True)
+    if dataclasses.is_dataclass(place) and not isinstance(place, type) and hasattr(place, "new_window"):
+        return dataclasses.replace(place, new_window=True)
     return place

@@ -199,7 +199,7 @@ def store_nodes(
     Topics stand by their bytes, those of ``order`` as they stand there. A log without queues has those that its units
     tell, ``counted`` by bytes.
     """
-    held = size(survey.log_bytes) if survey.log_bytes or survey.whole else NOT_KNOWN
+    held = size(survey.log_bytes) if survey.log_bytes or survey.all_readable else NOT_KNOWN
     nodes = [Node("log", tr("Commit log"), held, "log", place=places.log(), strong=True)]
     if survey.kind != "store":
         return [*nodes, *_counted_nodes(counted or {}, places)]
@@ -219,7 +219,7 @@ def store_nodes(
             config.add(Node(f"config/{name}", name, "", dim=True, place=places.Place("config", name=name)))
         nodes.append(config)
     if survey.has_checkpoint:
-        when = clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.whole else NOT_KNOWN
+        when = clock(survey.checkpoint)[:8] if survey.checkpoint else tr("empty") if survey.all_readable else NOT_KNOWN
         nodes.append(Node("checkpoint", "checkpoint", when, "file", place=places.Place("checkpoint")))
     if survey.abort:
         running = survey.lock == "held"
@@ -290,7 +290,7 @@ def _topic_node(topic: Any, places: Any) -> Node:
 
 
 def _index_nodes(survey: Any, places: Any) -> Node:
-    count = number(len(survey.index)) if survey.index or survey.whole else NOT_KNOWN
+    count = number(len(survey.index)) if survey.index or survey.all_readable else NOT_KNOWN
     top = Node("index", tr("Index files"), count, "index", place=places.index(), strong=True)
     for file in survey.index:
         badge = short_count(file.count) if file.count >= 0 else tr("unreadable" if file.unread else "damaged")

@@ -103,8 +103,8 @@ def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
     assert not acts.form.isVisible()
     assert bar.notes == [("cluster.add.queues", {"topic": "OrderPaid", "broker": "broker-b", "queues": 5})]
     (edit,) = bar.edits
-    assert edit.what == "3 queues of OrderPaid at broker-b"
-    edit.put(edit.before)
+    assert edit.title == "3 queues of OrderPaid at broker-b"
+    edit.put(edit.old_value)
     assert desk.done[-1] == ("queues", "broker-b", "OrderPaid", 2)
 
 

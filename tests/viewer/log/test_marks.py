@@ -49,9 +49,9 @@ def test_a_mark_is_put_said_and_taken_back(marks: LogMarks) -> None:
     assert told(marks, "said") == ["Marked rows: 1"]
     (edit,) = told(marks, "edits")
     assert isinstance(edit, Edit)
-    edit.put(edit.before)
+    edit.put(edit.old_value)
     assert marks._model.dress.marked == set()
-    edit.put(edit.after)
+    edit.put(edit.new_value)
     assert marks._model.dress.marked == {200}
 
 
@@ -85,6 +85,6 @@ def test_rules_are_kept_in_the_settings_and_taken_back(marks: LogMarks) -> None:
     marks.set_rules([Rule("mine", "queueId = 3", "red")])
     assert [one["name"] for one in settings.colour_rules] == ["mine"]
     edit = told(marks, "edits")[-1]
-    edit.put(edit.before)
+    edit.put(edit.old_value)
     assert settings.colour_rules == []
     assert marks._model.rules == []

@@ -40,7 +40,7 @@ def test_a_window_of_its_own_is_asked_for_the_link_or_the_unit(qtbot):
     pane.placeRequested.connect(asked.append)
     RowCommands(pane).do("go.own", FACTS)
     RowCommands(pane).do("go.own", Facts("row", link=Place("groups", name="g")))
-    assert [(one.kind, one.own) for one in asked] == [("log", True), ("groups", True)]
+    assert [(one.kind, one.new_window) for one in asked] == [("log", True), ("groups", True)]
 
 
 def test_bytes_are_written_outside_of_the_store_only(qapp, tmp_path):

@@ -100,7 +100,7 @@ def test_the_newest_look_is_shown_until_a_hand_stops_it(live: LivePositions, ses
 
 def test_another_look_is_told_where_the_picture_stands_still(live: LivePositions) -> None:
     told: list[int] = []
-    live.changed.connect(lambda one: told.append(one.at))
+    live.changed.connect(lambda one: told.append(one.time_ms))
     live.go_to(START + 5000)
     live.go_live()
     assert told == [START + 5000, START + 9900]
@@ -199,7 +199,7 @@ def test_looks_are_written_off_the_loop_in_order_and_the_last_ones_at_the_end(
     assert not live.recording
     store, looks = read_recording(target)
     assert store == str(session.path)
-    assert [one.at for one in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
+    assert [one.time_ms for one in looks] == [START + 100 * number for number in (99, 100, 101, 102, 103)]
     assert said == [f"Recording to {target}", f"Recorded to {target}"]
     session.jobs.finish()
     assert len(read_recording(target)[1]) == 5, "nothing twice"

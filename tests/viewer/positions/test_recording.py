@@ -25,7 +25,7 @@ def test_a_recording_gives_back_what_was_looked_at(tmp_path) -> None:
     recorder = Recorder(tmp_path / "one.jsonl", "/a/store")
     for one in looks:
         recorder.add(one)
-        if one.at % 500 == 0:
+        if one.time_ms % 500 == 0:
             recorder.write()
     recorder.write()
     store, found = read_recording(recorder.path)

@@ -44,16 +44,16 @@ def test_every_edit_tells_what_stood_before_and_puts_it_back(marks: Bookmarks) -
     marks.remove(HERE.place)
     marks.remove("log:0")
     assert marks.list == (THERE,)
-    assert [(one.what, len(one.before), len(one.after)) for one in told] == [
+    assert [(one.title, len(one.old_value), len(one.new_value)) for one in told] == [
         ("bookmark flipped", 0, 1),
         ("bookmark entry", 1, 2),
         ("bookmark flipped", 2, 1),
     ]
-    told[-1].put(told[-1].before)
+    told[-1].put(told[-1].old_value)
     assert marks.list == (HERE, THERE)
     marks.set_notes("a")
     marks.set_notes("ab")
-    assert [(one.before, one.after, one.run) for one in told[3:]] == [("", "a", "notes"), ("a", "ab", "notes")]
+    assert [(one.old_value, one.new_value, one.run) for one in told[3:]] == [("", "a", "notes"), ("a", "ab", "notes")]
     marks.set_notes("")
 
 

@@ -46,7 +46,7 @@ def test_rates_and_the_way_back() -> None:
     assert history.puts.values[-1] == pytest.approx(100)
     assert history.unit_size() == pytest.approx(100)
     then = history.look_at(START + 2040)
-    assert then.at == START + 2000
+    assert then.time_ms == START + 2000
     assert then.offsets() == look(20).offsets()
     rows, unknown = history.held_rows()
     assert len(rows) == 50

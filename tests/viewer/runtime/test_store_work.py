@@ -21,7 +21,7 @@ def made():
 def test_a_plan_is_told_with_the_other_release_beside_it(made, tmp_path):
     found = plan(FakeControl(), made.write(tmp_path / "s", abort=True), None, "5.3")
     assert (found.plan.like, found.plan.exit, found.plan.end_offset) == ("5.3", "abnormal", made.end)
-    assert (found.other.like, found.other.will_start) == ("4.9", True)
+    assert (found.other_start.like, found.other_start.will_start) == ("4.9", True)
 
 
 def test_a_check_gives_its_findings_and_the_incident(made, tmp_path):

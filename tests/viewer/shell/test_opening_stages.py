@@ -141,7 +141,7 @@ def test_a_picture_does_not_wait_for_a_count_that_takes_long(
     assert run(window.open(golden("broker-orders")))
     run(window.settled())
     job = window.jobs.announce("Counting units", lambda: None)
-    job.done, job.total, job.behind = 1, 100, True
+    job.done, job.total, job.is_background = 1, 100, True
     job.begun -= 5
 
     def endless() -> float:

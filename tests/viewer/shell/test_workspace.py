@@ -383,7 +383,7 @@ def test_a_place_of_its_own_window_opens_there_and_any_other_does_not(
         return made if room.pop(0) else None
 
     monkeypatch.setattr(module, "show_beside", beside)
-    own = Place("log", offset=640, own=True)
+    own = Place("log", offset=640, new_window=True)
     assert not space.shown_beside(places.log(640))
     assert space.shown_beside(own)
     assert (shown, made.said) == ([own], [])
