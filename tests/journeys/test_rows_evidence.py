@@ -21,7 +21,7 @@ from walker import Run, Walker
 from engine.rules.catalogue import RULES
 from engine.rules.masking import Masking
 from viewer.findings.pane import FindingsPane
-from viewer.keep.report_job import ReportBox, save_report
+from viewer.reports.report_dialog import ReportBox, save_report
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 
 pytestmark = pytest.mark.journey

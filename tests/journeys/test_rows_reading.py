@@ -11,7 +11,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QAbstractItemView, QLabel
 from walker import Run, Walker
 
-from viewer.keep.report_job import save_report
+from viewer.reports.report_dialog import save_report
 from viewer.shell.views import BY_KIND
 
 pytestmark = pytest.mark.journey

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from walker import SHIFT, Run, Walker
 
-from viewer.keep import session_file
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
+from viewer.shell import session_file
 from viewer.shell.windows import close_all, windows
 
 pytestmark = pytest.mark.journey

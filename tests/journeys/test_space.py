@@ -130,7 +130,7 @@ def test_row_85_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(
         pane = await counted(walker)
         await walker.until(lambda: pane.line.blocks, "the files are there")
         for number, block in enumerate(pane.line.blocks):
-            pane.line._take(number)
+            pane.line._select(number)
             await walker.until(
                 lambda name=block.name: pane.file.strip.map is not None and pane.file.strip.map.name == name, "the map"
             )
@@ -139,7 +139,7 @@ def test_row_85_damage_is_marked_on_the_files_map_and_a_click_goes_to_it(
                 break
         assert found.bad, "the sample store has a flipped bit"
         cell = next(n for n, one in enumerate(found.cells) if one.bad)
-        walker.click(pane.file.strip, QPoint(round(pane.file.strip._left(cell)) + 1, 25))
+        walker.click(pane.file.strip, QPoint(round(pane.file.strip._cell_left(cell)) + 1, 25))
         await walker.rest()
         assert walker.value("units.table", "Physical offset") == found.bad[0]
         rows = walker.rows(TABLE)

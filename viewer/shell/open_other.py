@@ -14,9 +14,9 @@ from pathlib import Path
 from engine.config import MessageStoreConfig, read_properties
 from engine.errors import BadArchive, StoreError
 from engine.inspection import archives
-from viewer.keep import session_file
-from viewer.keep.session_file import Session
 from viewer.runtime.jobs import Control
+from viewer.shell import session_file
+from viewer.shell.session_file import Session
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".txz", ".tar.bz2")
 LARGEST_UNPACKED = 64 << 30

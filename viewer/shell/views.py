@@ -118,7 +118,12 @@ VIEWS = (
     ),
     View("pipeline", "view.pipeline", words("Pipeline"), "pipeline", "Ctrl+Alt+8", "viewer.pipeline.pane:PipelinePane"),
     View(
-        "bookmarks", "view.bookmarks", words("Bookmarks"), "bookmark", "Ctrl+Shift+B", "viewer.keep.pane:BookmarksPane"
+        "bookmarks",
+        "view.bookmarks",
+        words("Bookmarks"),
+        "bookmark",
+        "Ctrl+Shift+B",
+        "viewer.bookmarks.pane:BookmarksPane",
     ),
 )
 BY_KIND: dict[str, View] = {view.kind: view for view in VIEWS}

@@ -15,8 +15,6 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from engine.errors import StoreError
 from viewer.compare.pane import Comparison
-from viewer.keep import session_file
-from viewer.keep.session_file import Session
 from viewer.look.assets import tr
 from viewer.pane import Pane
 from viewer.runtime import bookmarks, places
@@ -24,10 +22,12 @@ from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.places import Place, Search, UnknownPlace
 from viewer.runtime.settings import default_cache
 from viewer.runtime.store_session import StoreSession, in_store
+from viewer.shell import session_file
 from viewer.shell.end_question import EndQuestion
 from viewer.shell.jump_highlight import Jumps
 from viewer.shell.lab_stores import running_in_words
 from viewer.shell.open_other import Taken, kind_of, take
+from viewer.shell.session_file import Session
 from viewer.shell.top_bar import crumbs_of
 from viewer.shell.undo import Edits
 from viewer.shell.windows import show_beside
@@ -150,7 +150,7 @@ class Workspace:
 
     def ask_report(self) -> None:
         """Ask what the report of an incident shall hold, and where it goes."""
-        from viewer.keep.report_job import ask_report  # what it needs is not on the way to the first rows
+        from viewer.reports.report_dialog import ask_report  # what it needs is not on the way to the first rows
 
         ask_report(self._window)
 

@@ -1,1 +1,1 @@
-"""Space: every byte by topic, queue and day, and what retention deletes next."""
+"""Space view: every byte by topic, queue and day, and what retention deletes next."""

@@ -1,6 +1,6 @@
-"""The account of a store's bytes as a tree of named areas, under one of four groupings; no Qt.
+"""A store's bytes as a tree of named areas, under one of four groupings. No Qt.
 
-Every tree's areas add up to the whole directory: what no topic has is an area of its own.
+The areas of each tree add up to the whole directory: bytes that belong to no topic have areas of their own.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ GROUPINGS: tuple[tuple[Grouping, str], ...] = (
 )
 UNITS = ("units", "stale", "beyondEnd")
 OTHERS = "\x00others"
-REST = "\x01"
+REST_PREFIX = "\x01"
 """Begins the keys of areas that are no topic's: a topic may have any name."""
-MOST = 48
+MAX_AREAS = 48
 """Areas below one; the smallest further ones become one area."""
-REST_WORDS = {
+REST_LABELS = {
     "commitlog/blank": words("End-of-file units"),
     "commitlog/zeroTail": words("Zero tail"),
     "commitlog/unreadable": words("Damaged"),
@@ -51,7 +51,7 @@ REST_WORDS = {
     "other": words("Other files"),
 }
 SMALL = ("checkpoint", "abort", "lock", "compaction")
-HATCHED = {
+HATCH_ROLES = {
     "commitlog/blank": "line",
     "commitlog/zeroTail": "line",
     "commitlog/unreadable": "error",
@@ -60,7 +60,7 @@ HATCHED = {
 
 
 def area_of(space: Space, grouping: Grouping, measure: Measure = "bytes") -> Area:
-    """The whole directory as one area; ``measure``: lengths, or what the disk gave for them."""
+    """Return the whole directory as one area; ``measure`` selects file lengths or space allocated on disk."""
     if measure == "allocated":
         space = replace(
             space, rows=tuple(replace(row, bytes=row.allocated) for row in space.rows), counted=space.allocated
@@ -72,11 +72,11 @@ def area_of(space: Space, grouping: Grouping, measure: Measure = "bytes") -> Are
         "day": _by_day,
     }
     listed = [*make[grouping](space), *_rest(space)]
-    return Area("", "", space.counted, children=_few(listed))
+    return Area("", "", space.counted, children=_largest(listed))
 
 
 def topic_words(topic: str | None) -> str:
-    """A topic's name as it is shown."""
+    """Return the name of a topic as it is shown."""
     if topic == OTHERS or topic is None:
         return tr("(all others)")
     return topic or tr("(no topic)")
@@ -87,17 +87,19 @@ def _by_topic(space: Space) -> Iterable[Area]:
     days = sorted({row.day for row in space.rows if row.day})
     for row in space.rows:
         if row.kind == "commitlog" and row.part in UNITS and row.topic is not None:
-            one = cells[row.topic][row.queue_id or 0].setdefault(row.day or "", [0, 0])
-            one[0] += row.bytes
-            one[1] += row.messages or 0
+            totals = cells[row.topic][row.queue_id or 0].setdefault(row.day or "", [0, 0])
+            totals[0] += row.bytes
+            totals[1] += row.messages or 0
     for topic, queues in cells.items():
-        dead = tr("deleted: dead") if topic in space.deleted_topics else ""
-        below = _few([_queue_area(topic, number, found, days) for number, found in queues.items()])
-        yield _sum(Area(topic, topic_words(topic), 0, 0, topic, dead, target=places.queue(topic)), below)
+        note = tr("deleted: dead") if topic in space.deleted_topics else ""
+        queue_areas = _largest(
+            [_queue_area(topic, number, days_of_queue, days) for number, days_of_queue in queues.items()]
+        )
+        yield _sum(Area(topic, topic_words(topic), 0, 0, topic, note, target=places.queue(topic)), queue_areas)
 
 
-def _queue_area(topic: str, number: int, found: dict[str, list[int]], days: list[str]) -> Area:
-    below = tuple(
+def _queue_area(topic: str, number: int, by_day: dict[str, list[int]], days: list[str]) -> Area:
+    day_areas = tuple(
         Area(
             day or "-",
             day or tr("no day"),
@@ -105,74 +107,76 @@ def _queue_area(topic: str, number: int, found: dict[str, list[int]], days: list
             count[1],
             topic,
             age=_age(day, days),
-            target=at_day(day),
+            target=search_of_day(day),
             code=True,
         )
-        for day, count in sorted(found.items())
+        for day, count in sorted(by_day.items())
     )
     name = tr("Queue {number}", number=number)
-    return _sum(Area(str(number), name, 0, 0, topic, target=places.queue(topic, number)), below, keep_order=True)
+    return _sum(Area(str(number), name, 0, 0, topic, target=places.queue(topic, number)), day_areas, keep_order=True)
 
 
 def _by_tag(space: Space) -> Iterable[Area]:
-    yield from _named(
+    yield from _by_name(
         space.tags,
         space,
-        lambda one: one.topic,
+        lambda item: item.topic,
         topic_words,
-        lambda one: one.name,
+        lambda item: item.name,
         lambda name: tr("(all others)") if name == OTHERS else name or tr("(no tag)"),
         _tag_target,
-        top_is_topic=True,
+        outer_is_topic=True,
     )
 
 
 def _by_producer(space: Space) -> Iterable[Area]:
-    yield from _named(
+    yield from _by_name(
         space.producers,
         space,
-        lambda one: one.name,
+        lambda item: item.name,
         topic_words,
-        lambda one: one.topic,
+        lambda item: item.topic,
         topic_words,
         _host_target,
-        top_is_topic=False,
+        outer_is_topic=False,
     )
 
 
-def _named(
+def _by_name(
     rows: Iterable[NamedSpace],
     space: Space,
-    top: Callable[[NamedSpace], str | None],
-    top_words: Callable[[str | None], str],
-    low: Callable[[NamedSpace], str | None],
-    low_words: Callable[[str | None], str],
+    outer: Callable[[NamedSpace], str | None],
+    outer_words: Callable[[str | None], str],
+    inner: Callable[[NamedSpace], str | None],
+    inner_words: Callable[[str | None], str],
     target: Callable[[NamedSpace], Place | None],
     *,
-    top_is_topic: bool,
+    outer_is_topic: bool,
 ) -> Iterable[Area]:
     listed = list(rows)
     groups: dict[str | None, list[NamedSpace]] = defaultdict(list)
-    for one in listed:
-        groups[top(one)].append(one)
-    for name, own in groups.items():
-        below = _few(
+    for named_space in listed:
+        groups[outer(named_space)].append(named_space)
+    for name, group in groups.items():
+        inner_areas = _largest(
             [
                 Area(
-                    low(one) or "-",
-                    low_words(low(one)),
-                    one.bytes,
-                    one.messages,
-                    one.topic,
-                    target=target(one),
-                    code=top_is_topic,
+                    inner(named_space) or "-",
+                    inner_words(inner(named_space)),
+                    named_space.bytes,
+                    named_space.messages,
+                    named_space.topic,
+                    target=target(named_space),
+                    code=outer_is_topic,
                 )
-                for one in own
+                for named_space in group
             ]
         )
-        topic = name or "" if top_is_topic else ""
-        goal = places.queue(topic) if top_is_topic else None
-        yield _sum(Area(name or "-", top_words(name), 0, 0, topic, target=goal, code=not top_is_topic), below)
+        topic = name or "" if outer_is_topic else ""
+        place = places.queue(topic) if outer_is_topic else None
+        yield _sum(
+            Area(name or "-", outer_words(name), 0, 0, topic, target=place, code=not outer_is_topic), inner_areas
+        )
     if not listed:
         yield from _by_topic(space)
 
@@ -182,11 +186,11 @@ def _by_day(space: Space) -> Iterable[Area]:
     days = sorted({row.day for row in space.rows if row.day})
     for row in space.rows:
         if row.kind == "commitlog" and row.part in UNITS and row.topic is not None:
-            one = cells[row.day or ""].setdefault(row.topic, [0, 0])
-            one[0] += row.bytes
-            one[1] += row.messages or 0
+            totals = cells[row.day or ""].setdefault(row.topic, [0, 0])
+            totals[0] += row.bytes
+            totals[1] += row.messages or 0
     for day, topics in cells.items():
-        below = _few(
+        topic_areas = _largest(
             [
                 Area(
                     topic,
@@ -200,7 +204,7 @@ def _by_day(space: Space) -> Iterable[Area]:
                 for topic, count in topics.items()
             ]
         )
-        yield _sum(Area(day or "-", day or tr("no day"), 0, 0, target=at_day(day), code=True), below)
+        yield _sum(Area(day or "-", day or tr("no day"), 0, 0, target=search_of_day(day), code=True), topic_areas)
 
 
 def _rest(space: Space) -> Iterable[Area]:
@@ -208,9 +212,9 @@ def _rest(space: Space) -> Iterable[Area]:
     for row in space.rows:
         key = rest_key(row.kind, row.part, row.topic)
         if key:
-            one = sizes.setdefault(key, [0, 0])
-            one[0] += row.bytes
-            one[1] = file_count(space, key) or one[1] + row.files
+            totals = sizes.setdefault(key, [0, 0])
+            totals[0] += row.bytes
+            totals[1] = file_count(space, key) or totals[1] + row.files
     goals = {
         "queues": Place("queue"),
         "index": places.index(),
@@ -221,18 +225,18 @@ def _rest(space: Space) -> Iterable[Area]:
     for key, (size, files) in sizes.items():
         note = files_words(files) if files else ""
         yield Area(
-            f"{REST}{key}",
-            tr(REST_WORDS.get(key, key)),
+            f"{REST_PREFIX}{key}",
+            tr(REST_LABELS.get(key, key)),
             size,
             None,
             note=note,
-            hatch=HATCHED.get(key, ""),
+            hatch=HATCH_ROLES.get(key, ""),
             target=goals.get(key),
         )
 
 
 def rest_key(kind: str, part: str, topic: str | None) -> str:
-    """Which area that is no topic's a row belongs to; empty for units."""
+    """Return the key of the area of a row that belongs to no topic; empty for units."""
     if kind == "commitlog":
         return "" if part in UNITS and topic is not None else f"commitlog/{part}"
     if kind in {"consumequeue", "batchconsumequeue", "consumequeue_ext"}:
@@ -241,58 +245,65 @@ def rest_key(kind: str, part: str, topic: str | None) -> str:
 
 
 def file_count(space: Space, key: str) -> int:
-    """Files of the kinds that :func:`rest_key` puts together; 0 for parts of the log."""
+    """Count the files of the kinds that :func:`rest_key` puts together; 0 for parts of the log."""
     return sum(kind.files for kind in space.kinds if kind.kind != "commitlog" and rest_key(kind.kind, "", None) == key)
 
 
 def files_words(count: int) -> str:
-    """``3 files``."""
+    """Return ``3 files``."""
     return tr("1 file") if count == 1 else tr("{n:,} files", n=count)
 
 
-def _sum(area: Area, below: Iterable[Area], *, keep_order: bool = False) -> Area:
-    children = tuple(below) if keep_order else tuple(sorted(below, key=lambda one: (-one.bytes, one.name)))
+def _sum(area: Area, parts: Iterable[Area], *, keep_order: bool = False) -> Area:
+    children = tuple(parts) if keep_order else tuple(sorted(parts, key=lambda child: (-child.bytes, child.name)))
     return replace(
         area,
-        bytes=sum(one.bytes for one in children),
-        messages=sum(one.messages or 0 for one in children),
+        bytes=sum(child.bytes for child in children),
+        messages=sum(child.messages or 0 for child in children),
         children=children,
     )
 
 
-def _few(areas: list[Area]) -> tuple[Area, ...]:
-    """Largest first; what is too many to be seen becomes one area."""
-    ordered = sorted((one for one in areas if one.bytes), key=lambda one: (-one.bytes, one.name))
-    if len(ordered) <= MOST:
+def _largest(areas: list[Area]) -> tuple[Area, ...]:
+    """Sort the areas by size and merge the smallest beyond :data:`MAX_AREAS` into one."""
+    ordered = sorted((area for area in areas if area.bytes), key=lambda area: (-area.bytes, area.name))
+    if len(ordered) <= MAX_AREAS:
         return tuple(ordered)
-    rest = ordered[MOST - 1 :]
-    told = [one.messages for one in rest if one.messages is not None]
-    more = Area("\x00more", tr("{n:,} more", n=len(rest)), sum(one.bytes for one in rest), sum(told) if told else None)
-    return tuple(sorted([*ordered[: MOST - 1], more], key=lambda one: (-one.bytes, one.name)))
+    small_areas = ordered[MAX_AREAS - 1 :]
+    message_counts = [area.messages for area in small_areas if area.messages is not None]
+    merged = Area(
+        "\x00more",
+        tr("{n:,} more", n=len(small_areas)),
+        sum(area.bytes for area in small_areas),
+        sum(message_counts) if message_counts else None,
+    )
+    return tuple(sorted([*ordered[: MAX_AREAS - 1], merged], key=lambda area: (-area.bytes, area.name)))
 
 
 def _age(day: str, days: list[str]) -> float | None:
     if not day or len(days) < 2:
         return None
-    first, last = date.fromisoformat(days[0]).toordinal(), date.fromisoformat(days[-1]).toordinal()
-    return (date.fromisoformat(day).toordinal() - first) / max(last - first, 1)
+    first_day, last_day = date.fromisoformat(days[0]).toordinal(), date.fromisoformat(days[-1]).toordinal()
+    return (date.fromisoformat(day).toordinal() - first_day) / max(last_day - first_day, 1)
 
 
-def at_day(day: str) -> Search | None:
-    """The first unit of a day."""
+def search_of_day(day: str) -> Search | None:
+    """Return a search for the first unit of a day."""
     if not day:
         return None
     start = datetime.fromisoformat(day).astimezone()
     return Search("time", day, round(start.timestamp() * 1000))
 
 
-def _tag_target(one: NamedSpace) -> Place | None:
-    if OTHERS in {one.topic, one.name or ""} or one.name is None:
+def _tag_target(tag: NamedSpace) -> Place | None:
+    if OTHERS in {tag.topic, tag.name or ""} or tag.name is None:
         return None
-    return Place("filter", name=f"topic = {quote(one.topic)} and tags = {quote(one.name)}", part="only")
+    return Place("filter", name=f"topic = {quote(tag.topic)} and tags = {quote(tag.name)}", part="only")
 
 
-def _host_target(one: NamedSpace) -> Place | None:
-    if OTHERS in {one.topic, one.name or ""} or one.name is None:
+def _host_target(producer: NamedSpace) -> Place | None:
+    if OTHERS in {producer.topic, producer.name or ""} or producer.name is None:
         return None
-    return Place("filter", name=f"topic = {quote(one.topic)} and bornHost contains {quote(one.name)}", part="only")
+    return Place(
+        "filter", name=f"topic = {quote(producer.topic)} and bornHost contains {quote(producer.name)}", part="only"
+    )

@@ -1,4 +1,4 @@
-"""Bytes by day as bars, topics stacked in the order of the colours; a click goes to the day."""
+"""Bar chart of bytes by day, topics stacked; a click goes to the day."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from viewer.look.topic_colours import colours_of
 from viewer.widgets.canvas import Boxes, MarkCanvas
 from viewer.widgets.drawn_marks import day_mark
 
-TALL = 26
-MOST = 10
+BAR_HEIGHT = 26
+MAX_DAYS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class DayBar:
 
 
 class DayBars(MarkCanvas):
-    """``dayChosen(day)`` on a click, and on Enter for the day that the arrow keys framed."""
+    """Emits ``dayChosen(day)`` on a click, and on Enter for the day that the arrow keys framed."""
 
     dayChosen = Signal(str)
 
@@ -44,9 +44,11 @@ class DayBars(MarkCanvas):
         self._words = ""
 
     def show_days(self, days: Sequence[DayBar], words: str = "") -> None:
-        """Draw these, the oldest on top; ``words`` where there are none."""
+        """Draw the given days, the oldest on top; show ``words`` if there are none."""
         self._days, self._words = tuple(days), words
-        self.setAccessibleDescription("; ".join(f"{one.day} {size(one.bytes)}" for one in self._days) or words)
+        self.setAccessibleDescription(
+            "; ".join(f"{day_bar.day} {size(day_bar.bytes)}" for day_bar in self._days) or words
+        )
         self._fit()
 
     @property
@@ -54,7 +56,7 @@ class DayBars(MarkCanvas):
         return self._days
 
     def _fit(self) -> None:
-        self.setFixedHeight(px(TALL) * max(len(self._days), 1) + px(12))
+        self.setFixedHeight(px(BAR_HEIGHT) * max(len(self._days), 1) + px(12))
         self.updateGeometry()
         self.update()
 
@@ -72,42 +74,46 @@ class DayBars(MarkCanvas):
             return
         p.setFont(mono(11))
         metrics = QFontMetrics(p.font())
-        left = px(22) + max(metrics.horizontalAdvance(one.day[5:] or one.day) for one in self._days)
-        most = max(one.bytes for one in self._days) or 1
-        room = self.width() - left - px(24) - metrics.horizontalAdvance("1,023 MiB")
-        for number, one in enumerate(self._days):
-            self._paint_day(p, one, px(6) + number * px(TALL), left, room * one.bytes / most)
+        bars_left = px(22) + max(metrics.horizontalAdvance(day_bar.day[5:] or day_bar.day) for day_bar in self._days)
+        max_bytes = max(day_bar.bytes for day_bar in self._days) or 1
+        max_width = self.width() - bars_left - px(24) - metrics.horizontalAdvance("1,023 MiB")
+        for number, day_bar in enumerate(self._days):
+            self._paint_day(
+                p, day_bar, px(6) + number * px(BAR_HEIGHT), bars_left, max_width * day_bar.bytes / max_bytes
+            )
         self.paint_framed(p)
 
     def marks(self) -> Boxes:
-        """A day a line."""
+        """Return one mark for each day."""
         wide = self.width() - px(12)
         return [
             (
-                QRectF(px(6), px(6) + number * px(TALL) + 2, wide, px(TALL) - 5),
-                day_mark(one.day, one.link, self.words_of(one)),
+                QRectF(px(6), px(6) + number * px(BAR_HEIGHT) + 2, wide, px(BAR_HEIGHT) - 5),
+                day_mark(day_bar.day, day_bar.link, self.words_of(day_bar)),
             )
-            for number, one in enumerate(self._days)
+            for number, day_bar in enumerate(self._days)
         ]
 
-    def _paint_day(self, p: QPainter, one: DayBar, y: int, left: int, width: float) -> None:
+    def _paint_day(self, p: QPainter, day_bar: DayBar, y: int, bars_left: int, width: float) -> None:
         p.setPen(C("text2"))
-        p.drawText(QRectF(px(14), y, left, px(TALL)), Qt.AlignmentFlag.AlignVCenter, one.day[5:] or one.day)
-        x, colours = float(left), colours_of(self)
-        for topic, part in one.parts:
-            wide = width * part / (one.bytes or 1)
+        p.drawText(
+            QRectF(px(14), y, bars_left, px(BAR_HEIGHT)), Qt.AlignmentFlag.AlignVCenter, day_bar.day[5:] or day_bar.day
+        )
+        x, colours = float(bars_left), colours_of(self)
+        for topic, part in day_bar.parts:
+            part_width = width * part / (day_bar.bytes or 1)
             color = colours.color(topic)
             if color is None:
                 color = C("text3", 0.45)
             else:
                 color.setAlphaF(0.7 if dark() else 0.8)
-            p.fillRect(QRectF(x, y + px(4), max(wide - 0.8, 0.4), px(TALL) - px(9)), color)
-            x += wide
+            p.fillRect(QRectF(x, y + px(4), max(part_width - 0.8, 0.4), px(BAR_HEIGHT) - px(9)), color)
+            x += part_width
         p.setPen(C("text"))
-        p.drawText(QRectF(x + px(8), y, px(120), px(TALL)), Qt.AlignmentFlag.AlignVCenter, size(one.bytes))
+        p.drawText(QRectF(x + px(8), y, px(120), px(BAR_HEIGHT)), Qt.AlignmentFlag.AlignVCenter, size(day_bar.bytes))
 
     def _number_at(self, y: float) -> int | None:
-        number = int((y - px(6)) // px(TALL))
+        number = int((y - px(6)) // px(BAR_HEIGHT))
         return number if 0 <= number < len(self._days) else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -123,11 +129,11 @@ class DayBars(MarkCanvas):
             super().keyPressEvent(event)
 
     def words_under(self, point: QPointF) -> str:
-        """The day in full."""
+        """Describe the day under a point."""
         number = self._number_at(point.y())
         return self.words_of(self._days[number]) if number is not None else ""
 
-    def words_of(self, one: DayBar) -> str:
-        """A day in full."""
-        parts = [f"{one.day}  {one.bytes:,} B", tr("{n:,} messages", n=one.messages)]
-        return "\n".join([*parts, *(f"{plain(topic)} {size(part)}" for topic, part in one.parts[:12])])
+    def words_of(self, day_bar: DayBar) -> str:
+        """Describe a day in full."""
+        parts = [f"{day_bar.day}  {day_bar.bytes:,} B", tr("{n:,} messages", n=day_bar.messages)]
+        return "\n".join([*parts, *(f"{plain(topic)} {size(part)}" for topic, part in day_bar.parts[:12])])

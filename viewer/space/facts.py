@@ -1,4 +1,4 @@
-"""What the view Space says in words: facts of the chosen area, the forecast of retention, flags over the files."""
+"""Texts of the Space view: facts of the selected area, the forecast of retention, flags over the files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.inspection.space.account import NamedSpace, Space
     from engine.inspection.space.page_cache import PageCache
 
-RULES = {
+RULE_WORDS = {
     "none": words("No disk is over {full:.0%}: expired files go in the hours of deleteWhen."),
     "max": words("A disk is over {full:.0%}: expired files go at any hour."),
     "force": words("A disk is over {force:.0%}: the oldest files go at once, whatever their age."),
@@ -30,7 +30,7 @@ RULES = {
     "shareForce": words("The store is over its share of the disk: the oldest files go at once."),
     "unknown": words("How full a disk is cannot be told: expired files go at any hour."),
 }
-HELD = {
+HELD_WORDS = {
     "goes": words("goes with the next run"),
     "age": words("held by its age until {due}"),
     "hour": words("old enough since {due}, waits for the hour"),
@@ -38,145 +38,158 @@ HELD = {
     "newest": words("the newest file is never deleted"),
     "off": words("deleteWhen names no hour: nothing goes"),
 }
-FLAGS = 3
+MAX_READER_FLAGS = 3
 DAY_MS = 86_400_000
 
 
 def short_moment(ms: int) -> str:
-    """``11-25 04:00``."""
+    """Format as ``11-25 04:00``."""
     return moment(ms)[5:16]
 
 
 def held_words(file: FileExpiry) -> str:
-    """What holds a file, in words."""
-    return tr(HELD[file.expiry.held_by]).format(due=short_moment(file.expiry.due_at))
+    """Describe why retention does not delete a file yet."""
+    return tr(HELD_WORDS[file.expiry.held_by]).format(due=short_moment(file.expiry.due_at))
 
 
-def retention_note(found: Retention) -> str:
-    """The settings in a line."""
-    known = [used for used in (found.log_used, found.queue_used) if used >= 0]
-    disk = f"{max(known):.0%}" if known else tr("not known")
-    if len(known) == 1:  # of two disks one is known: the rule goes by what is not
-        of = tr("of the log") if found.log_used >= 0 else tr("of the queues")
-        disk = tr("{used} {of}, the other not known", used=disk, of=of)
+def retention_note(retention: Retention) -> str:
+    """Describe the retention settings in one line."""
+    known_usage = [used for used in (retention.log_used, retention.queue_used) if used >= 0]
+    disk = f"{max(known_usage):.0%}" if known_usage else tr("not known")
+    if len(known_usage) == 1:  # of two disks one is known: the rule goes by what is not
+        which_disk = tr("of the log") if retention.log_used >= 0 else tr("of the queues")
+        disk = tr("{used} {of}, the other not known", used=disk, of=which_disk)
     return tr(
         "fileReservedTime {hours} h, deleteWhen {when}, disk {disk}",
-        hours=found.reserved_hours,
-        when=found.delete_when,
+        hours=retention.reserved_hours,
+        when=retention.delete_when,
         disk=disk,
     )
 
 
-def retention_sentences(found: Retention) -> list[str]:
-    """The rule in force, what goes next, who still reads there, and what to know about it."""
-    levels = found.levels
-    said = [tr(RULES[found.rule.rule]).format(full=levels.full, force=levels.force, warn=levels.warn)]
-    files = found.next_files
-    if not found.files:
-        said.append(tr("The log has no files."))
+def retention_sentences(retention: Retention) -> list[str]:
+    """Describe the rule in force, the next files to go, who still reads them, and what the forecast rests on."""
+    levels = retention.levels
+    sentences = [tr(RULE_WORDS[retention.rule.rule]).format(full=levels.full, force=levels.force, warn=levels.warn)]
+    files = retention.next_files
+    if not retention.files:
+        sentences.append(tr("The log has no files."))
     elif not files:
-        said.append(tr("No file goes as things stand: {why}.", why=held_words(found.files[0])))
+        sentences.append(tr("No file goes as things stand: {why}.", why=held_words(retention.files[0])))
     else:
         total = size(sum(file.size for file in files))
-        when = short_moment(found.next_time or 0) if (found.next_time or 0) > found.at else tr("with the next run")
-        said.append(
-            tr("{n:,} of {all:,} files, {size}, go: {when}.", n=len(files), all=len(found.files), size=total, when=when)
+        when = (
+            short_moment(retention.next_time or 0)
+            if (retention.next_time or 0) > retention.at
+            else tr("with the next run")
         )
-        reading = sorted({name for file in files for name in file.readers})
-        if found.readers_unknown is not None:
-            said.append(tr("Who still reads them: {why}", why=engine_words(found.readers_unknown)))
-        elif reading:
-            names = ", ".join(reading[:4]) + (" …" if len(reading) > 4 else "")
-            said.append(
+        sentences.append(
+            tr(
+                "{n:,} of {all:,} files, {size}, go: {when}.",
+                n=len(files),
+                all=len(retention.files),
+                size=total,
+                when=when,
+            )
+        )
+        reader_names = sorted({name for file in files for name in file.readers})
+        if retention.readers_unknown is not None:
+            sentences.append(tr("Who still reads them: {why}", why=engine_words(retention.readers_unknown)))
+        elif reader_names:
+            names = ", ".join(reader_names[:4]) + (" …" if len(reader_names) > 4 else "")
+            sentences.append(
                 tr("Still read there by {names}: what they have not read by then is lost to them.", names=names)
             )
         else:
-            said.append(tr("No group and no delayed message still needs them."))
-    below = [one.name for one in found.readers if one.below]
-    if below:
-        said.append(tr("Below the minimum already: {names}.", names=", ".join(below[:4])))
-    if not found.running:
-        said.append(tr("No broker holds this store: nothing is deleted until one is started."))
-    if not found.configured:
-        said.append(tr("These are RocketMQ's defaults; the broker's own settings are not known here."))
-    return said
+            sentences.append(tr("No group and no delayed message still needs them."))
+    below_minimum = [reader.name for reader in retention.readers if reader.below]
+    if below_minimum:
+        sentences.append(tr("Below the minimum already: {names}.", names=", ".join(below_minimum[:4])))
+    if not retention.running:
+        sentences.append(tr("No broker holds this store: nothing is deleted until one is started."))
+    if not retention.configured:
+        sentences.append(tr("These are RocketMQ's defaults; the broker's own settings are not known here."))
+    return sentences
 
 
 def blocks_of(
-    found: Retention, cache: PageCache | None, account: Space | None, *, forecast: bool = True
+    retention: Retention, cache: PageCache | None, account: Space | None, *, forecast: bool = True
 ) -> list[Block]:
-    """The files of the Line, with what is said of each; without ``forecast`` nothing of when they go."""
-    held = {file.name: file for file in cache.files} if cache is not None else {}
-    units = {file.name: file for file in account.files} if account is not None else {}
-    first = found.next_time
+    """Build the blocks of the Line, one for each file; without ``forecast`` they say nothing about deletion."""
+    cached_files = {file.name: file for file in cache.files} if cache is not None else {}
+    account_files = {file.name: file for file in account.files} if account is not None else {}
+    next_time = retention.next_time
     times = [
-        units[f.name].first_time if f.name in units and units[f.name].first_time else f.modified for f in found.files
+        account_files[f.name].first_time if f.name in account_files and account_files[f.name].first_time else f.modified
+        for f in retention.files
     ]
-    cut = slice(11, 19) if times and max(times) - min(times) < DAY_MS else slice(5, 16)
+    label_slice = slice(11, 19) if times and max(times) - min(times) < DAY_MS else slice(5, 16)
     blocks = []
-    for file, began in zip(found.files, times, strict=True):
-        goes = file.expiry.goes_at if forecast else None
-        kind = "keep" if goes is None else "goes" if goes == first else "later"
+    for file, start_time in zip(retention.files, times, strict=True):
+        deletion_time = file.expiry.goes_at if forecast else None
+        kind = "keep" if deletion_time is None else "goes" if deletion_time == next_time else "later"
         parts = [
             tr("file {name}, {size}", name=file.name, size=size(file.size)),
             tr("last changed {time}", time=moment(file.modified)[:19]),
         ]
-        if goes is not None and goes > found.at:
-            parts.append(tr("goes at {time}", time=moment(goes)[:16]))
+        if deletion_time is not None and deletion_time > retention.at:
+            parts.append(tr("goes at {time}", time=moment(deletion_time)[:16]))
         parts.append(held_words(file))
-        if found.readers_unknown is not None:
-            parts.append(tr("who still reads it: {why}", why=engine_words(found.readers_unknown)))
+        if retention.readers_unknown is not None:
+            parts.append(tr("who still reads it: {why}", why=engine_words(retention.readers_unknown)))
         elif file.readers:
             parts.append(tr("still read by {names}", names=", ".join(file.readers[:6])))
-        counted = units.get(file.name)
-        if counted is not None:
-            parts.append(tr("{n:,} units", n=counted.messages))
-        known = held.get(file.name)
-        if known is not None:
-            parts.append(tr("{size} of it in memory", size=size(known.resident)))
+        account_file = account_files.get(file.name)
+        if account_file is not None:
+            parts.append(tr("{n:,} units", n=account_file.messages))
+        cached_file = cached_files.get(file.name)
+        if cached_file is not None:
+            parts.append(tr("{size} of it in memory", size=size(cached_file.resident)))
         blocks.append(
             Block(
                 file.name,
                 file.start_offset,
                 file.start_offset + file.size,
                 kind,
-                moment(began)[cut],
+                moment(start_time)[label_slice],
                 "\n".join(parts),
-                known.shares if known is not None else (),
+                cached_file.shares if cached_file is not None else (),
             )
         )
     return blocks
 
 
-def flags_of(found: Retention, account: Space | None) -> list[LineFlag]:
-    """What goes first, what follows, and the groups furthest behind."""
+def flags_of(retention: Retention, account: Space | None) -> list[LineFlag]:
+    """Build the flags of the Line: which files go first, which follow, and the groups furthest behind."""
     units = {file.name: file.messages for file in account.files} if account is not None else {}
-    first = found.next_files
+    next_files = retention.next_files
     flags: list[LineFlag] = []
-    if first:
-        when = short_moment(found.next_time or 0) if (found.next_time or 0) > found.at else tr("now")
-        note = size(sum(file.size for file in first))
-        messages = sum(units.get(file.name, 0) for file in first)
+    if next_files:
+        when = short_moment(retention.next_time or 0) if (retention.next_time or 0) > retention.at else tr("now")
+        note = size(sum(file.size for file in next_files))
+        messages = sum(units.get(file.name, 0) for file in next_files)
         if messages:
             note += ", " + tr("{n:,} units", n=messages)
-        count = len(first)
-        said = tr("1 file goes {when}", when=when) if count == 1 else tr("{n:,} files go {when}", n=count, when=when)
-        flags.append(LineFlag(said, first[0].start_offset, "error", note))
-        later = [file for file in found.files if file.expiry.goes_at and file.expiry.goes_at != found.next_time]
+        count = len(next_files)
+        label = tr("1 file goes {when}", when=when) if count == 1 else tr("{n:,} files go {when}", n=count, when=when)
+        flags.append(LineFlag(label, next_files[0].start_offset, "error", note))
+        later = [file for file in retention.files if file.expiry.goes_at and file.expiry.goes_at != retention.next_time]
         if later:
-            last = max(file.expiry.goes_at or 0 for file in later)
+            last_time = max(file.expiry.goes_at or 0 for file in later)
             flags.append(
                 LineFlag(
-                    tr("{n:,} more by {when}", n=len(later), when=short_moment(last)), later[0].start_offset, "warn"
+                    tr("{n:,} more by {when}", n=len(later), when=short_moment(last_time)),
+                    later[0].start_offset,
+                    "warn",
                 )
             )
-    end = first[-1].start_offset + first[-1].size if first else 0
-    for one in found.readers[:FLAGS]:
-        at_risk = one.offset < end
+    next_files_end = next_files[-1].start_offset + next_files[-1].size if next_files else 0
+    for reader in retention.readers[:MAX_READER_FLAGS]:
+        at_risk = reader.offset < next_files_end
         flags.append(
             LineFlag(
-                tr("{name} reads here", name=one.name),
-                one.offset,
+                tr("{name} reads here", name=reader.name),
+                reader.offset,
                 "error" if at_risk else "posTime",
                 tr("would lose") if at_risk else tr("safe"),
                 -1,
@@ -186,46 +199,61 @@ def flags_of(found: Retention, account: Space | None) -> list[LineFlag]:
 
 
 def cache_words(cache: PageCache | None) -> str:
-    """What of the log is in memory, or why that is not known."""
+    """Describe how much of the log is in memory, or why that is unknown."""
     if cache is None:
         return ""
     if cache.why:
         return tr("Not known: {why}", why=cache.why)
     names = {"commitlog": tr("Commit log"), "consumequeue": tr("Queue files"), "index": tr("Index files")}
     parts = [
-        tr("{kind} {held} of {all}", kind=names.get(one.kind, one.kind), held=size(one.resident), all=size(one.size))
-        for one in cache.kinds
+        tr(
+            "{kind} {held} of {all}",
+            kind=names.get(kind.kind, kind.kind),
+            held=size(kind.resident),
+            all=size(kind.size),
+        )
+        for kind in cache.kinds
     ]
     return " · ".join(parts)
 
 
 def area_facts(space: Space, path: tuple[str, ...], area: Area | None) -> list[Fact]:
-    """Facts of the chosen area; of the whole directory where nothing is chosen."""
+    """Return the facts of the selected area; of the whole directory if none is selected."""
     if area is None or not path:
-        return _whole(space)
+        return _directory_facts(space)
     topic = area.topic or None
     total = Fact(area.name, size(area.bytes), _total_note(area), place=area.target if _is_place(area.target) else None)
     if topic is None:
         return [total, *([Fact(tr("Note"), area.note, code=False)] if area.note else [])]
-    found = [total]
+    facts = [total]
     queues = _queue_counts(space, topic)
     if len(path) == 1 and len(queues) > 1:
-        found.append(Fact(tr("Queues"), f"{len(queues)}", skew_words([count for _, count in queues])))
-    named = [
-        (tr("By tag"), _few((one for one in space.tags if one.topic == topic), tr("(no tag)"))),
-        (tr("Producers"), _few((one for one in space.producers if one.topic == topic), "")),
+        facts.append(Fact(tr("Queues"), f"{len(queues)}", skew_words([count for _, count in queues])))
+    named_facts = [
+        (
+            tr("By tag"),
+            _largest_words((named_space for named_space in space.tags if named_space.topic == topic), tr("(no tag)")),
+        ),
+        (
+            tr("Producers"),
+            _largest_words((named_space for named_space in space.producers if named_space.topic == topic), ""),
+        ),
     ]
-    found += [Fact(name, value, code=False) for name, value in named if value]
-    packed = next((one for one in space.compressed if one.topic == topic), None)
-    if packed is not None and area.bytes:
-        whole = sum(row.bytes for row in space.rows if row.topic == topic and row.kind == "commitlog")
-        found.append(
-            Fact(tr("Compressed"), f"{packed.bytes / max(whole, 1):.0%}", tr("{n:,} units", n=packed.messages))
+    facts += [Fact(name, value, code=False) for name, value in named_facts if value]
+    compressed = next((named_space for named_space in space.compressed if named_space.topic == topic), None)
+    if compressed is not None and area.bytes:
+        topic_bytes = sum(row.bytes for row in space.rows if row.topic == topic and row.kind == "commitlog")
+        facts.append(
+            Fact(
+                tr("Compressed"),
+                f"{compressed.bytes / max(topic_bytes, 1):.0%}",
+                tr("{n:,} units", n=compressed.messages),
+            )
         )
-    dead = sum(row.bytes for row in space.rows if row.topic == topic and space.is_dead(row))
-    if dead:
-        found.append(Fact(tr("Dead"), size(dead), tr("nobody reads these bytes any more"), "warn"))
-    return found
+    dead_bytes = sum(row.bytes for row in space.rows if row.topic == topic and space.is_dead(row))
+    if dead_bytes:
+        facts.append(Fact(tr("Dead"), size(dead_bytes), tr("nobody reads these bytes any more"), "warn"))
+    return facts
 
 
 def _is_place(target: object) -> bool:
@@ -239,17 +267,17 @@ def _total_note(area: Area) -> str:
     return " · ".join(parts)
 
 
-def _whole(space: Space) -> list[Fact]:
-    kinds = sorted(space.kinds, key=lambda one: -one.bytes)
-    found = [
+def _directory_facts(space: Space) -> list[Fact]:
+    kinds = sorted(space.kinds, key=lambda kind: -kind.bytes)
+    facts = [
         Fact(
             tr("All files"),
             size(space.bytes),
             tr("{n:,} files, {size} allocated", n=space.file_count, size=size(space.allocated)),
         )
     ]
-    found += [Fact(one.kind, size(one.bytes), files_words(one.files)) for one in kinds[:4]]
-    found.append(
+    facts += [Fact(kind.kind, size(kind.bytes), files_words(kind.files)) for kind in kinds[:4]]
+    facts.append(
         Fact(
             tr("Dead"),
             size(space.dead),
@@ -257,11 +285,11 @@ def _whole(space: Space) -> list[Fact]:
             "warn" if space.dead else "text",
         )
     )
-    return found
+    return facts
 
 
 def queue_counts(space: Space, topic: str) -> list[tuple[str, int]]:
-    """(queue, messages) of a topic, in the order of the queues."""
+    """Return (queue, messages) of a topic, in the order of the queues."""
     return _queue_counts(space, topic)
 
 
@@ -276,29 +304,36 @@ def _queue_counts(space: Space, topic: str) -> list[tuple[str, int]]:
     return [(str(queue), count) for queue, count in sorted(counts.items())]
 
 
-def _few(rows: Iterable[NamedSpace], without: str) -> str:
-    listed = sorted(rows, key=lambda one: -one.bytes)
-    words_of = {OTHERS: topic_words(OTHERS), None: without}
-    parts = [f"{words_of.get(one.name, one.name)} {size(one.bytes)}" for one in listed[:4]]
-    rest = len(listed) - 4
-    return " · ".join([*parts, *([tr("{n:,} more", n=rest)] if rest > 0 else [])])
+def _largest_words(rows: Iterable[NamedSpace], unnamed_label: str) -> str:
+    listed = sorted(rows, key=lambda named_space: -named_space.bytes)
+    words_of = {OTHERS: topic_words(OTHERS), None: unnamed_label}
+    parts = [
+        f"{words_of.get(named_space.name, named_space.name)} {size(named_space.bytes)}" for named_space in listed[:4]
+    ]
+    further_count = len(listed) - 4
+    return " · ".join([*parts, *([tr("{n:,} more", n=further_count)] if further_count > 0 else [])])
 
 
-def status_words(space: Space, *, whole: bool = True) -> str:
-    """The sentence in the status bar; not ``whole`` where something could not be read, listed or looked at."""
-    how = {
+def status_words(space: Space, *, is_complete: bool = True) -> str:
+    """Return the sentence of the status bar.
+
+    ``is_complete`` is False if something could not be read, listed or looked at.
+    """
+    method = {
         "walked": tr("the log was walked"),
         "cut": tr("stopped: the rest was not looked at"),
         "queues": tr("from file lists and queues, the log is being walked"),
         "sampled": tr("from file lists and samples of the queues, the log is being walked"),
     }[space.how]
-    if space.equal and not whole:
-        return tr("{n} B in the files that can be looked at · {how}", n=number(space.bytes), how=how)
+    if space.equal and not is_complete:
+        return tr("{n} B in the files that can be looked at · {how}", n=number(space.bytes), how=method)
     if space.equal:
         return tr(
             "{n} B accounted for to the byte · {how}, {seconds:.1f} s",
             n=number(space.bytes),
-            how=how,
+            how=method,
             seconds=space.took_ms / 1000,
         )
-    return tr("{n} B counted, the files have {all} · {how}", n=number(space.counted), all=number(space.bytes), how=how)
+    return tr(
+        "{n} B counted, the files have {all} · {how}", n=number(space.counted), all=number(space.bytes), how=method
+    )

@@ -1,6 +1,6 @@
-"""One file of the log as a strip: topics by bytes, wrong CRCs and damage as marks, blanks, zeros, holes; a click goes.
+"""One file of the log as a strip: topics by bytes, damage and wrong CRCs as marks; a click goes to the place.
 
-Upper lane: what the bytes are. Lower lane: what the file system holds; a hole is empty.
+Upper lane: content of the bytes. Lower lane: what the file system has allocated; a hole is empty.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-HEIGHT, TOP, BAND, HELD, SIDE = 52, 14, 22, 5, 12
+HEIGHT, TOP, BAND, ALLOCATED_HEIGHT, SIDE = 52, 14, 22, 5, 12
 
 
 class FileStrip(Canvas):
-    """``placed(offset)`` on a click and on Enter: the first trouble of the stretch, else its first byte."""
+    """Emits ``placed(offset)`` on a click and on Enter: the first damage of the cell, else its first byte."""
 
     placed = Signal(object)
 
@@ -42,20 +42,20 @@ class FileStrip(Canvas):
         super().__init__(name, tr("The file as a strip"), HEIGHT)
         self._map: FileMap | None = None
         self._words = ""
-        self._at = 0
+        self._selected = 0
         self.menu = MarkMenu(self, self.mark_at)
 
-    def show_map(self, found: FileMap | None, words: str = "") -> None:
-        """Draw another file's map, or say why there is none."""
-        self._map, self._words, self._at = found, words, 0
-        self._tell()
+    def show_map(self, file_map: FileMap | None, words: str = "") -> None:
+        """Draw the map of another file, or say why there is none."""
+        self._map, self._words, self._selected = file_map, words, 0
+        self._describe()
         self.update()
 
     @property
     def map(self) -> FileMap | None:
         return self._map
 
-    def _left(self, cell: int) -> float:
+    def _cell_left(self, cell: int) -> float:
         count = len(self._map.cells) if self._map is not None else 1
         return px(SIDE) + (self.width() - 2 * px(SIDE)) * cell / max(count, 1)
 
@@ -75,63 +75,70 @@ class FileStrip(Canvas):
             p.setPen(C("text3"))
             p.drawText(self.rect().adjusted(px(SIDE), 0, -px(SIDE), 0), Qt.AlignmentFlag.AlignVCenter, self._words)
             return
-        for at, cell in enumerate(self._map.cells):
-            left = round(self._left(at))
-            width = round(self._left(at + 1)) - left
+        for index, cell in enumerate(self._map.cells):
+            cell_left = round(self._cell_left(index))
+            width = round(self._cell_left(index + 1)) - cell_left
             if width:
-                self._paint_cell(p, cell, QRectF(left, px(TOP), width, px(BAND)))
+                self._paint_cell(p, cell, QRectF(cell_left, px(TOP), width, px(BAND)))
         self._paint_marks(p)
         if self.hasFocus():
-            edge = self._left(self._at)
+            frame_left = self._cell_left(self._selected)
             p.setPen(QPen(C("accent"), 2))
             p.setBrush(Qt.BrushStyle.NoBrush)
-            p.drawRect(QRectF(edge - 1, px(TOP) - 3, max(self._left(self._at + 1) - edge, 4) + 2, px(BAND + HELD) + 9))
+            p.drawRect(
+                QRectF(
+                    frame_left - 1,
+                    px(TOP) - 3,
+                    max(self._cell_left(self._selected + 1) - frame_left, 4) + 2,
+                    px(BAND + ALLOCATED_HEIGHT) + 9,
+                )
+            )
 
     def _paint_cell(self, p: QPainter, cell: MapCell, box: QRectF) -> None:
-        whole = max(cell.end - cell.start, 1)
+        cell_bytes = max(cell.end - cell.start, 1)
         p.fillRect(box, C("sunken"))
         y = box.top()
         for topic, count in cell.topics:
-            tall = box.height() * count / whole
+            part_height = box.height() * count / cell_bytes
             color = colours_of(self).color(topic)
             if color is None:
                 color = C("text3", 0.4)
             else:
                 color.setAlphaF(0.7 if dark() else 0.78)
-            p.fillRect(QRectF(box.left(), y, box.width(), tall), color)
-            y += tall
+            p.fillRect(QRectF(box.left(), y, box.width(), part_height), color)
+            y += part_height
         if cell.damaged:
-            part = QRectF(box.left(), y, box.width(), max(box.height() * cell.damaged / whole, 2))
+            part = QRectF(box.left(), y, box.width(), max(box.height() * cell.damaged / cell_bytes, 2))
             p.fillRect(part, C("errorFill"))
             hatch(p, part, "error")
-        below = QRectF(box.left(), box.bottom() + px(3), box.width(), px(HELD))
+        lower_lane = QRectF(box.left(), box.bottom() + px(3), box.width(), px(ALLOCATED_HEIGHT))
         if cell.held:
-            p.fillRect(below, C("posMin", 0.25 + 0.55 * min(cell.held / whole, 1.0)))
+            p.fillRect(lower_lane, C("posMin", 0.25 + 0.55 * min(cell.held / cell_bytes, 1.0)))
 
     def _paint_marks(self, p: QPainter) -> None:
         assert self._map is not None
-        last = -10.0
-        for at, cell in enumerate(self._map.cells):
-            x = (self._left(at) + self._left(at + 1)) / 2
-            if (cell.bad or cell.damaged) and x - last > 7 * scale():
+        last_x = -10.0
+        for index, cell in enumerate(self._map.cells):
+            x = (self._cell_left(index) + self._cell_left(index + 1)) / 2
+            if (cell.bad or cell.damaged) and x - last_x > 7 * scale():
                 mark(p, "error", QPointF(x, px(TOP) - px(7)), 3.6 * scale())
-                last = x
+                last_x = x
 
     # ---- pointer and keys --------------------------------------------------------------------------------------------
 
-    def _target(self, at: int) -> int:
-        """The first trouble of a stretch, else its first byte."""
+    def _target(self, index: int) -> int:
+        """Return the offset of the first damage in a cell, else of its first byte."""
         assert self._map is not None
-        cell = self._map.cells[at]
-        troubles = [*self._map.bad, *(offset for offset, _ in self._map.damage)]
-        inside = [offset for offset in troubles if cell.start <= offset < cell.end]
-        return min(inside, default=cell.start)
+        cell = self._map.cells[index]
+        damaged_offsets = [*self._map.bad, *(offset for offset, _ in self._map.damage)]
+        offsets_in_cell = [offset for offset in damaged_offsets if cell.start <= offset < cell.end]
+        return min(offsets_in_cell, default=cell.start)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._map is not None:
-            self._at = self._cell_at(event.position().x())
-            self._tell()
-            self.placed.emit(self._target(self._at))
+            self._selected = self._cell_at(event.position().x())
+            self._describe()
+            self.placed.emit(self._target(self._selected))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
@@ -139,38 +146,38 @@ class FileStrip(Canvas):
         if self._map is None:
             super().keyPressEvent(event)
         elif key in steps:
-            self._at = min(max(self._at + steps[key], 0), len(self._map.cells) - 1)
-            self._tell()
+            self._selected = min(max(self._selected + steps[key], 0), len(self._map.cells) - 1)
+            self._describe()
             self.update()
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self.placed.emit(self._target(self._at))
+            self.placed.emit(self._target(self._selected))
         else:
             super().keyPressEvent(event)
 
-    def _tell(self) -> None:
-        self.setAccessibleDescription(self.words_of(self._at) if self._map is not None else self._words)
+    def _describe(self) -> None:
+        self.setAccessibleDescription(self.words_of(self._selected) if self._map is not None else self._words)
 
     def mark_at(self, point: QPointF | None) -> Found | None:
-        """The stretch under the point, or the chosen one: its first trouble, else its first byte."""
+        """Return the mark of the cell under the point, or of the selected cell."""
         if self._map is None:
             return None
-        at = self._at if point is None else self._cell_at(point.x())
-        cell = self._map.cells[at]
+        index = self._selected if point is None else self._cell_at(point.x())
+        cell = self._map.cells[index]
         field = "damaged" if cell.damaged else "bodyCRC" if cell.bad else "commitLogFile"
-        found = place_mark("lineMark", "", self._target(at), self.words_of(at), field)
-        return found, QPointF(self._left(at), px(TOP + BAND))
+        cell_mark = place_mark("lineMark", "", self._target(index), self.words_of(index), field)
+        return cell_mark, QPointF(self._cell_left(index), px(TOP + BAND))
 
     def words_under(self, point: QPointF) -> str:
-        """The stretch in full, or why there is none."""
+        """Describe the cell under a point, or say why there is no map."""
         return self.words_of(self._cell_at(point.x())) if self._map is not None else self._words
 
-    def words_of(self, at: int) -> str:
-        """What a stretch holds."""
+    def words_of(self, index: int) -> str:
+        """Describe the content of a cell."""
         assert self._map is not None
-        cell = self._map.cells[at]
-        whole = cell.end - cell.start
+        cell = self._map.cells[index]
+        cell_bytes = cell.end - cell.start
         parts = [f"{number(cell.start)} – {number(cell.end)}"]
-        parts += [f"{_named(topic)} {count / whole:.0%}" for topic, count in cell.topics[:8]]
+        parts += [f"{_topic_with_kind(topic)} {count / cell_bytes:.0%}" for topic, count in cell.topics[:8]]
         for count, words in (
             (cell.damaged, tr("damaged {size}", size=size(cell.damaged))),
             (cell.blank, tr("end-of-file unit {size}", size=size(cell.blank))),
@@ -179,21 +186,24 @@ class FileStrip(Canvas):
         ):
             if count:
                 parts.append(words)
-        if cell.held < whole:
-            parts.append(tr("a hole: {size} of {whole} are on the disk", size=size(cell.held), whole=size(whole)))
+        if cell.held < cell_bytes:
+            parts.append(tr("a hole: {size} of {whole} are on the disk", size=size(cell.held), whole=size(cell_bytes)))
         return "\n".join(parts)
 
 
-def _named(topic: str) -> str:
+def _topic_with_kind(topic: str) -> str:
     kind = kind_words(topic)
     return f"{plain(topic)} ({kind})" if kind else plain(topic)
 
 
-CELLS = 400
+CELL_COUNT = 400
 
 
 class FilePanel(Paper):
-    """Hidden until a file is chosen. ``placed(offset)`` where the strip is clicked, ``closed()`` when put away."""
+    """Panel with the strip of one file; hidden until a file is selected.
+
+    Emits ``placed(offset)`` when the strip is clicked, ``closed()`` when the panel is closed.
+    """
 
     placed = Signal(object)
     closed = Signal()
@@ -218,7 +228,7 @@ class FilePanel(Paper):
         self.hide()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store: what was drawn is forgotten."""
+        """Forget the drawn maps and show another store."""
         self._session = session
         self._maps.clear()
         self._name = ""
@@ -231,42 +241,42 @@ class FilePanel(Paper):
         self.closed.emit()
 
     def show_file(self, name: str) -> None:
-        """Draw the map of a file; a map drawn before stands until the new one is there."""
+        """Draw the map of a file; the map drawn before stays until the new one is ready."""
         self._name = name
         self.head.set_title(tr("File {name}", name=name))
-        known = self._maps.get(name)
-        self._show(known, tr("Reading the file and checking every CRC …"))
+        file_map = self._maps.get(name)
+        self._show(file_map, tr("Reading the file and checking every CRC …"))
         self.show()
         if self._session is not None:
-            self._session.jobs.start(self._draw(self._session, name))
+            self._session.jobs.start(self._read_map(self._session, name))
 
-    def _show(self, found: FileMap | None, words: str) -> None:
-        self.strip.show_map(found, words)
-        if found is None:
+    def _show(self, file_map: FileMap | None, words: str) -> None:
+        self.strip.show_map(file_map, words)
+        if file_map is None:
             self.head.set_note("")
             return
-        parts = [tr("{n:,} units", n=found.units)]
-        if found.bad:
-            parts.append(tr("{n:,} wrong CRC", n=len(found.bad)))
-        if found.damage:
-            parts.append(tr("{n:,} spans of damage", n=len(found.damage)))
-        if not found.bad and not found.damage:
+        parts = [tr("{n:,} units", n=file_map.units)]
+        if file_map.bad:
+            parts.append(tr("{n:,} wrong CRC", n=len(file_map.bad)))
+        if file_map.damage:
+            parts.append(tr("{n:,} spans of damage", n=len(file_map.damage)))
+        if not file_map.bad and not file_map.damage:
             parts.append(tr("every CRC right"))
-        if not found.complete:
+        if not file_map.complete:
             parts.append(tr("stopped before its end"))
         self.head.set_note(" · ".join(parts))
 
-    async def _draw(self, session: StoreSession, name: str) -> None:
-        found: FileMap | None = None
+    async def _read_map(self, session: StoreSession, name: str) -> None:
+        file_map: FileMap | None = None
         words = tr("stopped")
         try:
-            found = await session.jobs.in_worker(
+            file_map = await session.jobs.in_worker(
                 tr("Drawing file {name}", name=name),
                 "viewer.space.work:map_of",
                 session.path,
                 session.config,
                 name,
-                CELLS,
+                CELL_COUNT,
             )
         except Cancelled:
             pass
@@ -274,9 +284,9 @@ class FilePanel(Paper):
             words = str(error)
         if session is not self._session:
             return
-        if found is not None:
+        if file_map is not None:
             while len(self._maps) >= 8:
                 del self._maps[next(iter(self._maps))]
-            self._maps[name] = found
+            self._maps[name] = file_map
         if name == self._name:
-            self._show(found, words)
+            self._show(file_map, words)

@@ -1,4 +1,4 @@
-"""Space: every byte of the directory by topic, queue and day; what retention deletes next and what holds it."""
+"""The Space view: every byte by topic, queue and day; what retention deletes next and what prevents it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place, Search
 from viewer.runtime.settings import default_cache
 from viewer.runtime.worker import WorkerDied
-from viewer.space.areas import GROUPINGS, MEASURES, REST, area_of
+from viewer.space.areas import GROUPINGS, MEASURES, REST_PREFIX, area_of
 from viewer.space.day_bars import DayBars
 from viewer.space.facts import (
     area_facts,
@@ -52,33 +52,33 @@ from viewer.widgets.treemap import Treemap
 if TYPE_CHECKING:
     from engine.inspection.space.account import Space
     from viewer.runtime.store_session import StoreSession
-    from viewer.space.work import Around
+    from viewer.space.work import Forecast
 
-AGAIN_BELOW_MS, AGAIN_BELOW = 1500, 256 << 20
+QUICK_ACCOUNT_MS, QUICK_ACCOUNT_BYTES = 1500, 256 << 20
 """An account that took no longer, or of a log with no more bytes on the disk, is made again as the store grows; a
 longer one waits to be asked for.
 """
 PAUSE_MS = 3000
 WORK = "viewer.space.work"
-CACHE = "space"
+CACHE_FOLDER = "space"
 """Folder of the cache for what was counted of finished files."""
 
 
 class SpacePane(Pane):
-    """The view of the bytes."""
+    """View of how the bytes of a store directory are used."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("space.pane")
         self._account: Space | None = None
-        self._around: Around | None = None
+        self._forecast: Forecast | None = None
         self._root = Area("", "", 0)
-        self._wanted = ""
+        self._pending_topic = ""
         self._rows: list[SpaceRow] = []
-        self._most = 1
-        self._running = self._asked = False
-        self._again = QTimer(self, interval=PAUSE_MS, singleShot=True)
-        self._again.timeout.connect(self._look_again)
+        self._max_topic_bytes = 1
+        self._running = self._started = False
+        self._repeat_timer = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._repeat_timer.timeout.connect(self._repeat)
         self._build()
 
     # ---- building ----------------------------------------------------------------------------------------------------
@@ -106,10 +106,10 @@ class SpacePane(Pane):
         self.measure.chosen.connect(lambda _key: self._regroup())
         self.map.chosen.connect(self._area_chosen)
         self.map.followed.connect(self._follow)
-        left = stacked(self.line, self.file, self.head, self.map, self.state, room=3)
+        left_column = stacked(self.line, self.file, self.head, self.map, self.state, room=3)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (left, 720), (self._build_side(), 560)))
+        outer.addWidget(splitter(False, (left_column, 720), (self._build_side(), 560)))
 
     def _build_side(self) -> QWidget:
         export = Button(tr("Export…"), "flat")
@@ -139,8 +139,8 @@ class SpacePane(Pane):
         self.retention.setObjectName("space.retention")
         self.cache = Label("", 12, "text2", wrap=True, select=True)
         self.cache.setObjectName("space.cache")
-        below = Paper()
-        box = QVBoxLayout(below)
+        details = Paper()
+        box = QVBoxLayout(details)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for part in (
@@ -160,7 +160,7 @@ class SpacePane(Pane):
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
-        scroll.setWidget(below)
+        scroll.setWidget(details)
         side = splitter(True, (stacked(self.table_head, self.table, self.table.strip), 450), (scroll, 430))
         side.setMinimumWidth(px(400))
         return side
@@ -168,11 +168,11 @@ class SpacePane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Show another store, or none; counting begins when somebody looks."""
+        """Show another store, or none; counting begins when the view becomes visible."""
         super().set_session(session)
-        self._account = self._around = None
-        self._running = self._asked = False
-        self._again.stop()
+        self._account = self._forecast = None
+        self._running = self._started = False
+        self._repeat_timer.stop()
         self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
         self.table.set_state(None if session is None else State("loading", tr("Counting the bytes of every file …")))
@@ -180,21 +180,21 @@ class SpacePane(Pane):
         self.file.set_session(session)
         self.map.choose(())
         self._show_account()
-        self._show_around()
+        self._show_forecast()
         if session is not None:
             session.findingsChanged.connect(self._show_broken)
         if session is not None and self.isVisible():
             self._begin()
 
     def show_place(self, place: Place) -> None:
-        """The view as a whole, or one topic of it."""
-        self._wanted = place.name
+        """Show the whole directory, or select one topic."""
+        self._pending_topic = place.name
         self._begin()
         if self._account is not None:
             self._choose_wanted()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A narrow table leaves two columns out: names and sums stay readable."""
+        """Hide two columns of a narrow table so that names and sums stay readable."""
         if watched is self.table and event.type() == QEvent.Type.Resize:
             kind = SLIM if self.table.width() < px(NARROW) else SPACE
             if kind is not self.table.kind:
@@ -202,77 +202,77 @@ class SpacePane(Pane):
         return False
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What nobody looked at was not counted."""
+        """Begin to count when the view becomes visible."""
         super().showEvent(event)
         self._begin()
 
     def refresh(self) -> None:
-        """The store has grown, or look again was asked."""
+        """Count again soon after the store has grown, or say that the numbers are old."""
         if self._account is None or self._running or self.session is None:
             return
-        if not self._again.isActive():  # a store that grows all the time is looked at all the same
-            self._again.start()
+        if not self._repeat_timer.isActive():  # a store that grows all the time is looked at all the same
+            self._repeat_timer.start()
         if not _is_quick(self._account):
             words = tr("As of {time}; the store has grown since.", time=clock(self._account.at)[:8])
             self.state.show_state(State("stale", words, steps=((tr("Look again"), self._count),)))
 
     def retheme(self) -> None:
-        """Fonts and colours."""
+        """Apply fonts and colours."""
         self.table.refresh_look()
 
     def busy(self) -> bool:
-        """Whether the first answer is still awaited."""
+        """Return True while the first result is awaited."""
         return self._running and self._account is None
 
     def status(self) -> str:
-        """What is accounted for, and how."""
+        """Describe how many bytes are accounted for, and how they were counted."""
         if self._account is None or self.session is None:
             return ""
-        return self.session.unread.beside(status_words(self._account, whole=not self.session.unread))
+        return self.session.unread.beside(status_words(self._account, is_complete=not self.session.unread))
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying, exporting and stepping act on the table."""
+        """Return the commands for copying, exporting and stepping in the table."""
         return table_commands(self, lambda: self.table, "space.jsonl")
 
     # ---- counting ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        if self.session is not None and not self._asked and self.isVisible():
-            self._asked = True
-            self.session.jobs.start(self._ask_around(self.session))
+        if self.session is not None and not self._started and self.isVisible():
+            self._started = True
+            self.session.jobs.start(self._read_forecast(self.session))
             self._count()
 
     def _count(self) -> None:
         session = self.session
         if session is not None and not self._running:
             self._running = True
-            session.jobs.start(self._work(session, quick=self._account is None))
+            session.jobs.start(self._count_bytes(session, quick=self._account is None))
 
-    def _look_again(self) -> None:
+    def _repeat(self) -> None:
         session = self.session
         if session is None or not self.isVisible() or self._account is None:
             return
         if _is_quick(self._account):
             self._count()
-        session.jobs.start(self._ask_around(session))
+        session.jobs.start(self._read_forecast(session))
 
-    async def _work(self, session: StoreSession, *, quick: bool) -> None:
-        def came(found: Any) -> None:
+    async def _count_bytes(self, session: StoreSession, *, quick: bool) -> None:
+        def on_items(partial_account: Any) -> None:
             if session is self.session:
-                self._take(found)
+                self._show_result(partial_account)
 
         try:
-            found = await session.jobs.in_worker(
+            account = await session.jobs.in_worker(
                 tr("Counting bytes"),
                 f"{WORK}:account",
                 session.path,
                 session.config,
                 quick,
-                default_cache() / CACHE,
-                on_items=came,
+                default_cache() / CACHE_FOLDER,
+                on_items=on_items,
             )
         except Cancelled:
-            found = None
+            account = None
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
             if session is self.session:
                 self._running = False
@@ -282,47 +282,47 @@ class SpacePane(Pane):
         if session is not self.session:
             return
         self._running = False
-        if found is not None:
-            self._take(found)
-        if found is None or found.how == "cut":
+        if account is not None:
+            self._show_result(account)
+        if account is None or account.how == "cut":
             words = tr("Stopped. The rest of the log was not looked at.")
             self.state.show_state(State("cut", words, steps=((tr("Go on"), self._count),)))
         else:
             self.state.show_state(None)
 
-    async def _ask_around(self, session: StoreSession) -> None:
-        def came(found: Around) -> None:
-            if session is self.session and self._around is None:
-                self._take(found)
+    async def _read_forecast(self, session: StoreSession) -> None:
+        def on_items(partial: Forecast) -> None:
+            if session is self.session and self._forecast is None:
+                self._show_result(partial)
 
         try:
-            found = await session.jobs.in_worker(
-                tr("Looking at retention"), f"{WORK}:around", session.path, session.config, on_items=came
+            surroundings = await session.jobs.in_worker(
+                tr("Looking at retention"), f"{WORK}:around", session.path, session.config, on_items=on_items
             )
         except Cancelled:
             return
         except (StoreError, OSError, WorkerDied, RuntimeError) as error:
-            if session is self.session and self._around is None:
+            if session is self.session and self._forecast is None:
                 self.line.show_files(LogLine(0, 0, 0), (), (), engine_words(str(error)))
                 self.retention.setText(engine_words(str(error)))
             return
         if session is self.session:
-            self._take(found)
+            self._show_result(surroundings)
 
-    def _take(self, found: Any) -> None:
-        """Something came from the worker: the surroundings, or an account."""
-        if hasattr(found, "retention"):
-            self._around = found
+    def _show_result(self, result: Any) -> None:
+        """Show a result of the worker: a forecast with page cache, or an account."""
+        if hasattr(result, "retention"):
+            self._forecast = result
         else:
-            self._account = found
+            self._account = result
             self._show_account()
-        self._show_around()
+        self._show_forecast()
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show_account(self) -> None:
-        found = self._account
-        if found is None:
+        account = self._account
+        if account is None:
             self.map.show_areas(Area("", "", 0), tr("Counting the bytes of every file …") if self.session else "")
             self.table_head.set_note("")
             self.days.show_days(())
@@ -330,8 +330,8 @@ class SpacePane(Pane):
             self.skew.show_bars(())
             return
         chosen = self.table.current_row()
-        rows = self._rows = space_rows(found)
-        self._most = max((row.log for row in rows if row.kind == "topic"), default=1) or 1
+        rows = self._rows = space_rows(account)
+        self._max_topic_bytes = max((row.log for row in rows if row.kind == "topic"), default=1) or 1
         colours = colours_of(self)
         colours.fill([row.key for row in sorted(rows, key=lambda row: -row.log) if row.kind == "topic"])
         self.table.set_rows(rows)
@@ -339,57 +339,57 @@ class SpacePane(Pane):
         self.table.set_state(None)
         note = tr(
             "{size} in {n:,} files, {allocated} allocated",
-            size=size(found.bytes),
-            n=found.file_count,
-            allocated=size(found.allocated),
+            size=size(account.bytes),
+            n=account.file_count,
+            allocated=size(account.allocated),
         )
         self.table_head.set_note(note + " · " + tr("most bytes first, queue files too"))
-        waiting = tr("The days are known when the log was walked.") if found.how in {"queues", "sampled"} else ""
-        self.days.show_days(day_bars(found, colours.order), waiting or tr("The log holds no message."))
+        placeholder = tr("The days are known when the log was walked.") if account.how in {"queues", "sampled"} else ""
+        self.days.show_days(day_bars(account, colours.order), placeholder or tr("The log holds no message."))
         self._regroup()
-        if self._wanted:
+        if self._pending_topic:
             self._choose_wanted()
         elif chosen is not None:
             self._choose_row(chosen.key)
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
-    def _show_around(self) -> None:
-        around = self._around
-        if around is None:
+    def _show_forecast(self) -> None:
+        forecast = self._forecast
+        if forecast is None:
             self.line.show_files(LogLine(0, 0, 0), (), (), tr("Looking at the files …") if self.session else "")
             self.retention_head.set_note("")
             self.retention.setText("")
             self.cache.setText("")
             return
-        found = around.retention
+        retention = forecast.retention
         unread = self.session.unread if self.session is not None else None
-        blocks = blocks_of(found, around.cache, self._account, forecast=not unread)
+        blocks = blocks_of(retention, forecast.cache, self._account, forecast=not unread)
         files = tuple(LineFile(block.name, block.start, block.end) for block in blocks)
-        low, high = (files[0].start, files[-1].end) if files else (0, 0)
+        start_offset, end_offset = (files[0].start, files[-1].end) if files else (0, 0)
         self.line.show_files(
-            LogLine(low, high, high, files),
+            LogLine(start_offset, end_offset, end_offset, files),
             blocks,
-            flags_of(found, self._account) if not unread else (),
+            flags_of(retention, self._account) if not unread else (),
             tr("The log has no files."),
         )
         self._show_broken()
-        self.retention_head.set_note(retention_note(found))
+        self.retention_head.set_note(retention_note(retention))
         if unread:
             self.retention.setText(unread.beside(tr("What goes next and who still reads there is not known")))
         else:
-            self.retention.setText(" ".join(retention_sentences(found)))
-        self.cache.setText(cache_words(around.cache))
+            self.retention.setText(" ".join(retention_sentences(retention)))
+        self.cache.setText(cache_words(forecast.cache))
 
     def _show_broken(self) -> None:
         if self.session is not None:
             self.line.show_broken(self.session.broken)
 
     def _regroup(self) -> None:
-        found = self._account
-        if found is None:
+        account = self._account
+        if account is None:
             return
-        self._root = area_of(found, self.group.key, self.measure.key)  # type: ignore[arg-type]
+        self._root = area_of(account, self.group.key, self.measure.key)  # type: ignore[arg-type]
         self.map.show_areas(self._root, tr("The directory holds no bytes."))
         self._show_facts(self.map.path)
 
@@ -407,22 +407,22 @@ class SpacePane(Pane):
         self.skew.show_bars(bars, topic)
 
     def _bar(self, row: SpaceRow) -> tuple[str, float] | None:
-        return (row.key, row.log / self._most) if row.kind == "topic" else None
+        return (row.key, row.log / self._max_topic_bytes) if row.kind == "topic" else None
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
     def _choose_wanted(self) -> None:
-        wanted, self._wanted = self._wanted, ""
-        if wanted and find(self._root, (wanted,)) is not None:
-            self.map.choose((wanted,))
-            self._show_facts((wanted,))
-        self._choose_row(wanted)
+        topic, self._pending_topic = self._pending_topic, ""
+        if topic and find(self._root, (topic,)) is not None:
+            self.map.choose((topic,))
+            self._show_facts((topic,))
+        self._choose_row(topic)
 
     def _choose_row(self, key: str) -> None:
-        at = next((number for number, row in enumerate(self._rows) if row.key == key), None)
+        index = next((number for number, row in enumerate(self._rows) if row.key == key), None)
         current = self.table.current_row()
-        if at is not None and (current is None or current.key != key):
-            self.table.go_to(at)
+        if index is not None and (current is None or current.key != key):
+            self.table.go_to(index)
 
     def _area_chosen(self, path: tuple[str, ...]) -> None:
         self._show_facts(path)
@@ -431,7 +431,7 @@ class SpacePane(Pane):
             return
         key = area.topic or path[0]
         self._choose_row(key)
-        self.placeMoved.emit(Place("space", name="" if key.startswith(REST) else key))
+        self.placeMoved.emit(Place("space", name="" if key.startswith(REST_PREFIX) else key))
 
     def _row_chosen(self, row: SpaceRow | None) -> None:
         if row is not None and row.kind == "sum":
@@ -476,7 +476,7 @@ class SpacePane(Pane):
         self.statusMessage.emit(block.words.replace("\n", " · "))
 
 
-def _is_quick(found: Space) -> bool:
-    """Whether the account may be made again without being asked for."""
-    held = sum(kind.allocated for kind in found.kinds if kind.kind == "commitlog")
-    return found.took_ms <= AGAIN_BELOW_MS or held <= AGAIN_BELOW
+def _is_quick(account: Space) -> bool:
+    """Return True if counting is quick enough to be repeated without a request."""
+    log_allocated = sum(kind.allocated for kind in account.kinds if kind.kind == "commitlog")
+    return account.took_ms <= QUICK_ACCOUNT_MS or log_allocated <= QUICK_ACCOUNT_BYTES

@@ -1,4 +1,4 @@
-"""The table of the view Space: a row a topic, a row for what is no topic's, and the sum, held against the files."""
+"""Table of the Space view: a row for each topic and each other area, and the sum compared with the files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.space.areas import (
     OTHERS,
-    REST,
-    REST_WORDS,
+    REST_LABELS,
+    REST_PREFIX,
     UNITS,
-    at_day,
     file_count,
     files_words,
     rest_key,
+    search_of_day,
     topic_words,
 )
-from viewer.space.day_bars import MOST, DayBar
+from viewer.space.day_bars import MAX_DAYS, DayBar
 from viewer.widgets.columns import Column, RecordKind, RowLook
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SpaceRow:
-    """One line: ``kind`` is topic, rest or sum; sizes in bytes, ``share`` of the whole directory."""
+    """One row: ``kind`` is topic, rest or sum; sizes in bytes, ``share`` of the whole directory."""
 
     key: str
     kind: str
@@ -52,23 +52,23 @@ class SpaceRow:
 
 
 def space_rows(space: Space) -> list[SpaceRow]:
-    """Topics by bytes, system topics behind them, then the rest, then the sum."""
+    """Return the topics by bytes with system topics last, then the other areas, then the sum."""
     topics: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    rest: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    other_areas: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for row in space.rows:
         key = rest_key(row.kind, row.part, row.topic)
         if row.topic is not None and key in {"", "queues"}:
-            one = topics[row.topic]
-            one[1 if key else 0] += row.bytes
-            one[2] += 0 if key else row.messages or 0
-            one[3] += row.allocated
+            topic_totals = topics[row.topic]
+            topic_totals[1 if key else 0] += row.bytes
+            topic_totals[2] += 0 if key else row.messages or 0
+            topic_totals[3] += row.allocated
         else:
-            other = rest[key or "other"]
-            other[0] += row.bytes
-            other[1] = file_count(space, key) or other[1] + row.files
-            other[2] += row.allocated
-    whole = space.bytes or 1
-    listed = [
+            area_totals = other_areas[key or "other"]
+            area_totals[0] += row.bytes
+            area_totals[1] = file_count(space, key) or area_totals[1] + row.files
+            area_totals[2] += row.allocated
+    directory_bytes = space.bytes or 1
+    space_table = [
         SpaceRow(
             topic,
             "topic",
@@ -76,33 +76,33 @@ def space_rows(space: Space) -> list[SpaceRow]:
             log,
             queues,
             messages,
-            (log + queues) / whole,
+            (log + queues) / directory_bytes,
             topic=None if topic == OTHERS else topic,
             allocated=allocated,
             dead=topic in space.deleted_topics,
         )
         for topic, (log, queues, messages, allocated) in topics.items()
     ]
-    listed.sort(key=lambda row: (is_system_topic(row.key), -row.log - (row.queues or 0), row.key))
-    for key, (total, files, allocated) in rest.items():
+    space_table.sort(key=lambda row: (is_system_topic(row.key), -row.log - (row.queues or 0), row.key))
+    for key, (total, files, allocated) in other_areas.items():
         if total or files:
             notes = [files_words(files)] if files else []
             if allocated != total:
                 notes.append(tr("{size} allocated", size=size(allocated)))
-            name = tr(REST_WORDS.get(key, key))
-            listed.append(
+            name = tr(REST_LABELS.get(key, key))
+            space_table.append(
                 SpaceRow(
-                    f"{REST}{key}",
+                    f"{REST_PREFIX}{key}",
                     "rest",
                     name,
                     total,
-                    share=total / whole,
+                    share=total / directory_bytes,
                     note=" · ".join(notes),
                     allocated=allocated,
                 )
             )
-    listed.append(_sum(space))
-    return listed
+    space_table.append(_sum(space))
+    return space_table
 
 
 def _sum(space: Space) -> SpaceRow:
@@ -120,29 +120,32 @@ def _sum(space: Space) -> SpaceRow:
 
 
 def day_bars(space: Space, topics: tuple[str, ...]) -> list[DayBar]:
-    """The newest days, the oldest of them first; earlier ones together. ``topics``: those with a colour, in order."""
+    """Return a bar for each of the newest days, oldest first; all earlier days are one bar.
+
+    ``topics`` are those with a colour, in order.
+    """
     cells: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     messages: dict[str, int] = defaultdict(int)
     for row in space.rows:
         if row.kind == "commitlog" and row.part in UNITS and row.topic is not None and row.day:
             cells[row.day][row.topic] += row.bytes
             messages[row.day] += row.messages or 0
-    order = {topic: at for at, topic in enumerate(topics)}
+    order = {topic: number for number, topic in enumerate(topics)}
     days = sorted(cells)
-    early, late = days[: max(len(days) - MOST, 0)], days[max(len(days) - MOST, 0) :]
-    found = []
+    early, late = days[: max(len(days) - MAX_DAYS, 0)], days[max(len(days) - MAX_DAYS, 0) :]
+    bars = []
     if early:
         merged: dict[str, int] = defaultdict(int)
         for day in early:
             for topic, count in cells[day].items():
                 merged[topic] += count
-        found.append(_bar(f"≤ {early[-1]}", merged, sum(messages[day] for day in early), order))
-    return found + [_bar(day, cells[day], messages[day], order) for day in late]
+        bars.append(_bar(f"≤ {early[-1]}", merged, sum(messages[day] for day in early), order))
+    return bars + [_bar(day, cells[day], messages[day], order) for day in late]
 
 
 def _bar(day: str, cells: dict[str, int], messages: int, order: dict[str, int]) -> DayBar:
-    parts = sorted(cells.items(), key=lambda one: (order.get(one[0], 99), -one[1], one[0]))
-    return DayBar(day, sum(cells.values()), messages, tuple(parts), at_day(day[-10:]))
+    parts = sorted(cells.items(), key=lambda item: (order.get(item[0], 99), -item[1], item[0]))
+    return DayBar(day, sum(cells.values()), messages, tuple(parts), search_of_day(day[-10:]))
 
 
 def _look(row: SpaceRow) -> RowLook | None:
@@ -175,7 +178,7 @@ def _record(row: SpaceRow) -> dict[str, object]:
     return {
         "type": "space",
         "topic": row.topic,
-        "what": row.key.removeprefix(REST) if row.kind == "rest" else row.kind,
+        "what": row.key.removeprefix(REST_PREFIX) if row.kind == "rest" else row.kind,
         "bytes": row.log,
         "queueBytes": row.queues,
         "messages": row.messages,

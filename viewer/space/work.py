@@ -1,4 +1,4 @@
-"""The account of space in the worker process: a fast first answer, the exact one; retention, page cache. No Qt."""
+"""Worker functions of the Space view: account of the bytes, retention, page cache, map of a file. No Qt."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What stands beside the account and changes faster than it; ``cache`` None while it is asked for."""
+class Forecast:
+    """Retention forecast and page cache; ``cache`` is None while it is being read."""
 
     retention: Retention
     cache: PageCache | None
@@ -26,8 +26,9 @@ class Around:
 def account(
     control: Emitting, path: Path, config: MessageStoreConfig | None, quick: bool, cache: Path | None = None
 ) -> Space:
-    """The account of the store at ``path``; with ``quick``, the quick one is emitted first. What is known of finished
-    files is kept in ``cache``.
+    """Count the bytes of the store at ``path``; with ``quick``, emit a fast estimate first.
+
+    Counts of finished files are kept in the folder ``cache``.
     """
     from engine.inspection import open_store
     from engine.inspection.space.account import quick_space, space_of
@@ -39,21 +40,21 @@ def account(
         return space_of(store, lambda: control.cancelled, control.report, cache)
 
 
-def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Around:
-    """Retention and page cache of the store at ``path``, now; the forecast alone is emitted first: it takes less."""
+def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Forecast:
+    """Read retention and page cache of the store at ``path``; the forecast is emitted first: it takes less."""
     from engine.inspection import open_store
     from engine.inspection.retention import retention
     from engine.inspection.space.page_cache import page_cache
 
     control.report(0, None)
     with open_store(path, config) as store:
-        found = retention(store)
-        control.emit(Around(found, None))
-        return Around(found, page_cache(store))
+        forecast = retention(store)
+        control.emit(Forecast(forecast, None))
+        return Forecast(forecast, page_cache(store))
 
 
 def map_of(control: Emitting, path: Path, config: MessageStoreConfig | None, name: str, cells: int) -> FileMap:
-    """The map of one file of the log, CRCs checked."""
+    """Map one file of the log and check every CRC."""
     from engine.inspection import open_store
     from engine.inspection.file_map import file_map
 

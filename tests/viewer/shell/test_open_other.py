@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreError
-from viewer.keep.session_file import Session, write
 from viewer.shell import open_other as taking
 from viewer.shell.open_other import kind_of, take
+from viewer.shell.session_file import Session, write
 
 
 class Control:

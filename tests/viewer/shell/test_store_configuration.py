@@ -17,12 +17,11 @@ from engine.inspection.recovery import plan as plan_of
 from tests.support.controls import FakeControl
 from viewer.command import main
 from viewer.findings.recovery_trial import trial
-from viewer.keep import session_file
-from viewer.keep.session_file import Session
 from viewer.look import assets
 from viewer.runtime.places import Place
-from viewer.shell import windows
+from viewer.shell import session_file, windows
 from viewer.shell.main_window import MainWindow
+from viewer.shell.session_file import Session
 from viewer.shell.single_instance import Asked, answer
 from viewer.shell.windows import close_all, open_beside, show_beside
 

@@ -14,13 +14,13 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
 
 from engine.errors import StoreError
 from engine.rules.findings import Finding
-from viewer.keep import session_file
-from viewer.keep.session_file import Session
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import History, Place
+from viewer.shell import session_file
 from viewer.shell import workspace as module
 from viewer.shell.open_other import Taken
+from viewer.shell.session_file import Session
 from viewer.shell.workspace import LAST, Workspace
 
 

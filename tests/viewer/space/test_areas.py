@@ -10,7 +10,7 @@ from made_stores import MadeStore
 from engine.inspection import open_store
 from engine.inspection.space.account import Space, quick_space, space_of
 from viewer.runtime.places import Place, Search
-from viewer.space.areas import GROUPINGS, MEASURES, MOST, REST, area_of, file_count
+from viewer.space.areas import GROUPINGS, MAX_AREAS, MEASURES, REST_PREFIX, area_of, file_count
 from viewer.widgets.areas import Area, find
 
 
@@ -80,7 +80,7 @@ def test_producers_and_days_are_groups_too(space: Space) -> None:
     host = find(area_of(space, "producer"), ("127.0.0.1", "Paid"))
     assert host is not None
     assert host.topic == "Paid"
-    days = [one for one in area_of(space, "day").children if not one.key.startswith(REST)]
+    days = [one for one in area_of(space, "day").children if not one.key.startswith(REST_PREFIX)]
     assert len(days) >= 4
     assert all(isinstance(day.target, Search) for day in days)
 
@@ -93,12 +93,12 @@ def test_before_the_walk_tags_fall_back_to_topics(root: Path) -> None:
 
 def test_too_many_areas_become_one(tmp_path: Path) -> None:
     made = MadeStore()
-    for number in range(MOST + 20):
+    for number in range(MAX_AREAS + 20):
         made.put(topic=f"Topic{number:03d}")
     with open_store(made.write(tmp_path / "store")) as store:
         space = space_of(store)
     found = area_of(space, "topic")
-    assert len(found.children) == MOST
+    assert len(found.children) == MAX_AREAS
     assert sum(one.bytes for one in found.children) == space.bytes
     assert find(found, ("\x00more",)) is not None
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from engine.inspection import open_store
 from engine.inspection.space.account import Space, space_of
-from viewer.space.day_bars import MOST, DayBar, DayBars
+from viewer.space.day_bars import MAX_DAYS, DayBar, DayBars
 from viewer.space.rows import day_bars
 
 DAY = 86_400_000
@@ -32,7 +32,7 @@ def space(root: Path) -> Space:
 
 def test_days_that_are_too_many_stand_together(space: Space) -> None:
     bars = day_bars(space, ("Orders", "Paid"))
-    assert len(bars) == MOST + 1
+    assert len(bars) == MAX_DAYS + 1
     assert bars[0].day.startswith("≤ ")
     assert sum(bar.bytes for bar in bars) == sum(row.bytes for row in space.rows if row.part == "units")
     assert [topic for topic, _ in bars[1].parts][:2] == ["Orders", "Paid"]

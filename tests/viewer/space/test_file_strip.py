@@ -11,7 +11,7 @@ from viewer.space.file_strip import FileStrip
 LEFT = Qt.MouseButton.LeftButton
 
 
-CELLS = tuple(
+CELL_COUNT = tuple(
     MapCell(
         n * 100,
         (n + 1) * 100,
@@ -32,7 +32,7 @@ def strip(qtbot):
     qtbot.addWidget(made)
     made.resize(800, 52)
     made.show()
-    made.show_map(FileMap("0", 0, 1000, CELLS, 20, (333,), ((520, 20),), True))
+    made.show_map(FileMap("0", 0, 1000, CELL_COUNT, 20, (333,), ((520, 20),), True))
     made.grab()
     return made
 
@@ -40,7 +40,7 @@ def strip(qtbot):
 def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):
     for cell, offset in ((1, 100), (3, 333), (5, 520)):
         with qtbot.waitSignal(strip.placed) as placed:
-            qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._left(cell)) + 6, 25))
+            qtbot.mouseClick(strip, LEFT, pos=QPoint(round(strip._cell_left(cell)) + 6, 25))
         assert placed.args[0] == offset
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from made_stores import MadeStore
 
-from viewer.space.work import Around, account, around, map_of
+from viewer.space.work import Forecast, account, around, map_of
 
 
 class Told:
@@ -50,7 +50,7 @@ def test_the_forecast_comes_before_the_page_cache(store):
     told = Told()
     found = around(told, store, None)
     (first,) = told.emitted
-    assert (first, first.cache) == (Around(found.retention, None), None)
+    assert (first, first.cache) == (Forecast(found.retention, None), None)
     assert found.cache is not None
 
 

@@ -146,7 +146,7 @@ def test_a_stretch_of_a_file_s_strip_leads_to_its_first_trouble(shown) -> None:
     cells = tuple(MapCell(n * 100, n * 100 + 100, (("A", 100),), int(n == 1), 0, 0, 0, 100) for n in range(4))
     strip.show_map(FileMap("0", 0, 400, cells, 4, (130,), (), True))
     assert strip.mark_at(None)[0].facts.offset == 0
-    assert strip.mark_at(QPointF(strip._left(1) + 5, 20))[0].facts.offset == 130
+    assert strip.mark_at(QPointF(strip._cell_left(1) + 5, 20))[0].facts.offset == 130
 
 
 def test_a_file_of_space_s_line_goes_to_its_first_byte(shown) -> None:

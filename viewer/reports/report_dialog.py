@@ -1,4 +1,4 @@
-"""The report in one HTML file: asked for, gathered off the loop, written at once, never into the store."""
+"""Dialog and job that save the report as one HTML file, never into the store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 from engine.errors import StoreError
 from engine.rules.masking import Masking
 from engine.whole_file import put_whole
-from viewer.keep.report import Wanted, gather
-from viewer.keep.report_html import Picture, render
 from viewer.look.assets import tr, words
 from viewer.look.theme import px, ui
 from viewer.pane.finding_facts import unread_findings
+from viewer.reports.content import ReportInputs, gather
+from viewer.reports.report_html import Picture, render
 from viewer.runtime.bookmarks import Kept, bookmarks_of
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.recovery_plan import recovery_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from viewer.pane.store_window import StoreWindow
 
 
-MORE = {
+FURTHER_MASKS = {
     "groups": words("Leave out names of consumer and producer groups"),
     "lmq": words("Leave out names of light queues"),
     "properties": words("Leave out values of users' properties"),
@@ -37,7 +37,7 @@ MORE = {
 
 
 class ReportBox(QDialog):
-    """Asks what the report is to leave out; ``masking`` and ``pictures`` say it."""
+    """Asks what the report leaves out; the choice is in ``masking`` and ``pictures``."""
 
     def __init__(self, parent: QWidget, store: str, findings: int) -> None:
         super().__init__(parent)
@@ -49,16 +49,16 @@ class ReportBox(QDialog):
         self.pictures = TickBox(tr("With a picture of the window"))
         self.pictures.setObjectName("report.pictures")
         self.pictures.setChecked(True)
-        self.more = {part: TickBox(tr(text)) for part, text in MORE.items()}
-        for part, tick in self.more.items():
+        self.further_masks = {part: TickBox(tr(text)) for part, text in FURTHER_MASKS.items()}
+        for part, tick in self.further_masks.items():
             tick.setObjectName(f"report.{part}")
-        for tick in (self.masked, *self.more.values()):
+        for tick in (self.masked, *self.further_masks.values()):
             tick.toggled.connect(lambda _on: self.pictures.setEnabled(not self.masking.any))
         save, cancel = Button(tr("Save…"), "primary"), Button(tr("Cancel"))
         save.setObjectName("report.save")
         save.clicked.connect(self.accept)
         cancel.clicked.connect(self.reject)
-        said = tr(
+        explanation = tr(
             "One HTML file that opens anywhere, without Storescope and without the store: what happened and what is "
             "lost, {n:,} findings with their bytes, the recovery plan, positions, groups, bookmarks, configuration, "
             "versions.",
@@ -68,24 +68,24 @@ class ReportBox(QDialog):
         layout.setContentsMargins(px(20), px(16), px(20), px(16))
         layout.setSpacing(px(10))
         layout.addWidget(Label(store, 12, "text2", code=True))
-        about = Label(said, 13, "text", wrap=True)
+        about = Label(explanation, 13, "text", wrap=True)
         about.setFixedWidth(px(440))
         layout.addWidget(about)
-        for box in (self.masked, *self.more.values(), self.pictures):
+        for box in (self.masked, *self.further_masks.values(), self.pictures):
             box.setFont(ui(13))
             layout.addWidget(box)
         layout.addWidget(row(None, cancel, save, gap=8))
 
     @property
     def masking(self) -> Masking:
-        """What is ticked."""
+        """Masking that the user chose."""
         on = self.masked.isChecked()
-        groups, lmq, properties = (self.more[part].isChecked() for part in ("groups", "lmq", "properties"))
+        groups, lmq, properties = (self.further_masks[part].isChecked() for part in ("groups", "lmq", "properties"))
         return Masking(on, on, on, groups, lmq, properties)
 
 
 def ask_report(window: StoreWindow) -> None:
-    """Ask what is to be left out, then where the file goes, then write it."""
+    """Ask what to leave out and where to save, then write the file."""
     session = window.session
     if session is None:
         return
@@ -111,17 +111,20 @@ def ask_report(window: StoreWindow) -> None:
 
 
 async def save_report(window: StoreWindow, target: Path, mask: Masking | None = None, *, pictures: bool = True) -> bool:
-    """Write the report on the open store to ``target``; False where it was not written, and the window says why."""
+    """Write the report on the open store to ``target``.
+
+    Returns False if it was not written; the window then says why.
+    """
     session = window.session
     if session is None:
         return False
     if in_store(session.path, target):
         window.say(tr("Nothing is written into the store: choose another folder."))
         return False
-    wanted = _wanted(window, session, mask or Masking(), pictures)
+    inputs = _report_inputs(window, session, mask or Masking(), pictures)
 
     def work(control: Control) -> None:
-        put_whole(target, render(gather(control, session.snapshot, wanted)))
+        put_whole(target, render(gather(control, session.snapshot, inputs)))
 
     try:
         await window.jobs.run(tr("Writing the report"), work)
@@ -135,10 +138,10 @@ async def save_report(window: StoreWindow, target: Path, mask: Masking | None = 
     return True
 
 
-def _wanted(window: StoreWindow, session: StoreSession, mask: Masking, pictures: bool) -> Wanted:
+def _report_inputs(window: StoreWindow, session: StoreSession, mask: Masking, pictures: bool) -> ReportInputs:
     marks = bookmarks_of(session)
-    grabbed = (_picture(window),) if pictures and not mask.any else ()
-    return Wanted(
+    pictures_of_window = (_grab_window(window),) if pictures and not mask.any else ()
+    return ReportInputs(
         session.survey,
         (*unread_findings(session.unread), *session.findings),
         session.findings_complete,
@@ -147,13 +150,13 @@ def _wanted(window: StoreWindow, session: StoreSession, mask: Masking, pictures:
         facts(),
         mask,
         session.harmed,
-        grabbed,
+        pictures_of_window,
         None if session.unread else session.incident,
     )
 
 
-def _picture(window: StoreWindow) -> Picture:
-    """The window as it stands, as PNG."""
+def _grab_window(window: StoreWindow) -> Picture:
+    """Grab the window as PNG."""
     raw = QByteArray()
     buffer = QBuffer(raw)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

@@ -10,8 +10,8 @@ import pytest
 
 from engine.inspection import open_store
 from engine.rules.masking import Masking
-from viewer.keep.report import Wanted, gather
-from viewer.keep.report_html import render
+from viewer.reports.content import ReportInputs, gather
+from viewer.reports.report_html import render
 from viewer.runtime.bookmarks import Kept
 from viewer.runtime.jobs import Control
 
@@ -31,7 +31,7 @@ def incident(golden):
 
 
 def report_of(store, incident, mask=None):
-    wanted = Wanted(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
+    wanted = ReportInputs(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
     with open_store(store) as snapshot:
         return gather(Control(lambda *_told: None), snapshot, wanted)
 

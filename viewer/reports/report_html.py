@@ -1,6 +1,6 @@
-"""A report as one HTML file: words, tables, bytes and pictures, nothing from elsewhere; opens offline, prints well.
+"""Writes a report as one HTML file that opens offline and prints well.
 
-Pure text, drawings are SVG inside it: what stands in a report is given by :mod:`viewer.keep.report`.
+Plain text: drawings are inline SVG, nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS = {"error": "◆", "warn": "▲", "note": "●", "chat": "○", "ok": "✓
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Heads and cells; cells that are numbers stand right. A cell ``(kind, text)`` has a mark in front."""
+    """Headings and cells; numbers are right-aligned. A cell ``(kind, text)`` has a mark in front."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A PNG with the words beneath it."""
+    """A PNG with its caption."""
 
     png: bytes
     words: str
@@ -54,7 +54,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something below a heading: sentences, a table, bytes as text, pictures."""
+    """A block of a section: sentences, a table, bytes as text, pictures."""
 
     title: str = ""
     sentences: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything; ``data`` is the same for a program, as JSON."""
+    """A whole report; ``data`` is the same content for programs, as JSON."""
 
     language: str
     title: str
@@ -86,65 +86,71 @@ class Report:
 
 
 def render(report: Report) -> str:
-    """The HTML file's text."""
-    nav = "".join(f'<a href="#{one.key}">{_e(one.title)}</a>' for one in report.sections)
-    body = "".join(_section(one) for one in report.sections)
-    head = "".join(f'<p class="quiet">{_e(line)}</p>' for line in report.head)
+    """Return the text of the HTML file."""
+    nav = "".join(f'<a href="#{section.key}">{_escape(section.title)}</a>' for section in report.sections)
+    body = "".join(_section(section) for section in report.sections)
+    head = "".join(f'<p class="quiet">{_escape(line)}</p>' for line in report.head)
     # "</" must not end the script; JSON reads \u003c as the same letter.
     data = json.dumps(report.data, ensure_ascii=False, indent=1).replace("<", "\\u003c")
     return (
-        f'<!DOCTYPE html>\n<html lang="{_e(report.language)}"><head><meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{_escape(report.language)}"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
         "style-src 'unsafe-inline'\">\n"
-        f"<title>{_e(report.title)}</title><style>{STYLE}</style></head>\n<body><h1>{_e(report.title)}</h1>{head}"
+        f"<title>{_escape(report.title)}</title><style>{STYLE}</style></head>\n<body><h1>{_escape(report.title)}</h1>{head}"
         f'<nav>{nav}</nav>\n{body}\n<script type="application/json" id="storescope-report">{data}</script>\n'
         "</body></html>\n"
     )
 
 
 def hex_listing(
-    data: bytes, start: int, width: int = 16, meant: Container[int] = (), hidden: Container[int] = ()
+    data: bytes, start: int, width: int = 16, marked: Container[int] = (), hidden: Container[int] = ()
 ) -> str:
-    """``offset  bytes  text``, a line every ``width`` bytes; a ``>`` stands before the bytes ``meant``, those that are
-    ``hidden`` are covered. Both by their positions in ``data``.
+    """Format bytes as lines ``offset  bytes  text`` of ``width`` bytes.
+
+    A ``>`` stands before each byte in ``marked``; bytes in ``hidden`` are covered. Both are positions in
+    ``data``.
     """
     lines = []
-    for at in range(0, len(data), width):
-        part = range(at, min(at + width, len(data)))
-        figures = "".join(
-            f"{'>' if n in meant else ' '}{COVER if n in hidden else format(data[n], '02X')}" for n in part
+    for line_start in range(0, len(data), width):
+        line = range(line_start, min(line_start + width, len(data)))
+        digits = "".join(
+            f"{'>' if position in marked else ' '}{COVER if position in hidden else format(data[position], '02X')}"
+            for position in line
         )
-        text = "".join("•" if n in hidden else chr(data[n]) if 32 <= data[n] < 127 else "·" for n in part)
-        lines.append(f"{start + at:>20,} {figures:<{width * 3 + 1}} {text}")
+        text = "".join(
+            "•" if position in hidden else chr(data[position]) if 32 <= data[position] < 127 else "·"
+            for position in line
+        )
+        lines.append(f"{start + line_start:>20,} {digits:<{width * 3 + 1}} {text}")
     return "\n".join(lines)
 
 
 def _section(section: Section) -> str:
     parts = "".join(_part(part) for part in section.parts)
-    return f'<section id="{_e(section.key)}"><h2>{_e(section.title)}</h2>{parts}</section>\n'
+    return f'<section id="{_escape(section.key)}"><h2>{_escape(section.title)}</h2>{parts}</section>\n'
 
 
 def _part(part: Part) -> str:
-    made = []
+    elements = []
     if part.title:
-        made.append(f'<h3 class="{_e(part.kind)}">{_mark(part.kind)}{_e(part.title)}</h3>')
-    made += [f"<p>{_e(line)}</p>" for line in part.sentences if line]
+        elements.append(f'<h3 class="{_escape(part.kind)}">{_mark(part.kind)}{_escape(part.title)}</h3>')
+    elements += [f"<p>{_escape(line)}</p>" for line in part.sentences if line]
     if part.figure is not None:
-        made.append(svg(part.figure))
+        elements.append(svg(part.figure))
     if part.table is not None:
-        made.append(_table(part.table))
+        elements.append(_table(part.table))
     if part.listing:
-        made.append(f"<pre>{_e(part.listing)}</pre>")
+        elements.append(f"<pre>{_escape(part.listing)}</pre>")
     for picture in part.pictures:
         source = base64.b64encode(picture.png).decode("ascii")
-        made.append(f'<p><img alt="{_e(picture.words)}" src="data:image/png;base64,{source}"></p>')
-        made.append(f'<p class="quiet">{_e(picture.words)}</p>')
-    return "".join(made)
+        elements.append(f'<p><img alt="{_escape(picture.words)}" src="data:image/png;base64,{source}"></p>')
+        elements.append(f'<p class="quiet">{_escape(picture.words)}</p>')
+    return "".join(elements)
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f"<th>{_e(head)}</th>" for head in table.heads)
+    heads = "".join(f"<th>{_escape(head)}</th>" for head in table.heads)
     rows = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in table.rows)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -158,28 +164,28 @@ def _cell(cell: object) -> str:
         case int():
             return f'<td class="n">{cell:,}</td>'
         case (str(kind), str(text)):
-            return f'<td class="{_e(kind)}">{_mark(kind)}{_e(text)}</td>'
-    return f"<td>{_e(str(cell))}</td>"
+            return f'<td class="{_escape(kind)}">{_mark(kind)}{_escape(text)}</td>'
+    return f"<td>{_escape(str(cell))}</td>"
 
 
 def _mark(kind: str) -> str:
     return f"{MARKS[kind]} " if kind in MARKS else ""
 
 
-def _e(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(text)
 
 
-WIDE = 1040
-ROW = 20
-LABEL = 300
+FIGURE_WIDTH = 1040
+BAR_HEIGHT = 20
+LABEL_WIDTH = 300
 """Px for the names beside bars."""
 INK = {"error": "var(--error)", "warn": "var(--warn)", "note": "var(--note)", "ok": "var(--ok)"}
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Names with a length each and the words behind it; ``words`` says what is drawn."""
+    """Horizontal bars: a name, a length and its text each; ``words`` describes the figure."""
 
     words: str
     rows: tuple[tuple[str, int, str], ...]
@@ -187,7 +193,7 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place of the log: a kind of finding, or none for a position that has a name."""
+    """A mark on the log: ``kind`` is the severity of a finding, empty for a position."""
 
     offset: int
     name: str
@@ -196,11 +202,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """The log from ``low`` to ``high`` (bytes) with marks on it."""
+    """The log from ``start_offset`` to ``end_offset`` (bytes) with marks on it."""
 
     words: str
-    low: int
-    high: int
+    start_offset: int
+    end_offset: int
     marks: tuple[Mark, ...]
 
 
@@ -208,10 +214,10 @@ Figure = Bars | LogLine
 
 
 def svg(figure: Figure) -> str:
-    """The drawing as an ``svg`` element; its words are its name for those who do not see it."""
+    """Return the figure as an ``svg`` element; its description is the accessible name."""
     inner, height = _bars(figure) if isinstance(figure, Bars) else _line(figure)
     return (
-        f'<svg role="img" aria-label="{html.escape(figure.words)}" viewBox="0 0 {WIDE} {height}" width="100%">'
+        f'<svg role="img" aria-label="{html.escape(figure.words)}" viewBox="0 0 {FIGURE_WIDTH} {height}" width="100%">'
         f"{''.join(inner)}</svg>"
     )
 
@@ -225,39 +231,44 @@ def _text(x: float, y: float, text: str, anchor: str = "start", quiet: bool = Fa
 
 def _bars(figure: Bars) -> tuple[list[str], int]:
     longest = max((size for _, size, _ in figure.rows), default=0) or 1
-    room = WIDE - LABEL - 170
-    made = []
-    for place, (name, length, said) in enumerate(figure.rows):
-        y = place * ROW
+    max_width = FIGURE_WIDTH - LABEL_WIDTH - 170
+    elements = []
+    for number, (name, length, value_text) in enumerate(figure.rows):
+        y = number * BAR_HEIGHT
         shown = name if len(name) <= 44 else f"{name[:42]}…"
-        width = max(1.0, length / longest * room)
-        made += [
-            _text(LABEL - 8, y + 14, shown, "end"),
-            f'<rect x="{LABEL}" y="{y + 4}" width="{width:.1f}" height="{ROW - 8}" fill="var(--accent)"/>',
-            _text(LABEL + width + 8, y + 14, said, quiet=True),
+        width = max(1.0, length / longest * max_width)
+        elements += [
+            _text(LABEL_WIDTH - 8, y + 14, shown, "end"),
+            f'<rect x="{LABEL_WIDTH}" y="{y + 4}" width="{width:.1f}" height="{BAR_HEIGHT - 8}" fill="var(--accent)"/>',
+            _text(LABEL_WIDTH + width + 8, y + 14, value_text, quiet=True),
         ]
-    return made, max(1, len(figure.rows)) * ROW + 4
+    return elements, max(1, len(figure.rows)) * BAR_HEIGHT + 4
 
 
 def _line(figure: LogLine) -> tuple[list[str], int]:
-    span = max(1, figure.high - figure.low)
+    span = max(1, figure.end_offset - figure.start_offset)
 
     def place(offset: int) -> float:
-        return 4 + min(1.0, max(0.0, (offset - figure.low) / span)) * (WIDE - 8)
+        return 4 + min(1.0, max(0.0, (offset - figure.start_offset) / span)) * (FIGURE_WIDTH - 8)
 
-    made = [
-        _text(4, 12, f"{figure.low:,}", quiet=True),
-        _text(WIDE - 4, 12, f"{figure.high:,}", "end", quiet=True),
-        f'<rect x="4" y="20" width="{WIDE - 8}" height="12" fill="var(--raised)" stroke="var(--hair)"/>',
+    elements = [
+        _text(4, 12, f"{figure.start_offset:,}", quiet=True),
+        _text(FIGURE_WIDTH - 4, 12, f"{figure.end_offset:,}", "end", quiet=True),
+        f'<rect x="4" y="20" width="{FIGURE_WIDTH - 8}" height="12" fill="var(--raised)" stroke="var(--hair)"/>',
     ]
     y = 32
-    for mark in sorted(figure.marks, key=lambda one: one.offset):
-        x, y = place(mark.offset), y + ROW
+    for mark in sorted(figure.marks, key=lambda drawn_mark: drawn_mark.offset):
+        x, y = place(mark.offset), y + BAR_HEIGHT
         ink = INK.get(mark.kind, "var(--accent)")
-        left = x > WIDE * 0.6
-        made += [
+        label_left_of_mark = x > FIGURE_WIDTH * 0.6
+        elements += [
             f'<line x1="{x:.1f}" y1="20" x2="{x:.1f}" y2="{y - 4}" stroke="{ink}"/>',
             f'<circle cx="{x:.1f}" cy="26" r="4" fill="{ink}"/>' if mark.kind else "",
-            _text(x + (-6 if left else 6), y, f"{mark.name} {mark.offset:,}", "end" if left else "start"),
+            _text(
+                x + (-6 if label_left_of_mark else 6),
+                y,
+                f"{mark.name} {mark.offset:,}",
+                "end" if label_left_of_mark else "start",
+            ),
         ]
-    return made, y + 8
+    return elements, y + 8

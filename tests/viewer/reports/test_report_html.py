@@ -6,7 +6,19 @@ import json
 import re
 from html.parser import HTMLParser
 
-from viewer.keep.report_html import Bars, LogLine, Mark, Part, Picture, Report, Section, Table, hex_listing, render, svg
+from viewer.reports.report_html import (
+    Bars,
+    LogLine,
+    Mark,
+    Part,
+    Picture,
+    Report,
+    Section,
+    Table,
+    hex_listing,
+    render,
+    svg,
+)
 
 EVIL = '</script><script>alert(1)</script><img src="http://example.org/x">'
 REPORT = Report(
@@ -68,7 +80,7 @@ def test_bytes_as_lines() -> None:
 
 
 def test_bytes_that_are_meant_and_bytes_that_are_covered() -> None:
-    text = hex_listing(b"ABCDEF", 100, meant={1, 5}, hidden={2, 3})
+    text = hex_listing(b"ABCDEF", 100, marked={1, 5}, hidden={2, 3})
     assert text.split("100 ")[1].split() == ["41>42", "••", "••", "45>46", "AB••EF"]
 
 

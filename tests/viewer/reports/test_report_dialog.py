@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.errors import StoreError
 from engine.rules.masking import Masking
-from viewer.keep import report_job as module
-from viewer.keep.report_job import MORE, ReportBox, ask_report, save_report
+from viewer.reports import report_dialog as module
+from viewer.reports.report_dialog import FURTHER_MASKS, ReportBox, ask_report, save_report
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.unread import UnreadLedger
 
@@ -82,7 +82,7 @@ def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Windo
     box = ReportBox(window, "/data/store", 3)
     assert not box.masking.any
     assert box.pictures.isEnabled()
-    for name, tick in box.more.items():
+    for name, tick in box.further_masks.items():
         tick.click()
         assert list(box.masking.parts) == [name]
         assert not box.pictures.isEnabled(), "names can be read in a picture, too"
@@ -91,7 +91,7 @@ def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Windo
     masking = box.masking
     assert (masking.bodies, masking.keys, masking.hosts) == (True, True, True)
     assert (masking.groups, masking.lmq, masking.properties) == (False, False, False)
-    assert set(MORE) == {"groups", "lmq", "properties"}
+    assert set(FURTHER_MASKS) == {"groups", "lmq", "properties"}
 
 
 def test_the_file_holds_what_was_asked_for_and_is_said(window: Window, wanted: list[Any], tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, wanted: li
     ask_report(window)  # type: ignore[arg-type]
     box = window.findChild(ReportBox)
     assert box is not None
-    box.more["groups"].click()
+    box.further_masks["groups"].click()
     box.accept()
     (dialog,) = window.findChildren(QFileDialog, "report.dialog")
     assert dialog.acceptMode() == QFileDialog.AcceptMode.AcceptSave

@@ -5,7 +5,7 @@ from __future__ import annotations
 from made_stores import MadeStore
 from panes import on_store
 
-from viewer.keep.pane import BookmarksPane
+from viewer.bookmarks.pane import BookmarksPane
 from viewer.runtime import places
 from viewer.runtime.bookmarks import Bookmark, bookmarks_of
 from viewer.runtime.places import Place

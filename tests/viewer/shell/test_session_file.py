@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StoreError
-from viewer.keep.session_file import Session, from_text, read, to_text, write
 from viewer.runtime.bookmarks import Bookmark
+from viewer.shell.session_file import Session, from_text, read, to_text, write
 
 WHOLE = Session(
     "/data/store",

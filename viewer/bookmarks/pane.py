@@ -1,4 +1,4 @@
-"""The bookmarks of a store: a table, each a link to its place; the note of the chosen one below."""
+"""Bookmarks of a store: a table whose rows are links to their places, with the note of the selected row below."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BOOKMARKS = RecordKind(
 
 
 class BookmarksPane(Pane):
-    """The list."""
+    """View of a store's bookmarks and of the notes on the store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class BookmarksPane(Pane):
         self.notes.setAccessibleName(tr("Notes on this store"))
         self.notes.setPlaceholderText(tr("Notes on this store: what was seen, what was tried"))
         self.notes.setTabChangesFocus(True)
-        self.notes.textChanged.connect(self._noted)
+        self.notes.textChanged.connect(self._save_notes)
         below = column(
             self._note, Label(tr("Notes on this store"), 12, "text3"), self.notes, gap=6, margins=(14, 8, 14, 10)
         )
@@ -87,7 +87,7 @@ class BookmarksPane(Pane):
         self.lead = self.table
 
     def set_session(self, session: StoreSession | None) -> None:
-        """The bookmarks of another store."""
+        """Show the bookmarks of another store."""
         super().set_session(session)
         self._survey.set_session(session)
         if session is not None:
@@ -96,49 +96,49 @@ class BookmarksPane(Pane):
         self._fill()
 
     def show_place(self, place: Place) -> None:
-        """All of them, or one chosen by its name."""
-        at = next((n for n, one in enumerate(self._list()) if one.name == place.name), None)
-        if at is not None:
-            self.table.go_to_row(at)
+        """Show all bookmarks and select the one named in ``place``."""
+        index = next((number for number, bookmark in enumerate(self._list()) if bookmark.name == place.name), None)
+        if index is not None:
+            self.table.go_to_row(index)
 
     def refresh(self) -> None:
-        """The store has grown."""
+        """Draw the log anew after the store has grown."""
         self._survey.grown()
 
     def retheme(self) -> None:
-        """Fonts and colours."""
+        """Apply fonts and colours."""
         self.notes.setFont(ui(13))
         self.notes.setFixedHeight(px(110))
         self.table.refresh_look()
 
     def status(self) -> str:
-        """How many there are."""
+        """Return the number of bookmarks in words."""
         return tr("{n:,} bookmarks", n=len(self._list()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying and stepping, changing, removing."""
-        found: dict[str, Callable[[], object]] = table_commands(self, lambda: self.table, "bookmarks.jsonl")
+        """Return the commands for copying, stepping, editing and removing."""
+        commands: dict[str, Callable[[], object]] = table_commands(self, lambda: self.table, "bookmarks.jsonl")
         if self._chosen() is not None:
-            found |= {"bookmark.edit": self.edit, "bookmark.remove": self.remove}
-        return found
+            commands |= {"bookmark.edit": self.edit, "bookmark.remove": self.remove}
+        return commands
 
     def edit(self) -> None:
-        """Ask for name, mark and note of the chosen one."""
+        """Ask for name, mark and note of the selected bookmark."""
         chosen = self._chosen()
         if chosen is not None and self.session is not None:
             ask_bookmark(self, self.session, chosen.place, chosen.name)
 
     def remove(self) -> None:
-        """Take the chosen one away."""
+        """Remove the selected bookmark."""
         chosen = self._chosen()
         if chosen is not None and self.session is not None:
             bookmarks_of(self.session).remove(chosen.place)
-            said = tr("Removed {name}.", name=chosen.name)
-            self.table.set_state(State("note", said, steps=((tr("Undo"), self.undo),)))
-            self.statusMessage.emit(said)
+            message = tr("Removed {name}.", name=chosen.name)
+            self.table.set_state(State("note", message, steps=((tr("Undo"), self.undo),)))
+            self.statusMessage.emit(message)
 
     def undo(self) -> None:
-        """Take back what was edited last, as the command does."""
+        """Undo the last edit, as the command does."""
         action = self.window().findChild(QAction, "edit.undo")
         if action is not None:
             action.trigger()
@@ -147,26 +147,28 @@ class BookmarksPane(Pane):
         return bookmarks_of(self.session).list if self.session is not None else ()
 
     def _chosen(self) -> Bookmark | None:
-        found = self.table.current_row()
-        return found if isinstance(found, Bookmark) else None
+        row = self.table.current_row()
+        return row if isinstance(row, Bookmark) else None
 
     def _fill(self) -> None:
         rows, chosen = list(self._list()), self._chosen()
         self.table.set_rows(list(rows))
         empty = State("empty", tr("No bookmark yet. Ctrl+B keeps the place where you are, with a name and a note."))
         self.table.set_state(None if rows else empty)
-        same = next((n for n, one in enumerate(rows) if chosen is not None and one.place == chosen.place), 0)
+        index = next(
+            (number for number, bookmark in enumerate(rows) if chosen is not None and bookmark.place == chosen.place), 0
+        )
         if rows:
-            self.table.go_to_row(same)
+            self.table.go_to_row(index)
         else:
             self._show_note(None)
-        written = bookmarks_of(self.session).notes if self.session is not None else ""
-        if written != self.notes.toPlainText():
+        notes = bookmarks_of(self.session).notes if self.session is not None else ""
+        if notes != self.notes.toPlainText():
             self.notes.blockSignals(True)
-            self.notes.setPlainText(written)
+            self.notes.setPlainText(notes)
             self.notes.blockSignals(False)
 
-    def _noted(self) -> None:
+    def _save_notes(self) -> None:
         if self.session is not None:
             bookmarks_of(self.session).set_notes(self.notes.toPlainText())
 

@@ -1,0 +1,1 @@
+"""Bookmarks view: the places of a store that the user marked, and the notes on it."""

@@ -1,1 +1,0 @@
-"""What a person keeps of a store: bookmarks, the report, session files."""
