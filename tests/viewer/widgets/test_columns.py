@@ -43,6 +43,6 @@ def test_what_a_column_is_follows_from_how_it_is_made(column, rank):
 def test_a_place_is_marked_and_other_things_stay_as_they_are():
     place = places.log(42)
     marked = elsewhere(place)
-    assert (marked.own, marked.offset, place.new_window) == (True, 42, False)
+    assert (marked.new_window, marked.offset, place.new_window) == (True, 42, False)
     assert elsewhere("a text") == "a text"
     assert elsewhere(None) is None
