@@ -1,4 +1,4 @@
-"""A button that says what is chosen and opens a list to choose from: one by click, several by their boxes."""
+"""A button that shows the choice and opens a list to choose from: one by click, several by their boxes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CheckList(Button):
 
     @property
     def keys(self) -> list[object]:
-        """What is chosen, in the order of the list."""
+        """The chosen keys, in the order of the list."""
         return list(self._keys)
 
     def set_items(self, items: Sequence[tuple[object, str]], keys: Sequence[object]) -> None:
@@ -54,11 +54,11 @@ class CheckList(Button):
 
     def _take(self, keys: object) -> None:
         assert isinstance(keys, list)
-        wanted = [key for key, _ in self._all if key in keys]
-        if wanted != self._keys:
-            self._keys = wanted
+        chosen_keys = [key for key, _ in self._all if key in keys]
+        if chosen_keys != self._keys:
+            self._keys = chosen_keys
             self._say()
-            self.chosen.emit(list(wanted))
+            self.chosen.emit(list(chosen_keys))
 
     def _say(self) -> None:
         texts = [text for key, text in self._all if key in self._keys]

@@ -38,7 +38,7 @@ ToUnit = Callable[[int], object]
 
 
 def state_of(row: EntryRow) -> str:
-    """The verdict of an entry, or its state where it is none."""
+    """Return the verdict of an entry, or its state if it has no verdict."""
     return shown_verdict(row.verdict, row.state, other_queue=row.other_queue)
 
 
@@ -88,8 +88,8 @@ def queue_kind(
     if several:
         columns[1:1] = [topic_column(width=150), number_column("queueId", words("Queue"), 56)]
     if batch:
-        at = next(n for n, c in enumerate(columns) if c.key == "size")
-        columns[at:at] = [number_column("batchSize", words("Batch"), 56)]
+        size_column = next(n for n, c in enumerate(columns) if c.key == "size")
+        columns[size_column:size_column] = [number_column("batchSize", words("Batch"), 56)]
         columns.insert(-1, moment_column("storeTimestamp", words("Stored")))
     if delay:
         columns.insert(-1, moment_column("deliveryTime", words("Delivery")))
@@ -100,35 +100,35 @@ def queue_kind(
 
 
 def look(row: QueueRow) -> RowLook | None:
-    """The end of a queue is a row of its own; expired and pre-filled entries are quiet."""
+    """Return the style of a row: a queue's end stands out, expired and pre-filled entries are dimmed."""
     if isinstance(row, EndRow):
-        said = tr(
+        text = tr(
             "end of queue {queue} at {end:,} · {room:,} empty slots here",
             queue=f"{row.topic}/{row.queue_id}",
             end=row.queue_offset,
             room=row.room,
         )
         if row.stale:
-            said += " · " + tr("the last {n:,} stand behind the end of the log and do not count", n=row.stale)
-        return RowLook("out", "", "text3", said, words_from=1)
+            text += " · " + tr("the last {n:,} stand behind the end of the log and do not count", n=row.stale)
+        return RowLook("out", "", "text3", text, words_from=1)
     if row.state == "prefilled" or row.verdict == "belowMinOffset":
         return RowLook(tone="text3")
     return None
 
 
 def verdict_words(row: QueueRow) -> str:
-    """What a screen reader says first."""
+    """Return the words that a screen reader says first."""
     return tr("end of queue") if isinstance(row, EndRow) else tr(VERDICTS[state_of(row)][1])
 
 
 def record(row: QueueRow) -> dict[str, Any]:
-    """The row as ``queue --resolve --json`` prints it."""
+    """Return the row as ``queue --resolve --json`` prints it."""
     if isinstance(row, EndRow):
         return {"type": "end", "topic": row.topic, "queueId": row.queue_id, "queueOffset": row.queue_offset}
     ext = None
     if row.ext_address is not None:
         ext = {"address": row.ext_address, "tagsCode": row.ext_tags_code, "bitMap": row.ext_bit_map}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "type": "cq",
         "queueOffset": row.queue_offset,
         "physicalOffset": row.physical_offset,
@@ -139,13 +139,13 @@ def record(row: QueueRow) -> dict[str, Any]:
         "verdict": row.verdict,
     }
     if row.batch_size is not None:
-        found |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
-    return found
+        document |= {"batchSize": row.batch_size, "storeTimestamp": row.store_timestamp}
+    return document
 
 
 def command(row: QueueRow) -> list[str]:
-    """The command that prints this row; ``STORE`` stands for the store's path."""
-    first = row.queue_offset
+    """Return the command that prints this row; ``STORE`` stands for the store's path."""
+    queue_offset = row.queue_offset
     return [
         "storescope",
         "queue",
@@ -153,16 +153,16 @@ def command(row: QueueRow) -> list[str]:
         row.topic,
         str(row.queue_id),
         "--from",
-        str(first),
+        str(queue_offset),
         "--to",
-        str(first + 1),
+        str(queue_offset + 1),
         "--resolve",
         "--json",
     ]
 
 
 def what_words(row: EntryRow) -> str:
-    """What is wrong with an entry in the language of the window, "" where nothing is."""
+    """Return what is wrong with an entry in the language of the window, "" if nothing is."""
     return engine_words(row.what)
 
 
@@ -173,8 +173,8 @@ def _is(row: QueueRow, verdict: str) -> bool:
 def _chip(row: QueueRow) -> Chip | None:
     if isinstance(row, EndRow):
         return None
-    shape, said = VERDICTS[state_of(row)]
-    return Chip(shape) if shape == "ok" else Chip(shape, tr(said))
+    shape, label = VERDICTS[state_of(row)]
+    return Chip(shape) if shape == "ok" else Chip(shape, tr(label))
 
 
 def _key_or_what(row: QueueRow) -> str:

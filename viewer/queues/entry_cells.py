@@ -94,7 +94,7 @@ class EntryCells(QWidget):
         self.update()
 
     def wanted(self) -> tuple[int, int]:
-        """The queue offsets that are on the screen: what the verdicts should cover."""
+        """Return the range of queue offsets on the screen, whose verdicts are needed."""
         return self._start(), self._start() + ROWS * PER_ROW
 
     def sizeHint(self) -> QSize:
@@ -104,17 +104,17 @@ class EntryCells(QWidget):
         chosen = self._low if self._chosen is None else self._chosen
         row = (chosen - self._low) // PER_ROW
         rows = max(1, (self._end - self._low + PER_ROW - 1) // PER_ROW)
-        first = min(max(0, row - 1), max(0, rows - ROWS + (1 if rows > ROWS else 0)))
-        return self._low + first * PER_ROW
+        first_row = min(max(0, row - 1), max(0, rows - ROWS + (1 if rows > ROWS else 0)))
+        return self._low + first_row * PER_ROW
 
     def _left(self) -> float:
         return max(100 * scale(), 20 + QFontMetrics(mono(11)).horizontalAdvance(f"{self._end:,}"))
 
     def _cell(self, k: int) -> QRectF:
-        left = self._left()
-        wide = (self.width() - left - 16) / PER_ROW
+        margin = self._left()
+        wide = (self.width() - margin - 16) / PER_ROW
         y = (10 + k // PER_ROW * 34) * scale()
-        return QRectF(left + k % PER_ROW * wide, y + 9 * scale(), wide - 3, 18 * scale())
+        return QRectF(margin + k % PER_ROW * wide, y + 9 * scale(), wide - 3, 18 * scale())
 
     def _entry_at(self, x: float, y: float) -> int | None:
         for k in range(ROWS * PER_ROW):
@@ -129,9 +129,9 @@ class EntryCells(QWidget):
         entry = chosen if point is None else self._entry_at(point.x(), point.y())
         if entry is None or self._queue is None or not self._low <= entry < self._end:
             return None
-        at = min(max(entry - self._start(), 0), ROWS * PER_ROW - 1)
-        made = entry_mark(*self._queue, entry, self._words(entry), unit=self._units.get(entry))
-        return made, QPointF(self._cell(at).center().x(), self._cell(at).bottom())
+        cell = min(max(entry - self._start(), 0), ROWS * PER_ROW - 1)
+        mark_of_entry = entry_mark(*self._queue, entry, self._words(entry), unit=self._units.get(entry))
+        return mark_of_entry, QPointF(self._cell(cell).center().x(), self._cell(cell).bottom())
 
     def _words(self, entry: int) -> str:
         words = f"{entry:,}: {words_of(self._verdicts.get(entry))}"
@@ -207,9 +207,11 @@ class EntryCells(QWidget):
         p.setFont(ui(11, 600))
         words = QFontMetrics(p.font()).elidedText(name, Qt.TextElideMode.ElideMiddle, int(150 * scale()))
         wide = QFontMetrics(p.font()).horizontalAdvance(words)
-        left = box.left() + 3 if box.left() + wide + 8 < self.width() else box.left() - wide - 6
+        text_left = box.left() + 3 if box.left() + wide + 8 < self.width() else box.left() - wide - 6
         p.setPen(C(role))
-        p.drawText(QRectF(left, box.top() - 15 * scale(), wide + 4, 14 * scale()), Qt.AlignmentFlag.AlignVCenter, words)
+        p.drawText(
+            QRectF(text_left, box.top() - 15 * scale(), wide + 4, 14 * scale()), Qt.AlignmentFlag.AlignVCenter, words
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,7 @@ class EntryBytes(MarkCanvas):
         self._arrange()
 
     def _arrange(self) -> None:
-        """As many fields in a row as there is room for, never more than the bytes of a plain entry."""
+        """Put as many fields into a row as fit, at most the bytes of a plain entry."""
         room = max(8, min(LONGEST_ROW, int((self.width() - 8) / (BYTE_WIDTH * scale()))))
         rows: list[list[ByteField]] = []
         for field in self._fields:
@@ -304,7 +306,7 @@ class EntryBytes(MarkCanvas):
         self.paint_framed(p)
 
     def _byte_width(self) -> float:
-        """One width for all rows: the fullest row fills the widget."""
+        """Return one width for all rows, so that the fullest row fills the widget."""
         fullest = max((sum(f.length for f in row) for row in self._rows), default=LONGEST_ROW)
         return (self.width() - 8) / max(1, fullest)
 
@@ -320,8 +322,8 @@ class EntryBytes(MarkCanvas):
         )
         p.setFont(mono(11))
         for k in range(field.length):
-            at = field.start + k
-            byte = self._raw[at] if at < len(self._raw) else None
+            byte_index = field.start + k
+            byte = self._raw[byte_index] if byte_index < len(self._raw) else None
             p.setPen(C("disabled") if not byte else C("text"))
             cell = QRectF(box.left() + k * wide, box.top(), wide, box.height())
             p.drawText(cell, Qt.AlignmentFlag.AlignCenter, "··" if byte is None else f"{byte:02X}")
@@ -330,12 +332,12 @@ class EntryBytes(MarkCanvas):
         y = box.bottom() + 4 * z
         p.drawText(QRectF(box.left() + 1, y, box.width() + 200, 18 * z), Qt.AlignmentFlag.AlignVCenter, field.value)
         if field.note:
-            left = box.left() + QFontMetrics(p.font()).horizontalAdvance(field.value) + 9
+            note_left = box.left() + QFontMetrics(p.font()).horizontalAdvance(field.value) + 9
             p.setFont(ui(12))
             p.setPen(C("text3"))
-            room = max(0.0, self.width() - left)
+            room = max(0.0, self.width() - note_left)
             p.drawText(
-                QRectF(left, y, room, 18 * z),
+                QRectF(note_left, y, room, 18 * z),
                 Qt.AlignmentFlag.AlignVCenter,
                 QFontMetrics(p.font()).elidedText(field.note, Qt.TextElideMode.ElideRight, int(room)),
             )

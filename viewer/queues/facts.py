@@ -1,4 +1,4 @@
-"""What a queue's files and the groups' offsets say of it, read off the loop; no Qt.
+"""Facts about a queue from its files and the groups' offsets, read off the loop; no Qt.
 
 Everything here touches the disk and belongs into a job.
 """
@@ -30,7 +30,9 @@ QueueKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """One queue at one time. ``raw_end``: behind the last readable entry, stale ones included; ``why_min`` in words."""
+    """State of one queue at one time. ``raw_end``: end of the readable entries, stale ones included; ``why_min`` is
+    a key for the pane's sentences.
+    """
 
     topic: str
     queue_id: int
@@ -52,15 +54,15 @@ class QueueFacts:
 
 
 def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[GroupProgress]) -> QueueFacts:
-    """All facts about one queue and the groups that read it; a few reads, whatever its length."""
+    """Return all facts about one queue and the groups that read it; needs a few reads, whatever its length."""
     unit = queue.unit_size
     batch = queue.kind == "batch"
     files = tuple(QueueFile(f.name, f.start_offset // unit, f.end_offset // unit) for f in queue.files)
-    first = files[0].start if files else 0
+    first_offset = files[0].start if files else 0
     raw_end = queue.raw_end // unit
     if batch:
         files = _by_message(queue, files, raw_end)
-        first, raw_end = files[0].start if files else 0, queue.max_offset
+        first_offset, raw_end = files[0].start if files else 0, queue.max_offset
     why, physical = _minimum(store, queue)
     groups = tuple(sorted(progress, key=lambda group: (-group.behind, group.group)))
     return QueueFacts(
@@ -68,7 +70,7 @@ def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[Gro
         queue.queue_id,
         queue.kind,
         files,
-        first,
+        first_offset,
         max(queue.min_offset, 0),
         queue.max_offset,
         raw_end,
@@ -81,22 +83,22 @@ def queue_facts(store: StoreSnapshot, queue: QueueReader, progress: Iterable[Gro
 
 def _by_message(queue: QueueReader, files: tuple[QueueFile, ...], end: int) -> tuple[QueueFile, ...]:
     """The files of a batch queue in queue offsets: their places in the folder are bytes and say nothing of them."""
-    found = []
-    for at, file in enumerate(files):
+    message_files = []
+    for index, file in enumerate(files):
         if file.start >= end:
             break
         raw = queue.array(file.start, file.start + 1)
         start = int(raw[0]["msg_base_offset"]) if len(raw) else 0
         stop = queue.max_offset
-        if at + 1 < len(files) and files[at + 1].start < end:
-            following = queue.array(files[at + 1].start, files[at + 1].start + 1)
+        if index + 1 < len(files) and files[index + 1].start < end:
+            following = queue.array(files[index + 1].start, files[index + 1].start + 1)
             stop = int(following[0]["msg_base_offset"]) if len(following) else stop
-        found.append(QueueFile(file.name, start, max(stop, start)))
-    return tuple(found)
+        message_files.append(QueueFile(file.name, start, max(stop, start)))
+    return tuple(message_files)
 
 
 def _minimum(store: StoreSnapshot, queue: QueueReader) -> tuple[str, int | None]:
-    """Why the queue's minimum is what it is, as a key for the pane's sentences, and the place of its unit."""
+    """Return why the queue's minimum is what it is, as a key for the pane's sentences, and the offset of its unit."""
     entry = queue.entry(queue.min_offset) if queue.max_offset > max(queue.min_offset, 0) else None
     if not queue.files:
         return "noFiles", None
@@ -104,30 +106,30 @@ def _minimum(store: StoreSnapshot, queue: QueueReader) -> tuple[str, int | None]
         return "nothing", None
     if entry.physical_offset < store.log.min_offset:
         return "kept", entry.physical_offset
-    first = max(queue.sequence.min_offset, 0) // queue.unit_size
-    if queue.kind == "simple" and queue.min_offset > first:
+    first_offset = max(queue.sequence.min_offset, 0) // queue.unit_size
+    if queue.kind == "simple" and queue.min_offset > first_offset:
         return "corrected", entry.physical_offset
     return "first", entry.physical_offset
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one look at the chosen queues gave."""
+    """Facts and rows of the chosen queues."""
 
     facts: dict[QueueKey, QueueFacts]
     source: QueueSource
 
 
 def look(store: StoreSnapshot, keys: list[QueueKey]) -> Loaded:
-    """The facts of the queues that are there, and the rows of all of them."""
+    """Return the facts of those queues that exist, and the rows of all of them."""
     readers = [reader for key in dict.fromkeys(keys) if (reader := store.queue(*key)) is not None]
     progress = _progress(store, [(reader.topic, reader.queue_id) for reader in readers])
     progress = _with_waits(store, progress)
     facts = {key: queue_facts(store, reader, progress[key]) for key, reader in zip(progress, readers, strict=True)}
     groups: dict[QueueKey, dict[int, tuple[str, ...]]] = {}
-    for key, one in facts.items():
+    for key, queue in facts.items():
         marks: dict[int, tuple[str, ...]] = {}
-        for mark in one.groups:
+        for mark in queue.groups:
             marks[mark.offset] = (*marks.get(mark.offset, ()), mark.group)
         groups[key] = marks
     return Loaded(facts, QueueSource(store.log, readers, groups))
@@ -150,8 +152,8 @@ def _with_waits(
 
 
 def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:
-    """Where the unit stands that a wrong entry should lead to: between the units of the good entries around it; None
-    where the entry is right, or none of the log has its queue offset.
+    """Return the offset of the unit that a wrong entry should lead to, searched between the units of the good
+    entries around it; None if the entry is right or the log has no unit with its queue offset.
     """
     queue = store.queue(row.topic, row.queue_id)
     if queue is None or queue.kind != "simple" or state_of(row) not in LEADS_ELSEWHERE:
@@ -159,35 +161,35 @@ def own_unit(store: StoreSnapshot, row: EntryRow) -> int | None:
     start, stop = bounds_around(store.log, queue, row.queue_offset)
     if stop - start > MOST_SEARCHED:
         return None
-    found = [unit.offset for unit in units_at(store.log, row.topic, row.queue_id, row.queue_offset, start, stop)]
-    return found[-1] if found else None
+    offsets = [unit.offset for unit in units_at(store.log, row.topic, row.queue_id, row.queue_offset, start, stop)]
+    return offsets[-1] if offsets else None
 
 
 def _progress(store: StoreSnapshot, keys: list[QueueKey]) -> dict[QueueKey, list[GroupProgress]]:
     """The groups of each queue; the tables of offsets are read once, however many queues there are."""
     if len(keys) == 1:
         return {keys[0]: list(queue_progress(store, *keys[0]))}
-    found: dict[QueueKey, list[GroupProgress]] = {key: [] for key in keys}
-    for one in group_progress(store) if keys else ():
-        if (one.topic, one.queue_id) in found:
-            found[one.topic, one.queue_id].append(one)
-    return found
+    progress_by_queue: dict[QueueKey, list[GroupProgress]] = {key: [] for key in keys}
+    for progress in group_progress(store) if keys else ():
+        if (progress.topic, progress.queue_id) in progress_by_queue:
+            progress_by_queue[progress.topic, progress.queue_id].append(progress)
+    return progress_by_queue
 
 
 def units_of(rows: list[QueueRow], key: QueueKey) -> dict[int, Unit]:
     """Place, size and keys of the unit by queue offset, for the entries that are some."""
-    found: dict[int, Unit] = {}
-    for one in rows:
-        if isinstance(one, EntryRow) and (one.topic, one.queue_id) == key and one.state == "entry":
-            unit = (one.physical_offset, one.size, one.keys)
-            found.update(dict.fromkeys(range(one.queue_offset, one.next_offset), unit))
-    return found
+    units: dict[int, Unit] = {}
+    for row in rows:
+        if isinstance(row, EntryRow) and (row.topic, row.queue_id) == key and row.state == "entry":
+            unit = (row.physical_offset, row.size, row.keys)
+            units.update(dict.fromkeys(range(row.queue_offset, row.next_offset), unit))
+    return units
 
 
 def verdicts_of(rows: list[QueueRow], key: QueueKey) -> dict[int, str | None]:
     """Verdict (or state) by queue offset; a batch answers for all its messages."""
-    found: dict[int, str | None] = {}
-    for one in rows:
-        if isinstance(one, EntryRow) and (one.topic, one.queue_id) == key:
-            found.update(dict.fromkeys(range(one.queue_offset, one.next_offset), state_of(one)))
-    return found
+    verdicts: dict[int, str | None] = {}
+    for row in rows:
+        if isinstance(row, EntryRow) and (row.topic, row.queue_id) == key:
+            verdicts.update(dict.fromkeys(range(row.queue_offset, row.next_offset), state_of(row)))
+    return verdicts

@@ -77,8 +77,8 @@ class QueuesPane(Pane):
         self.table = RecordView("queue.table", queue_kind(places.log), runner=self._read)
         self.table.setAccessibleName(tr("Entries of the queue"))
         self._connect()
-        left = Paper()
-        box = QVBoxLayout(left)
+        main_column = Paper()
+        box = QVBoxLayout(main_column)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         fill(box, (form, self.picture, self._head, self.table, self.table.strip))
@@ -94,7 +94,7 @@ class QueuesPane(Pane):
         scroll.setMinimumWidth(px(328))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (left, 890), (scroll, 372)))
+        outer.addWidget(splitter(False, (main_column, 890), (scroll, 372)))
         self.lead = self.table
 
     def _connect(self) -> None:
@@ -110,9 +110,9 @@ class QueuesPane(Pane):
         self._counter.told.connect(self.statusMessage)
 
     def _step_tool(self, icon_name: str, step: int) -> Tool:
-        made = Tool(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))
-        made.clicked.connect(lambda: self.next_problem(step))
-        return made
+        button = Tool(icon_name, tr("Next problem") if step > 0 else tr("Previous problem"))
+        button.clicked.connect(lambda: self.next_problem(step))
+        return button
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
@@ -142,19 +142,19 @@ class QueuesPane(Pane):
         self._show_wanted(place)
 
     def refresh(self) -> None:
-        """The store has grown: bounds and groups are looked at again, the choice stays."""
+        """Read bounds and groups again, since the store has grown; the choice stays."""
         self._late = not self.isVisible()
         if self._queues and not self._late:
             self._load(self._queues, keep=True)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What was not looked at while the view stood behind is looked at now."""
+        """Refresh if the store grew while the view was hidden."""
         super().showEvent(event)
         if self._late:
             self.refresh()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply changed colours, fonts or zoom."""
         self.table.refresh_look()
         self.side.refresh_look()
 
@@ -167,7 +167,7 @@ class QueuesPane(Pane):
         }
 
     def status(self) -> str:
-        """Verdicts of the queue in front, as far as they were counted."""
+        """Return the verdicts of the queue in front, as far as they were counted."""
         return self._counter.sentence(self._current)
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------
@@ -184,8 +184,8 @@ class QueuesPane(Pane):
             self._offer_queues()
             self.table.set_state(_no_queues(self.session))
         elif self._wanted is not None:
-            wanted, self._wanted = self._wanted, None
-            self._show_wanted(wanted)
+            place, self._wanted = self._wanted, None
+            self._show_wanted(place)
         elif not self._queues:
             busiest = max(survey.topics, key=lambda t: (not is_system_topic(t.name), t.count))
             self._load([_busiest_queue(busiest)])
@@ -195,13 +195,13 @@ class QueuesPane(Pane):
         assert self.session.survey is not None
         topic = next((t for t in self.session.survey.topics if t.name == place.topic), None)
         if topic is None or not topic.queues:
-            self._load([(place.topic, place.queue_id or 0)], at=place)
+            self._load([(place.topic, place.queue_id or 0)], place=place)
             return
         key = _busiest_queue(topic) if place.queue_id is None else (place.topic, place.queue_id)
         if key in self._queues and self._source is not None:
             self._go(key, place.queue_offset)
         else:
-            self._load([key], at=place)
+            self._load([key], place=place)
 
     def _topics_chosen(self, topics: list[str]) -> None:
         facts = self.session.survey.topics if self.session is not None and self.session.survey is not None else ()
@@ -233,7 +233,7 @@ class QueuesPane(Pane):
         if self.session is not None:
             self.session.jobs.read(work, done, failed)
 
-    def _load(self, queues: list[QueueKey], at: Place | None = None, *, keep: bool = False) -> None:
+    def _load(self, queues: list[QueueKey], place: Place | None = None, *, keep: bool = False) -> None:
         """Look at the chosen queues off the loop, then show them at a place."""
         if self.session is None:
             return
@@ -242,14 +242,14 @@ class QueuesPane(Pane):
         turn, store = self._turn, self.session.snapshot
         self._queues = queues[:MOST_QUEUES]
         self._offer_queues()
-        wanted = list(self._queues)
+        keys = list(self._queues)
         self._read(
-            lambda: look(store, wanted),
-            lambda loaded: self._loaded(turn, loaded, at, keep),
+            lambda: look(store, keys),
+            lambda loaded: self._loaded(turn, loaded, place, keep),
             lambda error: self._not_loaded(turn, error),
         )
 
-    def _loaded(self, turn: int, loaded: Loaded, at: Place | None, keep: bool) -> None:
+    def _loaded(self, turn: int, loaded: Loaded, place: Place | None, keep: bool) -> None:
         if turn != self._turn or self.session is None:
             return
         if keep and self._source is not None and list(loaded.facts) == list(self._facts):
@@ -276,10 +276,12 @@ class QueuesPane(Pane):
             )
         )
         self.table.setAccessibleName(tr("Entries of the queue"))
-        wanted = next((key for key in loaded.facts if at is not None and key == (at.topic, at.queue_id)), None)
-        key = wanted or next(iter(loaded.facts))
+        wanted_key = next(
+            (key for key in loaded.facts if place is not None and key == (place.topic, place.queue_id)), None
+        )
+        key = wanted_key or next(iter(loaded.facts))
         self._show_queue(key)
-        self._start_at(key, at.queue_offset if at is not None else None)
+        self._start_at(key, place.queue_offset if place is not None else None)
         self._counter.count(self.session, [key, *loaded.facts], AT_ONCE)
 
     def _grown(self, loaded: Loaded) -> None:
@@ -303,8 +305,8 @@ class QueuesPane(Pane):
         goal = facts.minimum if offset is None else offset
         self._unasked = offset is None
         if offset is not None and not facts.first <= offset < max(facts.raw_end, facts.maximum):
-            held = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
-            self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **held))
+            numbers = {"queue": f"{key[0]}/{key[1]}", "n": offset, "low": facts.minimum, "high": facts.maximum}
+            self.statusMessage.emit(tr("{queue} has no entry {n:,}: it holds {low:,} to {high:,}.", **numbers))
         source = self._source
         self._find(key, goal, lambda place: self.table.set_source(source, at=place, choose=True))
 
@@ -389,15 +391,19 @@ class QueuesPane(Pane):
         snapshot = self.session.snapshot if self.session is not None else None
 
         def work() -> tuple[tuple[bytes, str, int], QueueRow | None, int | None]:
-            before = source.row(chosen.number - 1) if chosen.number > 0 else None
-            own = own_unit(snapshot, chosen) if snapshot is not None else None
-            return source.raw(chosen.number), before, own
+            previous_row = source.row(chosen.number - 1) if chosen.number > 0 else None
+            unit_offset = own_unit(snapshot, chosen) if snapshot is not None else None
+            return source.raw(chosen.number), previous_row, unit_offset
 
-        def done(found: tuple[tuple[bytes, str, int], QueueRow | None, int | None]) -> None:
+        def done(answer: tuple[tuple[bytes, str, int], QueueRow | None, int | None]) -> None:
             if turn == self._turn and chosen is self._chosen:
-                (raw, file, at), before, unit = found
-                own = before if isinstance(before, EntryRow) and (before.topic, before.queue_id) == key else None
-                self.side.show_entry(chosen, raw, file, at, own, unit)
+                (raw, file, number_in_file), previous_row, unit = answer
+                previous_entry = (
+                    previous_row
+                    if isinstance(previous_row, EntryRow) and (previous_row.topic, previous_row.queue_id) == key
+                    else None
+                )
+                self.side.show_entry(chosen, raw, file, number_in_file, previous_entry, unit)
 
         self._read(work, done, lambda error: self.statusMessage.emit(str(error)))
 
@@ -421,9 +427,9 @@ class QueuesPane(Pane):
         counts = self._counter.of(key)
         if counts is None:
             return
-        at = self._chosen.queue_offset if self._chosen is not None else (-1 if step > 0 else 1 << 62)
+        start_offset = self._chosen.queue_offset if self._chosen is not None else (-1 if step > 0 else 1 << 62)
         offsets = [offset for offset, _ in counts.problems]
-        ahead = [o for o in offsets if (o > at if step > 0 else o < at)]
+        ahead = [o for o in offsets if (o > start_offset if step > 0 else o < start_offset)]
         if ahead:
             self.go_to_entry(ahead[0] if step > 0 else ahead[-1])
         elif counts.complete:
@@ -476,19 +482,19 @@ class VerdictCounter(QObject):
         self.running = False
 
     def forget(self) -> None:
-        """Throw all counts away; what is under way will not arrive."""
+        """Drop all counts, and ignore what is under way."""
         self._counts = {}
         self._stop()
 
     def of(self, key: QueueKey | None) -> Verdicts | None:
-        """The counts of a queue as far as they are known."""
+        """Return the counts of a queue so far."""
         return self._counts.get(key) if key is not None else None
 
-    def count(self, session: StoreSession, keys: Sequence[QueueKey], most: int) -> None:
-        """Resolve up to ``most`` further entries of the queues, one queue after the other."""
+    def count(self, session: StoreSession, keys: Sequence[QueueKey], max_entries: int) -> None:
+        """Resolve up to ``max_entries`` further entries of the queues, one queue after the other."""
         self._stop()
         self.running = True
-        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), most, self._turn))
+        self._task = session.jobs.start(self._run(session, list(dict.fromkeys(keys)), max_entries, self._turn))
 
     def _stop(self) -> None:
         self._turn += 1
@@ -497,16 +503,16 @@ class VerdictCounter(QObject):
             self._task.cancel()
         self._task = None
 
-    async def _run(self, session: StoreSession, keys: list[QueueKey], most: int, turn: int) -> None:
-        def counted(found: tuple[QueueKey, Verdicts]) -> None:
+    async def _run(self, session: StoreSession, keys: list[QueueKey], max_entries: int, turn: int) -> None:
+        def counted(result: tuple[QueueKey, Verdicts]) -> None:
             if turn == self._turn:
-                self._counts[found[0]] = found[1]
-                self.changed.emit(found[0])
+                self._counts[result[0]] = result[1]
+                self.changed.emit(result[0])
 
-        asked = [(key, self._counts.get(key, Verdicts())) for key in keys]
+        tasks = [(key, self._counts.get(key, Verdicts())) for key in keys]
         try:
             await session.jobs.in_worker(
-                tr("Resolving entries"), WORK, session.path, session.config, asked, most, on_items=counted
+                tr("Resolving entries"), WORK, session.path, session.config, tasks, max_entries, on_items=counted
             )
         except (Cancelled, StoreError, OSError) as error:
             self.told.emit(str(error) or tr("Stopped."))
@@ -517,7 +523,7 @@ class VerdictCounter(QObject):
                     self.changed.emit(key)
 
     def sentence(self, key: QueueKey | None) -> str:
-        """The counts of a queue for the status bar."""
+        """Return the counts of a queue for the status bar."""
         counts = self.of(key)
         if key is None or counts is None:
             return ""
@@ -530,7 +536,7 @@ class VerdictCounter(QObject):
 
 
 def _no_queues(session: StoreSession) -> State:
-    """Why no queue is shown: there is none, or they are not decoded, as the survey has found."""
+    """Return why no queue is shown: there is none, or queues are not decoded."""
     for subject in ("log", "queues"):
         part = session.snapshot.undecoded_part(subject)
         if part is not None:

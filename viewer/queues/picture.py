@@ -48,7 +48,7 @@ class QueuePicture(QWidget):
         box.addWidget(self.cells)
 
     def set_source(self, session: StoreSession | None, source: QueueSource | None) -> None:
-        """Other queues, or none: nothing of the old ones stays."""
+        """Show other queues, or none; drops everything about the old ones."""
         self._session, self._source, self._facts = session, source, None
         self._verdicts, self._units = {}, {}
         self.line.show_span(None)
@@ -61,14 +61,14 @@ class QueuePicture(QWidget):
         self._facts = facts
         groups = [
             QueueFlag(
-                one.group,
-                one.offset,
-                group_role(one),
-                tr("{n:,} behind", n=one.behind) if one.behind else "",
-                one.group,
-                Place("groups", name=one.group),
+                group.group,
+                group.offset,
+                group_role(group),
+                tr("{n:,} behind", n=group.behind) if group.behind else "",
+                group.group,
+                Place("groups", name=group.group),
             )
-            for one in facts.groups
+            for group in facts.groups
         ]
         minimum = QueueFlag("min", facts.minimum, "posMin", number(facts.minimum))
         pins = tuple((offset, "error") for offset, _ in (counts.problems[:MOST_PINS] if counts else ()))
@@ -77,14 +77,14 @@ class QueuePicture(QWidget):
         span = QueueSpan(facts.files, facts.minimum, end, flags, pins, facts.topic, facts.queue_id)
         self.line.show_span(span, facts.topic)
         marks: dict[int, tuple[str, str]] = {}
-        for one in facts.groups:
-            known = marks.get(one.offset)
-            marks[one.offset] = (f"{known[0]} · {one.group}" if known else one.group, group_role(one))
+        for group in facts.groups:
+            names = marks.get(group.offset)
+            marks[group.offset] = (f"{names[0]} · {group.group}" if names else group.group, group_role(group))
         known_verdicts = self._verdicts.setdefault((facts.topic, facts.queue_id), {})
         units = self._units.setdefault((facts.topic, facts.queue_id), {})
         self.cells.show_entries(known_verdicts, (facts.first, end), marks, (facts.topic, facts.queue_id), units)
 
-    def show_window(self, first: int, last: int) -> None:
+    def show_window(self, first_row: int, end_row: int) -> None:
         """Frame on the line the rows [first, last) of the table; batches are taken as equally long."""
         facts = self._facts
         part = self._source.part_of(facts.topic, facts.queue_id) if facts is not None and self._source else None
@@ -92,9 +92,9 @@ class QueuePicture(QWidget):
             return
         start, count = part
         each = (facts.raw_end - facts.first) / count if count else 1.0
-        low = facts.first + int(max(0, first - start) * each)
-        high = facts.first + int(min(max(0, last - start), count) * each)
-        self.line.show_window(low, max(low + 1, high))
+        start_offset = facts.first + int(max(0, first_row - start) * each)
+        end_offset = facts.first + int(min(max(0, end_row - start), count) * each)
+        self.line.show_window(start_offset, max(start_offset + 1, end_offset))
 
     def choose(self, offset: int) -> None:
         """Frame an entry's cell, and read the verdicts of the cells around it that are not known."""
@@ -103,27 +103,29 @@ class QueuePicture(QWidget):
         if facts is None or source is None or session is None:
             return
         key = (facts.topic, facts.queue_id)
-        known, units = self._verdicts[key], self._units[key]
-        low, high = self.cells.wanted()
-        high = min(high, facts.raw_end)
-        if all(n in known for n in range(low, high)):
+        verdicts, units = self._verdicts[key], self._units[key]
+        start_offset, end_offset = self.cells.wanted()
+        end_offset = min(end_offset, facts.raw_end)
+        if all(n in verdicts for n in range(start_offset, end_offset)):
             return
 
         def done(rows: list[QueueRow]) -> None:
             if source is self._source:
-                if len(known) > MOST_KNOWN:
-                    known.clear()
+                if len(verdicts) > MOST_KNOWN:
+                    verdicts.clear()
                     units.clear()
-                known.update(verdicts_of(rows, key))
+                verdicts.update(verdicts_of(rows, key))
                 units.update(units_of(rows, key))
                 self.cells.update()
 
-        session.jobs.read(_reader(source, key, low, high), done, lambda error: self.told.emit(str(error)))
+        session.jobs.read(
+            _reader(source, key, start_offset, end_offset), done, lambda error: self.told.emit(str(error))
+        )
 
 
-def _reader(source: QueueSource, key: QueueKey, low: int, high: int) -> Callable[[], list[QueueRow]]:
+def _reader(source: QueueSource, key: QueueKey, start_offset: int, end_offset: int) -> Callable[[], list[QueueRow]]:
     def work() -> list[QueueRow]:
-        place = source.place_of(*key, low)
-        return source.read(place, 0, high - low).rows if place is not None else []
+        place = source.place_of(*key, start_offset)
+        return source.read(place, 0, end_offset - start_offset).rows if place is not None else []
 
     return work

@@ -25,7 +25,7 @@ LANE = 18
 
 @dataclass(frozen=True, slots=True)
 class QueueFile:
-    """One file of the queue: its name, and the entries it has room for, [start, end)."""
+    """A file of the queue: its name, and the queue offsets it has room for, [start, end)."""
 
     name: str
     start: int
@@ -48,7 +48,7 @@ class QueueFlag:
 
 @dataclass(frozen=True, slots=True)
 class QueueSpan:
-    """All that the line shows. Offsets are queue offsets; ``files`` may be empty (a queue without files)."""
+    """Content of the line. Offsets are queue offsets; ``files`` may be empty (a queue without files)."""
 
     files: tuple[QueueFile, ...] = ()
     minimum: int = 0
@@ -106,9 +106,9 @@ class QueueLine(QWidget):
         self.setAccessibleDescription("; ".join(words))
         self.update()
 
-    def show_window(self, low: int, high: int) -> None:
+    def show_window(self, start_offset: int, end_offset: int) -> None:
         """Frame the entries that the table shows, [low, high)."""
-        self._window = (low, high)
+        self._window = (start_offset, end_offset)
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -154,16 +154,16 @@ class QueueLine(QWidget):
         if span is None or event.key() not in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
             super().keyPressEvent(event)
             return
-        low, high = self._window
-        page = max(1, high - low)
-        last = max(span.low, span.maximum - 1)
+        window_start, window_end = self._window
+        page = max(1, window_end - window_start)
+        last_offset = max(span.low, span.maximum - 1)
         goal = {
-            Qt.Key.Key_Left: low - page,
-            Qt.Key.Key_Right: high,
+            Qt.Key.Key_Left: window_start - page,
+            Qt.Key.Key_Right: window_end,
             Qt.Key.Key_Home: span.low,
-            Qt.Key.Key_End: last,
+            Qt.Key.Key_End: last_offset,
         }[Qt.Key(event.key())]
-        self.entry_chosen.emit(min(max(goal, span.low), last))
+        self.entry_chosen.emit(min(max(goal, span.low), last_offset))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self)
@@ -184,20 +184,20 @@ class QueueLine(QWidget):
         files = span.files or (QueueFile("", span.low, span.high),)
         end = -1.0
         for file in files:
-            left, right = to_x.x(file.start), to_x.x(min(file.end, span.high))
-            p.fillRect(QRectF(left, top, max(1.0, right - left - 2), lane), C("sunken"))
+            left_x, right = to_x.x(file.start), to_x.x(min(file.end, span.high))
+            p.fillRect(QRectF(left_x, top, max(1.0, right - left_x - 2), lane), C("sunken"))
             p.setFont(mono(11))
             words = f"{max(file.start, span.low):,}"
             wide = QFontMetrics(p.font()).horizontalAdvance(words)
-            if left < end + 12:
+            if left_x < end + 12:
                 continue
             p.setPen(C("text3"))
-            p.drawText(QRectF(left + 1, top + lane + 3, wide + 4, 15 * scale()), Qt.AlignmentFlag.AlignVCenter, words)
-            end = left + wide
+            p.drawText(QRectF(left_x + 1, top + lane + 3, wide + 4, 15 * scale()), Qt.AlignmentFlag.AlignVCenter, words)
+            end = left_x + wide
             name = f"{tr('file')} …{file.name[-10:]}"
             note = QFontMetrics(p.font()).horizontalAdvance(name)
-            named = left + wide + 12
-            room = min(max(right, left + 8), self.width())
+            named = left_x + wide + 12
+            room = min(max(right, left_x + 8), self.width())
             pinned = any(named - 8 < to_x.x(offset) < named + note + 8 for offset, _ in span.pins)
             if file.name and named + note < room and not pinned:
                 p.drawText(
@@ -208,13 +208,13 @@ class QueueLine(QWidget):
                 end += 12 + note
         color = colours_of(self).color(self._topic) or C("posLog")
         color.setAlphaF(0.75)
-        low = max(span.minimum, span.low)
-        left, right = to_x.x(low), to_x.x(span.maximum)
-        p.fillRect(QRectF(left, top, max(0.0, right - left), lane), color)
+        min_offset = max(span.minimum, span.low)
+        left_x, right = to_x.x(min_offset), to_x.x(span.maximum)
+        p.fillRect(QRectF(left_x, top, max(0.0, right - left_x), lane), color)
         for file in files[1:]:
             p.fillRect(QRectF(to_x.x(file.start) - 2, top, 2, lane), C("pane"))
         if span.minimum > span.low:
-            hatch(p, QRectF(to_x.x(span.low), top, max(2.0, left - to_x.x(span.low)), lane), "text3", 0.8)
+            hatch(p, QRectF(to_x.x(span.low), top, max(2.0, left_x - to_x.x(span.low)), lane), "text3", 0.8)
 
     def _paint_pins(self, p: QPainter, top: float) -> None:
         assert self._span is not None
@@ -247,21 +247,21 @@ class QueueLine(QWidget):
             draw_flag(p, wish.x, box.top(), top + LANE * scale(), flag.name, C(flag.role), box, flag.note)
 
     def _paint_window(self, p: QPainter, top: float) -> None:
-        low, high = self._window
-        if high <= low:
+        start_offset, end_offset = self._window
+        if end_offset <= start_offset:
             return
         to_x = self._scale()
-        left = to_x.x(low)
-        width = max(7.0, to_x.x(high) - left)
-        left = min(left, self.width() - MARGIN / 2 - width)
+        left_x = to_x.x(start_offset)
+        width = max(7.0, to_x.x(end_offset) - left_x)
+        left_x = min(left_x, self.width() - MARGIN / 2 - width)
         p.setPen(QPen(C("accent"), 2))
         p.setBrush(C("accent", 0.14))
-        p.drawRoundedRect(QRectF(left, top - 4, width, LANE * scale() + 8), 2, 2)
+        p.drawRoundedRect(QRectF(left_x, top - 4, width, LANE * scale() + 8), 2, 2)
 
 
-def choose_flags(groups: Sequence[QueueFlag], most: int = 5) -> list[QueueFlag]:
-    """The flags worth drawing: groups of one place share a flag; where more than ``most`` places are left, those in
-    trouble and those furthest behind stay, and the last flag says how many are not drawn.
+def choose_flags(groups: Sequence[QueueFlag], max_flags: int = 5) -> list[QueueFlag]:
+    """Choose the flags to draw. Groups at one offset share a flag; if more than ``max_flags`` are left, those in
+    trouble and those furthest behind stay.
     """
     shared: dict[tuple[int, str], list[QueueFlag]] = {}
     for group in groups:
@@ -278,4 +278,4 @@ def choose_flags(groups: Sequence[QueueFlag], most: int = 5) -> list[QueueFlag]:
         for (offset, role), same in shared.items()
     ]
     flags.sort(key=lambda flag: (flag.role != "error", flag.offset))
-    return flags[:most]
+    return flags[:max_flags]

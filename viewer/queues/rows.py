@@ -24,7 +24,7 @@ NO_ENTRY = "zero bytes between entries: no message is read from here"
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """One entry as the table shows it.
+    """An entry as a row of the table.
 
     ``number`` is its place among the rows. ``tags`` and ``keys`` come from the unit.
     """
@@ -76,7 +76,7 @@ QueueRow = EntryRow | EndRow
 
 
 class _Part:
-    """One queue of the ruler:
+    """A queue on the ruler:
 
     ``count`` entries from ``first`` on, then its end row. Batches are counted, not offsets.
     """
@@ -129,20 +129,20 @@ class QueueSource:
 
     @property
     def entries(self) -> int:
-        """How many entries the queues hold, without the rows for their ends."""
+        """Number of entries in the queues, without the rows for their ends."""
         return sum(part.count for part in self._parts)
 
-    def read(self, position: int, before: int, after: int) -> Page[QueueRow]:
+    def read(self, position: int, rows_before: int, rows_after: int) -> Page[QueueRow]:
         """Rows around row ``position``; see :class:`viewer.widgets.row_window.RowSource`."""
-        low, high = max(0, position - before), min(self.end, position + after)
+        first_number, end_number = max(0, position - rows_before), min(self.end, position + rows_after)
         rows: list[QueueRow] = []
-        number = low
-        while number < high:
-            at = bisect_right(self._starts, number) - 1
-            stop = min(high, self._starts[at + 1])
-            rows += self._rows_of(at, number, stop)
+        number = first_number
+        while number < end_number:
+            part_index = bisect_right(self._starts, number) - 1
+            stop = min(end_number, self._starts[part_index + 1])
+            rows += self._rows_of(part_index, number, stop)
             number = stop
-        return Page(rows, max(0, position - low), low == 0, high == self.end)
+        return Page(rows, max(0, position - first_number), first_number == 0, end_number == self.end)
 
     def position(self, row: QueueRow) -> int:
         return row.number
@@ -172,15 +172,15 @@ class QueueSource:
         return None
 
     def row(self, number: int) -> QueueRow | None:
-        """One row; reads the disk."""
+        """Read one row from the disk."""
         return next(iter(self.read(number, 0, 1).rows), None)
 
     def raw(self, number: int) -> tuple[bytes, str, int]:
         """(bytes, file name, number in that file) of the entry in row ``number``; empty where no file holds it."""
-        at = bisect_right(self._starts, number) - 1
-        part = self._parts[min(max(at, 0), len(self._parts) - 1)]
+        part_index = bisect_right(self._starts, number) - 1
+        part = self._parts[min(max(part_index, 0), len(self._parts) - 1)]
         unit = part.queue.unit_size
-        offset = (part.first + number - self._starts[at]) * unit
+        offset = (part.first + number - self._starts[part_index]) * unit
         file = part.queue.sequence.find(offset)
         if file is None:
             return b"", "", 0
@@ -191,30 +191,30 @@ class QueueSource:
         """Number of the entry that holds ``queue_offset``: in a batch queue found by bisection."""
         if part.queue.kind != "batch":
             return queue_offset
-        low, high = part.first, part.first + part.count
-        while low < high:
-            middle = (low + high) // 2
+        first_number, end_number = part.first, part.first + part.count
+        while first_number < end_number:
+            middle = (first_number + end_number) // 2
             raw = part.queue.array(middle, middle + 1)
             if len(raw) and int(raw[0]["msg_base_offset"]) <= queue_offset:
-                low = middle + 1
+                first_number = middle + 1
             else:
-                high = middle
-        return low - 1 if low > part.first else None
+                end_number = middle
+        return first_number - 1 if first_number > part.first else None
 
-    def _rows_of(self, at: int, number: int, stop: int) -> list[QueueRow]:
-        part, start = self._parts[at], self._starts[at]
+    def _rows_of(self, part_index: int, number: int, stop: int) -> list[QueueRow]:
+        part, start = self._parts[part_index], self._starts[part_index]
         queue = part.queue
-        first = part.first + number - start
-        last = min(part.first + stop - start, part.first + part.count)
+        first_unit = part.first + number - start
+        end_unit = min(part.first + stop - start, part.first + part.count)
         if queue.kind == "batch":
-            held = dict(enumerate(batches(queue, first, last), number))
+            entries = dict(enumerate(batches(queue, first_unit, end_unit), number))
         else:
-            held = {start + entry.queue_offset - part.first: entry for entry in queue.entries(first, last)}
+            entries = {start + entry.queue_offset - part.first: entry for entry in queue.entries(first_unit, end_unit)}
         rows: list[QueueRow] = [
-            self._row(queue, n, held[n]) if n in held else _gap(queue, n, part.first + n - start)
+            self._row(queue, n, entries[n]) if n in entries else _gap(queue, n, part.first + n - start)
             for n in range(number, min(stop, start + part.count))
         ]
-        if stop == self._starts[at + 1]:
+        if stop == self._starts[part_index + 1]:
             rows.append(_end_row(part, stop - 1))
         return rows
 
@@ -234,7 +234,7 @@ def shown_verdict(verdict: str | None, state: str, *, other_queue: bool) -> str:
 
 
 def in_other_queue(topic: str, resolved: Resolved) -> bool:
-    """Whether the entry points at a unit of another queue of its own topic."""
+    """Return whether the entry points at a unit of another queue of its own topic."""
     return resolved.verdict == "wrongTopic" and resolved.unit is not None and resolved.unit.topic == topic
 
 
@@ -282,10 +282,10 @@ def _keys_of(unit: Unit | None) -> str:
     return " ".join(unit.keys) or (unit.unique_key or "")
 
 
-def batches(queue: QueueReader, first: int, last: int) -> list[CqEntry]:
+def batches(queue: QueueReader, first_number: int, end_number: int) -> list[CqEntry]:
     """The entries of a batch queue by number, [first, last)."""
-    found = []
-    for raw in queue.array(first, last):
+    entries = []
+    for raw in queue.array(first_number, end_number):
         physical, size, base, count = (
             int(raw["physical_offset"]),
             int(raw["size"]),
@@ -295,8 +295,8 @@ def batches(queue: QueueReader, first: int, last: int) -> list[CqEntry]:
         valid = physical >= 0 and size > 0 and base >= 0 and count > 0
         state = "entry" if valid else "empty"
         stored = int(raw["store_timestamp"])
-        found.append(CqEntry(base, physical, size, int(raw["tags_code"]), state, None, count, stored))  # type: ignore[arg-type]
-    return found
+        entries.append(CqEntry(base, physical, size, int(raw["tags_code"]), state, None, count, stored))  # type: ignore[arg-type]
+    return entries
 
 
 def _gap(queue: QueueReader, number: int, offset: int) -> EntryRow:

@@ -175,10 +175,10 @@ class QueueSide(QWidget):
         raw: bytes,
         file: str,
         number_in_file: int,
-        before: EntryRow | None,
+        previous: EntryRow | None,
         own_unit: int | None = None,
     ) -> None:
-        """The chosen entry with its bytes; ``before`` is the entry in front of it, ``own_unit`` where the unit stands
+        """The chosen entry with its bytes; ``previous`` is the entry in front of it, ``own_unit`` where the unit stands
         that it should lead to, where it does not.
         """
         self._bytes.setVisible(entry is not None)
@@ -193,10 +193,10 @@ class QueueSide(QWidget):
         words = f"{entry.topic}/{entry.queue_id}/{entry.queue_offset}"
         mark = entry_mark(entry.topic, entry.queue_id, entry.queue_offset, words, unit=unit)
         self._bytes.show_entry(raw, fields, mark)
-        self._facts.show_facts(self._entry_facts(entry, file, number_in_file, before, own_unit))
+        self._facts.show_facts(self._entry_facts(entry, file, number_in_file, previous, own_unit))
 
     def _entry_facts(
-        self, entry: EntryRow, file: str, at: int, before: EntryRow | None, own_unit: int | None
+        self, entry: EntryRow, file: str, number_in_file: int, previous: EntryRow | None, own_unit: int | None
     ) -> list[Fact]:
         facts = []
         if entry.state == "entry":
@@ -217,12 +217,12 @@ class QueueSide(QWidget):
             facts.append(Fact(tr("Ext unit"), number(entry.ext_address + (1 << 63)), tr("byte in consumequeue_ext")))
             facts.append(Fact(tr("Ext tag"), number(entry.ext_tags_code), entry.ext_bit_map or ""))
         if file:
-            facts.append(Fact(tr("In file"), file, tr("entry {n:,}", n=at)))
-        if before is not None and before.state == "entry" and entry.state == "entry":
-            apart = entry.physical_offset - before.physical_offset
+            facts.append(Fact(tr("In file"), file, tr("entry {n:,}", n=number_in_file)))
+        if previous is not None and previous.state == "entry" and entry.state == "entry":
+            apart = entry.physical_offset - previous.physical_offset
             note = tr("{n:,} B earlier in the log", n=apart) if apart >= 0 else tr("{n:,} B later in the log", n=-apart)
-            place = places.queue(before.topic, before.queue_id, before.queue_offset)
-            facts.append(Fact(tr("Before it"), number(before.queue_offset), note, place=place))
+            place = places.queue(previous.topic, previous.queue_id, previous.queue_offset)
+            facts.append(Fact(tr("Before it"), number(previous.queue_offset), note, place=place))
         return facts
 
     # ---- the queue ---------------------------------------------------------------------------------------------------
@@ -250,14 +250,14 @@ class QueueSide(QWidget):
             self._verdicts.addWidget(none)
 
     def _count_row(self, kind: str, count: int) -> QWidget:
-        shape, said = VERDICTS[kind]
+        shape, label = VERDICTS[kind]
         figure = Label(number(count), 12, code=True)
         figure.setFixedWidth(px(84))
         figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         note = Elided(tr(_NOTES[kind]) if kind in _NOTES else "", 12, "text3")
-        made = row(figure, Chip(shape, tr(said)), note)
-        made.box.setStretch(2, 1)
-        return made
+        line = row(figure, Chip(shape, tr(label)), note)
+        line.box.setStretch(2, 1)
+        return line
 
     def show_queue(self, facts: QueueFacts | None, session: StoreSession | None = None) -> None:
         """The groups and the minimum of a queue, and how evenly the queues of its topic are fed."""
@@ -276,8 +276,10 @@ class QueueSide(QWidget):
     def _show_skew(self) -> None:
         topic, session = self._skew_topic, self._skew_session
         survey = session.survey if session is not None else None
-        own = next((one for one in survey.topics if one.name == topic), None) if survey is not None else None
-        counts = [(str(queue.queue_id), queue.count) for queue in own.queues] if own is not None else []
+        topic_facts = (
+            next((facts for facts in survey.topics if facts.name == topic), None) if survey is not None else None
+        )
+        counts = [(str(queue.queue_id), queue.count) for queue in topic_facts.queues] if topic_facts is not None else []
         self._skew_part.setVisible(len(counts) > 1)
         self._skew_head.set_note(skew_words([count for _, count in counts]))
         self.skew.show_bars(counts, topic)
@@ -299,13 +301,13 @@ def minimum_words(facts: QueueFacts) -> str:
         return tr(
             "min (computed) is {n:,}, the same as max: no entry points into the log that is here.", n=facts.minimum
         )
-    at = facts.min_physical or 0
+    physical_offset = facts.min_physical or 0
     if facts.why_min == "corrected":
         return tr(
             "min (computed) is {n:,}: its unit at {at:,} is the first one at or behind the log's beginning. "
             "Entries {first:,} to {last:,} point to a deleted log file.",
             n=facts.minimum,
-            at=at,
+            at=physical_offset,
             first=facts.first,
             last=facts.minimum - 1,
         )
@@ -313,12 +315,12 @@ def minimum_words(facts: QueueFacts) -> str:
         return tr(
             "min (computed) is {n:,}, though its unit at {at:,} lies before the log's beginning.",
             n=facts.minimum,
-            at=at,
+            at=physical_offset,
         )
     return tr(
         "min (computed) is {n:,}: the first entry in the files, and its unit at {at:,} is in the log.",
         n=facts.minimum,
-        at=at,
+        at=physical_offset,
     )
 
 

@@ -42,49 +42,55 @@ class Verdicts:
 
 
 def count(
-    control: Emitting, path: Path, config: MessageStoreConfig | None, asked: Sequence[tuple[Queue, Verdicts]], most: int
+    control: Emitting,
+    path: Path,
+    config: MessageStoreConfig | None,
+    tasks: Sequence[tuple[Queue, Verdicts]],
+    max_entries: int,
 ) -> None:
-    """Resolve up to ``most`` more entries of queues of the store at ``path``, one queue after the other, each behind
-    what was reached of it; emits (queue, new value) of each. A queue that is gone is left out.
+    """Resolve up to ``max_entries`` more entries, queue by queue, in the store at ``path``; each continues where its
+    counts end. Emits (queue, verdicts); leaves out queues that are gone.
     """
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
-        for key, so_far in asked:
+        for key, so_far in tasks:
             queue = store.queue(*key)
             if queue is None:
                 continue
-            found = count_verdicts(control, store.log, queue, so_far, most)
-            control.emit((key, found))
-            most -= found.counts.total() - so_far.counts.total()
-            if most <= 0 or control.cancelled:
+            verdicts = count_verdicts(control, store.log, queue, so_far, max_entries)
+            control.emit((key, verdicts))
+            max_entries -= verdicts.counts.total() - so_far.counts.total()
+            if max_entries <= 0 or control.cancelled:
                 return
 
 
-def count_verdicts(control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, most: int) -> Verdicts:
-    """Resolve up to ``most`` more entries of a queue that is open."""
+def count_verdicts(
+    control: Control, log: LogReader, queue: QueueReader, so_far: Verdicts, max_entries: int
+) -> Verdicts:
+    """Resolve up to ``max_entries`` more entries of a queue that is open."""
     unit = queue.unit_size
-    first = max(queue.sequence.min_offset, 0) // unit
+    first_number = max(queue.sequence.min_offset, 0) // unit
     end = queue.raw_end // unit
-    found = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first), end)
-    stop = min(end, found.reached + most)
-    begun = found.reached
+    verdicts = Verdicts(Counter(so_far.counts), list(so_far.problems), max(so_far.reached, first_number), end)
+    stop = min(end, verdicts.reached + max_entries)
+    begun = verdicts.reached
     simple = queue.kind == "simple"
-    while found.reached < stop and not control.cancelled:
-        piece = min(stop, found.reached + PIECE)
-        entries = queue.entries(found.reached, piece) if simple else iter(batches(queue, found.reached, piece))
+    while verdicts.reached < stop and not control.cancelled:
+        piece = min(stop, verdicts.reached + PIECE)
+        entries = queue.entries(verdicts.reached, piece) if simple else iter(batches(queue, verdicts.reached, piece))
         for number, entry in enumerate(entries):
-            told = resolve(log, queue.topic, queue.queue_id, entry)
-            verdict = shown_verdict(told.verdict, entry.state, other_queue=in_other_queue(queue.topic, told))
-            found.counts[verdict] += 1
-            if verdict in PROBLEMS and len(found.problems) < MOST_PROBLEMS:
-                found.problems.append((entry.queue_offset, verdict))
+            resolved = resolve(log, queue.topic, queue.queue_id, entry)
+            verdict = shown_verdict(resolved.verdict, entry.state, other_queue=in_other_queue(queue.topic, resolved))
+            verdicts.counts[verdict] += 1
+            if verdict in PROBLEMS and len(verdicts.problems) < MOST_PROBLEMS:
+                verdicts.problems.append((entry.queue_offset, verdict))
             if simple and not number % 64 and _stopped(control):
-                found.reached = entry.queue_offset + 1
-                return found
-        found.reached = piece
-        control.report(found.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
-    return found
+                verdicts.reached = entry.queue_offset + 1
+                return verdicts
+        verdicts.reached = piece
+        control.report(verdicts.reached - begun, stop - begun, f"{queue.topic}/{queue.queue_id}")
+    return verdicts
 
 
 def _stopped(control: Control) -> bool:
