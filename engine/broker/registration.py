@@ -20,11 +20,12 @@ from dataclasses import replace
 from typing import Any
 
 from engine.broker.broker import Broker
-from engine.broker.json_bodies import read_object, read_object_or_none, write
+from engine.broker.json_bodies import write
 from engine.broker.topics import READ
 from engine.codec.config_tables import TopicConfig
 from engine.errors import cause_of
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.answers import json_object, member_object, member_objects, reading
+from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect
 from engine.remoting.frame import Command
 
@@ -72,10 +73,8 @@ async def ask_routes(connection: Connection) -> Routes:
     answer = await connection.ask(Command(GET_CLUSTER_INFO), PATIENCE)
     if answer.code != Answer.SUCCESS:
         raise ValueError(answer.remark or f"code {answer.code}")
-    try:
+    with reading(GET_CLUSTER_INFO):
         return _routes(answer.body)
-    except (Refused, TypeError) as error:
-        raise ValueError(f"its answer is no table of brokers: {error}") from error
 
 
 async def ask_routes_at(address: str, tls: ssl.SSLContext | None = None) -> Routes:
@@ -90,12 +89,10 @@ async def ask_routes_at(address: str, tls: ssl.SSLContext | None = None) -> Rout
 
 
 def _routes(body: bytes | memoryview) -> Routes:
-    table = read_object_or_none(body).get("brokerAddrTable")
-    rows = table.items() if isinstance(table, Mapping) else ()
+    table = member_object(json_object(body), "brokerAddrTable")
     return {
-        str(name): {int(number): str(address) for number, address in (row.get("brokerAddrs") or {}).items()}
-        for name, row in rows
-        if isinstance(row, Mapping)
+        str(name): {int(number): str(address) for number, address in member_object(table[name], "brokerAddrs").items()}
+        for name in table
     }
 
 
@@ -198,8 +195,11 @@ class Registration:
         for address in self._name_servers:
             try:
                 answer = await (await self._connection(address)).ask(Command(GET_ROUTE, {"topic": topic}), PATIENCE)
-                return _queues(answer.body) if answer.code == Answer.SUCCESS else None
-            except (OSError, TimeoutError, ValueError, TypeError, Refused) as error:  # or it tells what is no route
+                if answer.code != Answer.SUCCESS:
+                    return None
+                with reading(GET_ROUTE):
+                    return _queues(answer.body)
+            except (OSError, TimeoutError, ValueError) as error:  # or it tells what is no route
                 self._cannot(address, cause_of(error, type(error).__name__))
         return None
 
@@ -295,9 +295,8 @@ class Registration:
 
 def _queues(body: bytes | memoryview) -> dict[str, int]:
     """Brokers of a route, with the queues that can be read."""
-    rows = read_object(body).get("queueDatas") or ()
     return {
-        str(one["brokerName"]): int(one.get("readQueueNums") or 0)
-        for one in rows
-        if isinstance(one, dict) and "brokerName" in one and int(one.get("perm") or 0) & READ
+        str(row["brokerName"]): int(row.get("readQueueNums") or 0)
+        for row in member_objects(json_object(body), "queueDatas")
+        if int(row.get("perm") or 0) & READ
     }

@@ -12,6 +12,7 @@ from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
 from engine.broker.slave_tables import take_request_modes
 from engine.errors import UsageError
+from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, ask_request_modes, mirror_tables
 
@@ -90,19 +91,31 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
 
 
 async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> None:
-    """A master that gives none (it is gone, or asks for accounts) is named once, until it gives them again."""
+    """A master that gives none (it is gone, asks for accounts, or answers what cannot be read) is named once, until it
+    gives them again.
+    """
     first, pause = TABLES[broker.store.rules.major]
     await asyncio.sleep(first)
-    silent = ""
+    before = ""
     while True:
         address = broker.master_address
         if address:
             host, _, port = address.rpartition(":")
-            given = await mirror_tables(host, int(port), broker.store.tables)
-            if not given and silent != address:
-                told(f"the master at {address} gives no topics, groups and offsets; those from before hold")
-            silent = "" if given else address
-            modes = await ask_request_modes(host, int(port)) if given and broker.store.rules.major >= 5 else None
-            if modes is not None:
-                take_request_modes(broker, modes)
+            problem = await _copy_tables(broker, host, int(port))
+            if problem and problem != before:
+                told(f"{problem}; topics, groups and offsets from before hold")
+            before = problem
         await asyncio.sleep(pause)
+
+
+async def _copy_tables(broker: Broker, host: str, port: int) -> str:
+    """Copy the master's tables once. Returns what was wrong, empty where nothing was."""
+    try:
+        if not await mirror_tables(host, port, broker.store.tables):
+            return f"the master at {host}:{port} gives no tables"
+        modes = await ask_request_modes(host, port) if broker.store.rules.major >= 5 else None
+        if modes is not None:
+            take_request_modes(broker, modes)
+    except UnexpectedAnswer as error:
+        return str(error)
+    return ""

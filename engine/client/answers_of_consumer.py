@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.client.process_queue import ProcessQueue
-from engine.client.routes import MessageQueue, read_object
+from engine.client.routes import MessageQueue
 from engine.codec.json_dialect import ObjectKey
+from engine.remoting.answers import json_object
 
 
 def offset_table(body: bytes | memoryview) -> dict[MessageQueue, int]:
     """RESET_CONSUMER_CLIENT_OFFSET: the offsets that queues get. Both spellings: a table by queue, a list of rows."""
-    told = read_object(body).get("offsetTable")
+    told = json_object(body).get("offsetTable")
     rows: list[tuple[Any, Any]] = []
     if isinstance(told, Mapping):
         rows = [(key.value, offset) for key, offset in told.items() if isinstance(key, ObjectKey)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.remoting.answers import UnexpectedAnswer
 from engine.remoting.codes import Answer
 
 
@@ -18,6 +19,10 @@ class BrokerRefused(ClientError):
         self.code = code
         self.remark = remark or ""
         self.address = address
+
+
+class AnswerNotUnderstood(ClientError, UnexpectedAnswer):
+    """A server's answer is not as RocketMQ writes it; the words name server, request and what is wrong."""
 
 
 class NoRoute(ClientError):

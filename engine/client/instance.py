@@ -18,11 +18,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Self
 
-from engine.client.errors import BrokerRefused, ClientError, NoRoute, NotRunning
+from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute, NotRunning
 from engine.client.events import EventStream, Paced, Started, Stopped, now_ms
 from engine.client.messages import check_group
-from engine.client.routes import MASTER, NotUnderstood, TopicRoute, read_route
+from engine.client.routes import MASTER, TopicRoute, read_route
 from engine.errors import cause_of
+from engine.remoting.answers import reading
 from engine.remoting.codes import Answer
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import ONE_WAY, Command, answer_to
@@ -37,7 +38,7 @@ ROUTE_REFRESH = HEARTBEAT = 30.0
 """Seconds between two looks at all routes, and between two heartbeats."""
 PATIENCE = 3.0
 """Seconds that a name server, or a broker that gets a heartbeat, is waited for."""
-FAILURES = (OSError, TimeoutError, ClientError, NotUnderstood)
+FAILURES = (OSError, TimeoutError, ClientError)
 """What may go wrong with what is asked of others."""
 _log = logging.getLogger(__name__)
 _names = itertools.count(time.time_ns())
@@ -264,7 +265,8 @@ class ClientInstance:
                 return None
             if answer.code != Answer.SUCCESS:
                 raise BrokerRefused(answer.code, answer.remark, self.name_servers[number])
-            found = read_route(topic, bytes(answer.body))
+            with reading(GET_ROUTEINFO_BY_TOPIC, self.name_servers[number], AnswerNotUnderstood):
+                found = read_route(topic, bytes(answer.body))
             known = self._known_brokers()
             self._routes[topic] = found
             if self._parts and not self._known_brokers() <= known:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.client.errors import BrokerRefused, NoRoute, WrongMessage
+from engine.client.errors import AnswerNotUnderstood, BrokerRefused, NoRoute, WrongMessage
 from engine.client.events import now_ms
 from engine.client.instance import FAILURES, ClientInstance, spelled
 from engine.client.messages import ReceivedMessage, read_messages
-from engine.client.routes import MASTER, MessageQueue, NotUnderstood, read_object
+from engine.client.routes import MASTER, MessageQueue
 from engine.codec import pop as codec
 from engine.codec import properties as props
+from engine.remoting.answers import json_object, member_object, member_objects, reading
 from engine.remoting.codes import Answer
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import Subscription
@@ -59,7 +60,8 @@ async def query_assignment(
     from the heartbeats that it got; None where it says nothing (the group or the topic is not known there yet).
     ``strategy`` is AVG or AVG_BY_CIRCLE.
 
-    Raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`NotUnderstood`, ``OSError``, ``TimeoutError``: the last of
+    Raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`AnswerNotUnderstood`, ``OSError``,
+    ``TimeoutError``: the last of
     them where no broker answers.
     """
     told = {
@@ -76,23 +78,21 @@ async def query_assignment(
     for address in masters:
         try:
             answer = await instance.call(address, QUERY_ASSIGNMENT, {}, body)
+            with reading(QUERY_ASSIGNMENT, address, AnswerNotUnderstood):
+                return _assignments(bytes(answer.body))
         except FAILURES as error:
             last = error
-        else:
-            return _assignments(bytes(answer.body))
     raise last
 
 
 def _assignments(body: bytes) -> list[Assignment] | None:
-    rows = read_object(body).get("messageQueueAssignments") if body else None
-    if rows is None:
+    table = json_object(body) if body else {}
+    if table.get("messageQueueAssignments") is None:
         return None
     found = []
-    for row in rows if isinstance(rows, Sequence) else ():
-        queue = row.get("messageQueue") if isinstance(row, Mapping) else None
-        if not isinstance(queue, Mapping):
-            raise NotUnderstood(f"an assignment without a queue: {row!r}")
-        named = MessageQueue(str(queue.get("topic")), str(queue.get("brokerName")), int(queue.get("queueId", -1)))
+    for row in member_objects(table, "messageQueueAssignments"):
+        queue = member_object(row, "messageQueue")
+        named = MessageQueue(str(queue["topic"]), str(queue["brokerName"]), int(queue.get("queueId", -1)))
         found.append(Assignment(named, str(row.get("mode") or PULL)))
     return found
 
@@ -166,16 +166,19 @@ async def pop(
         return PopResult("NO_NEW_MSG" if answer.code != Answer.POLLING_FULL else "POLLING_FULL", [], 0, 0)
     if answer.code != Answer.SUCCESS:
         raise BrokerRefused(answer.code, answer.remark, address)
-    told = answer.fields
-    messages = read_messages(answer.body, MessageQueue(subscription.topic, broker, queue_id))
-    starts = _by_queue(told.get("startOffsetInfo", ""))
-    popped, invisible_ms = int(told.get("popTime", 0)), int(told.get("invisibleTime", 0))
-    counts = _counts(told.get("orderCountInfo", "")) if orderly else {}
-    for one in messages:
-        if orderly:
-            one.reconsume_times = counts.get((one.queue_id, one.queue_offset), counts.get((one.queue_id, -1), 0))
-        _give_handle(one, group, broker, starts, popped, invisible_ms, int(told.get("reviveQid", 0)))
-    return PopResult("FOUND", messages, popped, int(told.get("restNum", 0)))
+    response_fields = answer.fields
+    with reading(POP_MESSAGE, address, AnswerNotUnderstood):
+        messages = read_messages(answer.body, MessageQueue(subscription.topic, broker, queue_id))
+        starts = _by_queue(response_fields.get("startOffsetInfo", ""))
+        pop_time, invisible_ms = int(response_fields.get("popTime", 0)), int(response_fields.get("invisibleTime", 0))
+        revive_queue, rest = int(response_fields.get("reviveQid", 0)), int(response_fields.get("restNum", 0))
+        counts = _counts(response_fields.get("orderCountInfo", "")) if orderly else {}
+        for message in messages:
+            if orderly:
+                key = message.queue_id, message.queue_offset
+                message.reconsume_times = counts.get(key, counts.get((message.queue_id, -1), 0))
+            _give_handle(message, group, broker, starts, pop_time, invisible_ms, revive_queue)
+    return PopResult("FOUND", messages, pop_time, rest)
 
 
 def _by_queue(text: str) -> dict[tuple[str, int], str]:
@@ -257,18 +260,14 @@ async def change_invisible(instance: ClientInstance, group: str, message: Receiv
     handle, answer = await _with_handle(
         instance, CHANGE_MESSAGE_INVISIBLETIME, group, message, invisibleTime=int(invisible * 1000)
     )
-    told = answer.fields
-    popped = int(told.get("popTime", 0))
-    if not popped:
+    response_fields = answer.fields
+    with reading(CHANGE_MESSAGE_INVISIBLETIME, instance.address(handle.broker_name), AnswerNotUnderstood):
+        pop_time = int(response_fields.get("popTime", 0))
+        invisible_ms = int(response_fields.get("invisibleTime", 0))
+        revive_queue = int(response_fields.get("reviveQid", 0))
+    if not pop_time:
         return  # it is done with: there is nothing to change (docs/protocol/pop.md#orderly)
-    new = codec.Handle(
-        message.queue_offset,
-        popped,
-        int(told.get("invisibleTime", 0)),
-        int(told.get("reviveQid", 0)),
-        handle.mark,
-        handle.broker_name,
-    )
+    new = codec.Handle(message.queue_offset, pop_time, invisible_ms, revive_queue, handle.mark, handle.broker_name)
     message.properties[POP_CK] = new.of_message(message.queue_id, message.queue_offset)
 
 

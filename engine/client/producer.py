@@ -18,7 +18,15 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from engine import releases
-from engine.client.errors import BrokerRefused, NoReply, NoRoute, NotRunning, NotSent, WrongMessage
+from engine.client.errors import (
+    AnswerNotUnderstood,
+    BrokerRefused,
+    NoReply,
+    NoRoute,
+    NotRunning,
+    NotSent,
+    WrongMessage,
+)
 from engine.client.events import EventStream, SendFailed, Sent, TransactionEnded, now_ms
 from engine.client.instance import CHECK_TRANSACTION_STATE, ClientInstance, ClientPart, spelled
 from engine.client.messages import (
@@ -49,6 +57,7 @@ from engine.codec import properties as props
 from engine.codec.compression import unpack
 from engine.errors import cause_of
 from engine.releases import NEWEST, Release
+from engine.remoting.answers import reading
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command
 from engine.remoting.unique_ids import unique_id
@@ -494,16 +503,19 @@ class Producer(ClientPart):
         status = STATUSES.get(answer.code)
         if status is None:
             raise BrokerRefused(answer.code, answer.remark, address)
-        told = answer.fields
+        response_fields = answer.fields
         msg_id = first.msg_id if isinstance(message, Message) else ",".join(one.msg_id for one in message)
+        with reading(SEND_MESSAGE_V2, address, AnswerNotUnderstood):
+            stored_in = int(response_fields.get("queueId", queue.queue_id))
+            queue_offset = int(response_fields.get("queueOffset", -1))
         return SendResult(
             status,
-            MessageQueue(first.topic, queue.broker, int(told.get("queueId", queue.queue_id))),
-            int(told.get("queueOffset", -1)),
-            told.get("batchUniqId") or msg_id,
-            told.get("msgId", ""),
-            told.get("transactionId", ""),
-            told.get("recallHandle", ""),
+            MessageQueue(first.topic, queue.broker, stored_in),
+            queue_offset,
+            response_fields.get("batchUniqId") or msg_id,
+            response_fields.get("msgId", ""),
+            response_fields.get("transactionId", ""),
+            response_fields.get("recallHandle", ""),
         )
 
     # Transactions
@@ -527,7 +539,7 @@ class Producer(ClientPart):
             state, words = await _decided(self._listener.execute, message, argument)
         id_parts = codec.parse_offset_message_id(result.offset_msg_id)
         if id_parts is None:
-            raise WrongMessage(f"the broker's message id {result.offset_msg_id!r} is none")
+            raise AnswerNotUnderstood(f"the broker's message id {result.offset_msg_id!r} is none")
         fields = {
             "topic": message.topic,
             "producerGroup": self.group,

@@ -1,22 +1,25 @@
 """What clients ask of brokers, one function a request (docs/protocol/broker.md).
 
-Each raises :class:`BrokerRefused`, :class:`NoRoute`, ``OSError`` or ``TimeoutError``. Java: ``MQClientAPIImpl``,
+Each raises :class:`BrokerRefused`, :class:`NoRoute`, :class:`AnswerNotUnderstood`, ``OSError`` or
+``TimeoutError``. Java: ``MQClientAPIImpl``,
 ``MQAdminImpl``.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import random
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.client.errors import BrokerRefused, ClientError, NoRoute
+from engine.client.errors import AnswerNotUnderstood, BrokerRefused, ClientError, NoRoute
 from engine.client.instance import ClientInstance, spelled
 from engine.client.messages import MAX_OFFSET, MIN_OFFSET, ReceivedMessage, read_messages
-from engine.client.routes import MASTER, MessageQueue, read_object
+from engine.client.routes import MASTER, MessageQueue
 from engine.codec import message as codec
+from engine.remoting.answers import json_object, member_objects, reading
 from engine.remoting.codes import Answer
 from engine.remoting.frame import Command
 from engine.remoting.subscriptions import SQL92, TAG, Subscription
@@ -34,6 +37,7 @@ FIRST_WITH_SQL = 233
 """Ordinal of 4.1.0."""
 OFFSET_PATIENCE, PULL_PATIENCE, LOCK_PATIENCE = 5.0, 30.0, 1.0
 """Seconds that an answer is waited for."""
+_log = logging.getLogger(__name__)
 STATUSES = {
     Answer.SUCCESS: "FOUND",
     Answer.PULL_NOT_FOUND: "NO_NEW_MSG",
@@ -100,30 +104,28 @@ async def pull(
     status = STATUSES.get(Answer(answer.code)) if answer.code in STATUSES else None
     if status is None:
         raise BrokerRefused(answer.code, answer.remark, address)
-    told = answer.fields
-    low, high = int(told.get("minOffset", 0)), int(told.get("maxOffset", 0))
-    messages = read_messages(answer.body, queue) if status == "FOUND" else []
+    response_fields = answer.fields
+    with reading(request.code, address, AnswerNotUnderstood):
+        low, high = int(response_fields.get("minOffset", 0)), int(response_fields.get("maxOffset", 0))
+        next_offset = int(response_fields.get("nextBeginOffset", offset))
+        from_broker = int(response_fields.get("suggestWhichBrokerId", MASTER))
+        messages = read_messages(answer.body, queue) if status == "FOUND" else []
     if subscription.tags and subscription.kind == TAG:
         messages = [one for one in messages if one.tags in subscription.tags]
     ends = {MIN_OFFSET: str(low), MAX_OFFSET: str(high)}
     for one in messages:
         one.note(ends)
-    return PullResult(
-        status,
-        messages,
-        int(told.get("nextBeginOffset", offset)),
-        low,
-        high,
-        int(told.get("suggestWhichBrokerId", MASTER)),
-    )
+    return PullResult(status, messages, next_offset, low, high, from_broker)
 
 
 async def _number(
     instance: ClientInstance, code: int, queue: MessageQueue, name: str = "offset", **more: object
 ) -> int:
     fields = {"topic": queue.topic, "queueId": queue.queue_id, "bname": queue.broker, **more}
-    answer = await instance.call(instance.address(queue.broker), code, fields, patience=OFFSET_PATIENCE)
-    return int(answer.fields[name])
+    address = instance.address(queue.broker)
+    answer = await instance.call(address, code, fields, patience=OFFSET_PATIENCE)
+    with reading(code, address, AnswerNotUnderstood):
+        return int(answer.fields[name])
 
 
 async def max_offset(instance: ClientInstance, queue: MessageQueue) -> int:
@@ -176,10 +178,15 @@ async def consumer_ids(instance: ClientInstance, group: str, topic: str) -> list
     if not addresses:
         raise NoRoute(f"no broker serves the topic {topic}")
     fields = {"consumerGroup": group}
-    answer = await instance.ask(random.choice(addresses), Command(GET_CONSUMER_LIST_BY_GROUP, fields))
+    address = random.choice(addresses)
+    answer = await instance.ask(address, Command(GET_CONSUMER_LIST_BY_GROUP, fields))
     if answer.code != Answer.SUCCESS:
         return []
-    return [str(one) for one in read_object(answer.body).get("consumerIdList") or ()]
+    with reading(GET_CONSUMER_LIST_BY_GROUP, address, AnswerNotUnderstood):
+        client_ids = json_object(answer.body).get("consumerIdList") or []
+        if not isinstance(client_ids, list):
+            raise TypeError("consumerIdList is no list")
+        return [str(client_id) for client_id in client_ids]
 
 
 async def send_back(
@@ -207,24 +214,30 @@ async def view_message(instance: ClientInstance, queue: MessageQueue, offset_msg
     if parts is None:
         raise ClientError(f"{offset_msg_id!r} is no offset message id")
     fields = {"offset": parts[1], "topic": queue.topic}
-    answer = await instance.call(instance.address(queue.broker), VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
-    (found,) = read_messages(answer.body, queue)
-    return found
+    address = instance.address(queue.broker)
+    answer = await instance.call(address, VIEW_MESSAGE_BY_ID, fields, patience=OFFSET_PATIENCE)
+    with reading(VIEW_MESSAGE_BY_ID, address, AnswerNotUnderstood):
+        (message,) = read_messages(answer.body, queue)
+    return message
 
 
 async def lock(instance: ClientInstance, group: str, queues: Iterable[MessageQueue]) -> set[MessageQueue]:
-    """41: hold queues for a group's orderly consumption; those that this client holds now. Brokers that do not answer
-    give none.
+    """41: hold queues for a group's orderly consumption; those that this client holds now. Brokers that do not answer,
+    or not as RocketMQ does, give none.
     """
     held: set[MessageQueue] = set()
     for broker, wanted in _by_broker(queues).items():
         try:
             body = _lock_body(instance, group, wanted)
-            answer = await instance.call(instance.address(broker), LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
+            address = instance.address(broker)
+            answer = await instance.call(address, LOCK_BATCH_MQ, {}, body, LOCK_PATIENCE)
+            with reading(LOCK_BATCH_MQ, address, AnswerNotUnderstood):
+                rows = member_objects(json_object(answer.body), "lockOKMQSet")
+                held |= {MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])) for row in rows}
         except (BrokerRefused, NoRoute, OSError, TimeoutError):
             continue
-        for row in read_object(answer.body).get("lockOKMQSet") or ():
-            held.add(MessageQueue(str(row["topic"]), str(row["brokerName"]), int(row["queueId"])))
+        except AnswerNotUnderstood as error:
+            _log.warning("%s", error)
     return held
 
 

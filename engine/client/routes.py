@@ -12,16 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from engine.codec.json_dialect import parse
+from engine.remoting.answers import json_object, member_object, member_objects
 
 MASTER = 0
 """``brokerId`` of a master."""
 READ, WRITE = 4, 2
 """Bits of a topic's permission."""
-
-
-class NotUnderstood(ValueError):
-    """An answer's body is not what RocketMQ writes."""
 
 
 class MessageQueue(NamedTuple):
@@ -111,27 +107,19 @@ class TopicRoute:
 
 
 def read_route(topic: str, body: bytes) -> TopicRoute:
-    """The route in the body of GET_ROUTEINFO_BY_TOPIC's answer. Raises :class:`NotUnderstood`."""
-    told = read_object(body)
+    """Read the body of GET_ROUTEINFO_BY_TOPIC's answer, in a block of :func:`engine.remoting.answers.reading`."""
+    told = json_object(body)
     brokers = {}
-    for row in told.get("brokerDatas") or ():
-        addresses = {int(number): str(address) for number, address in (row.get("brokerAddrs") or {}).items()}
-        brokers[str(row.get("brokerName"))] = dict(sorted(addresses.items()))
+    for row in member_objects(told, "brokerDatas"):
+        addresses = {int(number): str(address) for number, address in member_object(row, "brokerAddrs").items()}
+        brokers[str(row["brokerName"])] = dict(sorted(addresses.items()))
     queues = tuple(
         QueueData(
-            str(row.get("brokerName")),
+            str(row["brokerName"]),
             int(row.get("readQueueNums") or 0),
             int(row.get("writeQueueNums") or 0),
             int(row.get("perm") or 0),
         )
-        for row in told.get("queueDatas") or ()
+        for row in member_objects(told, "queueDatas")
     )
     return TopicRoute(topic, queues, brokers, str(told.get("orderTopicConf") or ""))
-
-
-def read_object(body: bytes | memoryview) -> Mapping[Any, Any]:
-    """The JSON object in a body, in RocketMQ's dialect. Raises :class:`NotUnderstood`."""
-    read = parse(bytes(body))
-    if not isinstance(read.value, Mapping):
-        raise NotUnderstood("the body is no object" if read.fault is None else read.fault.words)
-    return read.value

@@ -1,7 +1,7 @@
 """Bodies of administrators' answers, as values of a cluster (docs/protocol/name-server.md#cluster,
 docs/protocol/broker.md#admin; RocketMQ's JSON).
 
-Pure. What has not its form is left out; a body that is no object raises :class:`NotUnderstood`.
+Pure. What has not its form is left out; a body that is no object raises :class:`UnexpectedAnswer`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,8 @@ from typing import Any
 
 from engine.cluster.state import BrokerPart, Client, Group, Queue, QueueEnds
 from engine.codec.config_tables import consumer_offsets, subscription_groups, topics
-from engine.codec.json_dialect import ObjectKey, parse
-
-
-class NotUnderstood(ValueError):
-    """The body of an answer is not what RocketMQ writes."""
-
-
-def _object(body: bytes) -> Mapping[str | int, Any]:
-    read = parse(body)
-    if not isinstance(read.value, Mapping):
-        raise NotUnderstood("the body is no object" if read.fault is None else read.fault.words)
-    return read.value
+from engine.codec.json_dialect import ObjectKey
+from engine.remoting.answers import json_object
 
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
@@ -38,17 +28,17 @@ def _number(value: Any, usual: int = 0) -> int:
 def brokers(body: bytes) -> list[BrokerPart]:
     """GET_BROKER_CLUSTER_INFO (106): each address of each broker, of which nothing is known yet."""
     found = []
-    for name, row in _members(_object(body).get("brokerAddrTable")):
+    for name, row in _members(json_object(body).get("brokerAddrTable")):
         if isinstance(row, Mapping):
             for broker_id, address in _members(row.get("brokerAddrs")):
-                if broker_id.isdigit():
+                if broker_id.isdecimal():
                     found.append(BrokerPart(name, str(row.get("cluster") or ""), int(broker_id), str(address)))
     return sorted(found, key=lambda one: (one.name, one.broker_id))
 
 
 def runtime(body: bytes) -> dict[str, str]:
     """GET_BROKER_RUNTIME_INFO (28): figures as texts."""
-    return {name: str(value) for name, value in _members(_object(body).get("table"))}
+    return {name: str(value) for name, value in _members(json_object(body).get("table"))}
 
 
 def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]] | None:
@@ -66,18 +56,18 @@ def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]]
 
 def topic_names(body: bytes) -> list[str]:
     """GET_ALL_TOPIC_CONFIG (21): the topics that a broker declares."""
-    return [one.name for one in topics(_object(body)).rows]
+    return [one.name for one in topics(json_object(body)).rows]
 
 
 def group_names(body: bytes) -> list[str]:
     """GET_ALL_SUBSCRIPTIONGROUP_CONFIG (201): the groups that a broker declares."""
-    return [one.name for one in subscription_groups(_object(body)).rows]
+    return [one.name for one in subscription_groups(json_object(body)).rows]
 
 
 def group_offsets(body: bytes, broker: str) -> dict[str, dict[Queue, int]]:
     """GET_ALL_CONSUMER_OFFSET (43): what each group reads next."""
     found: dict[str, dict[Queue, int]] = {}
-    for row in consumer_offsets(_object(body)).rows:
+    for row in consumer_offsets(json_object(body)).rows:
         if row.mode == "cluster":
             table = found.setdefault(row.group, {})
             table.update({Queue(row.topic, broker, queue_id): at for queue_id, at in row.offsets.items()})
@@ -87,7 +77,7 @@ def group_offsets(body: bytes, broker: str) -> dict[str, dict[Queue, int]]:
 def queue_ends(body: bytes) -> dict[Queue, QueueEnds]:
     """GET_TOPIC_STATS_INFO (202): the ends of a topic's queues."""
     found = {}
-    for key, row in _queues(_object(body).get("offsetTable")):
+    for key, row in _queues(json_object(body).get("offsetTable")):
         found[key] = QueueEnds(
             _number(row.get("minOffset")), _number(row.get("maxOffset")), _number(row.get("lastUpdateTimestamp"))
         )
@@ -96,7 +86,7 @@ def queue_ends(body: bytes) -> dict[Queue, QueueEnds]:
 
 def consuming(body: bytes, name: str) -> Group:
     """GET_CONSUMER_CONNECTION_LIST (203): a group's clients and subscriptions."""
-    told = _object(body)
+    told = json_object(body)
     subscriptions = {
         topic: str(row.get("subString") or "")
         for topic, row in _members(told.get("subscriptionTable"))
@@ -114,12 +104,12 @@ def consuming(body: bytes, name: str) -> Group:
 
 def producers(body: bytes) -> dict[str, tuple[Client, ...]]:
     """GET_ALL_PRODUCER_INFO (328): who sends, by group."""
-    return {name: _clients(rows, "remoteIP") for name, rows in _members(_object(body).get("data"))}
+    return {name: _clients(rows, "remoteIP") for name, rows in _members(json_object(body).get("data"))}
 
 
 def owned(body: bytes) -> frozenset[Queue]:
     """GET_CONSUMER_RUNNING_INFO (307): the queues that a consumer holds, those that it gives away just now left out."""
-    return frozenset(queue for queue, row in _queues(_object(body).get("mqTable")) if row.get("droped") is not True)
+    return frozenset(queue for queue, row in _queues(json_object(body).get("mqTable")) if row.get("droped") is not True)
 
 
 def _queues(table: Any) -> Iterator[tuple[Queue, Mapping[str, Any]]]:
@@ -136,7 +126,7 @@ def _queues(table: Any) -> Iterator[tuple[Queue, Mapping[str, Any]]]:
 def _read(key: Any) -> Any:
     try:
         return json.loads(key)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

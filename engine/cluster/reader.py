@@ -14,7 +14,8 @@ from typing import Self, TypeVar
 from engine.cluster import answers
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, Refusal
 from engine.errors import cause_of
-from engine.remoting.codes import BROKER, NAME_SERVER, Answer, by_code
+from engine.remoting.answers import UnexpectedAnswer, reading
+from engine.remoting.codes import Answer, request_name
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
 from engine.rules.system_names import is_system_group, is_system_topic
@@ -23,7 +24,6 @@ PATIENCE = 3.0
 """Seconds that an answer is waited for."""
 _AT_ONCE = 16
 """Requests under way on one connection."""
-_NAMES = {code: one.name for table in (NAME_SERVER, BROKER) for code, one in by_code(table).items()}
 T = TypeVar("T")
 
 
@@ -88,10 +88,10 @@ class ClusterReader:
         wrong, found = {}, None
         for address in self._name_servers:
             try:
-                told = answers.brokers(await self._ask(address, 106))
+                told = await self._read(address, 106, answers.brokers)
             except _NoAnswer:
                 wrong[address] = self._refusals[-1].words
-            except answers.NotUnderstood as error:
+            except UnexpectedAnswer as error:
                 wrong[address] = str(error)
             else:
                 wrong[address] = ""
@@ -102,14 +102,14 @@ class ClusterReader:
         """One broker, asked anew; as it was before where it does not answer."""
         before = self._parts.get((broker.name, broker.broker_id), broker)
         try:
-            figures = answers.runtime(await self._ask(broker.address, 28, heldPulls="true"))
+            figures = await self._read(broker.address, 28, answers.runtime, heldPulls="true")
             release = figures.get("brokerVersionDesc", "")
             held = answers.held(figures, broker.name)
             if not broker.is_master:
                 return replace(broker, at=self._now(), release=release, held=held)
-            names = answers.topic_names(await self._ask(broker.address, 21))
-            offsets = answers.group_offsets(await self._ask(broker.address, 43), broker.name)
-        except (_NoAnswer, answers.NotUnderstood) as error:
+            names = await self._read(broker.address, 21, answers.topic_names)
+            offsets = await self._read(broker.address, 43, lambda body: answers.group_offsets(body, broker.name))
+        except (_NoAnswer, UnexpectedAnswer) as error:
             return replace(before, address=broker.address, words=str(error))
         gate = asyncio.Semaphore(_AT_ONCE)
         tables = await asyncio.gather(
@@ -163,12 +163,20 @@ class ClusterReader:
         """What a body says; None where it is refused, which is noted unless the code is ``fine``."""
         async with gate:
             try:
-                return read(await self._ask(broker.address, code, fine, **fields))
+                return await self._read(broker.address, code, read, fine, **fields)
             except _NoAnswer:
                 return None
-            except answers.NotUnderstood as error:
+            except UnexpectedAnswer as error:
                 self._refuse(broker.address, code, fields, 0, str(error))
                 return None
+
+    async def _read(
+        self, address: str, code: int, read: Callable[[bytes], T], fine: int | None = None, **fields: str
+    ) -> T:
+        """What a body says. Raises :class:`_NoAnswer`, :class:`UnexpectedAnswer`."""
+        body = await self._ask(address, code, fine, **fields)
+        with reading(code):
+            return read(body)
 
     async def _ask(self, address: str, code: int, fine: int | None = None, **fields: str) -> bytes:
         """The body of an answer. Raises :class:`_NoAnswer`, noted unless the answer's code is ``fine``."""
@@ -178,7 +186,7 @@ class ClusterReader:
         except (OSError, TimeoutError) as error:
             self._refuse(address, code, fields, -1, cause_of(error))
         told = -1 if answer is None else answer.code
-        self._told(Asked(address, code, _NAMES.get(code, ""), fields, told, (time.monotonic() - begun) * 1000))
+        self._told(Asked(address, code, request_name(code), fields, told, (time.monotonic() - begun) * 1000))
         if answer is None or answer.code != Answer.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"
             if answer is not None and answer.code != fine:
@@ -188,7 +196,7 @@ class ClusterReader:
 
     def _refuse(self, address: str, code: int, fields: Mapping[str, str], answer: int, words: str) -> None:
         about = " ".join(value for name, value in fields.items() if name not in {"jstackEnable", "heldPulls"})
-        self._refusals.append(Refusal(address, _NAMES.get(code, str(code)), about, answer, words))
+        self._refusals.append(Refusal(address, request_name(code), about, answer, words))
 
     async def _connection(self, address: str) -> Connection:
         """The connection to an address, made anew where it has ended. Raises ``OSError``, ``TimeoutError``."""

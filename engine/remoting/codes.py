@@ -461,3 +461,11 @@ TO_CLIENTS = (
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
     """The table by number."""
     return {one.code: one for one in requests}
+
+
+_REQUEST_NAMES = {code: one.name for table in (NAME_SERVER, BROKER) for code, one in by_code(table).items()}
+
+
+def request_name(code: int) -> str:
+    """RocketMQ's name of a request to a server; its number where it has none."""
+    return _REQUEST_NAMES.get(code, str(code))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import StoreError, cause_of
 from engine.message_store import MessageStore
+from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.transfer import Receiver, Transfer, UnitCutter, report
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Follower:
         self._ask_master = ask_master
         self.progress = Progress()
         self._came = asyncio.Event()
+        self._unexpected = ""
+        """The last answer of the master's broker that could not be read, in words: each is reported once."""
         self.told: Callable[[str], None] = _log.info
         """Told of links that begin and end, a line each."""
 
@@ -146,7 +149,7 @@ class Follower:
         """The link is up and brought no bytes yet: wait for them, unless the master's log cannot give them."""
         self._check_offset(heartbeat, wanted)
         offset = 0 if wanted == 1 else heartbeat.offset
-        master = None if self._ask_master is None else await self._ask_master()
+        master = await self._find_master()
         if master is not None and master.min_offset > offset:
             if known is None:
                 self._start = master.min_offset
@@ -160,6 +163,18 @@ class Follower:
             words = f"the master's log ends at {offset:,}, the store's at {known:,}"
             raise NotAPrefix(words, file=str(self._store.paths.commitlog))
         self.progress.caught_up = master is None or master.max_offset <= offset
+
+    async def _find_master(self) -> Master | None:
+        """What the master's broker says of its log; None where it says nothing, or nothing that can be read."""
+        if self._ask_master is None:
+            return None
+        try:
+            return await self._ask_master()
+        except UnexpectedAnswer as error:
+            if self._unexpected != str(error):
+                self._unexpected = str(error)
+                self.told(self._unexpected)
+            return None
 
     def _check_offset(self, transfer: Transfer, wanted: int) -> None:
         if wanted and transfer.offset != wanted:

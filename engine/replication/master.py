@@ -5,22 +5,31 @@ docs/protocol/behaviour.md#offsets).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.codec import config_tables as codec
-from engine.codec.config_tables import ConsumerOffset, TopicConfig
-from engine.codec.json_dialect import parse
+from engine.codec.config_tables import ConsumerOffset, Rows, TopicConfig
 from engine.properties_file import parse as parse_properties
+from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, member_objects, reading
 from engine.remoting.connection import Connection, connect, not_supported
 from engine.remoting.frame import Command
 from engine.store.config_tables import ConfigTables
+
+
+class _Refusal(Exception):
+    """The broker answers with a code that is an error."""
+
 
 GET_BROKER_CONFIG, GET_BROKER_RUNTIME_INFO, GET_BROKER_HA_STATUS = 26, 28, 907
 GET_ALL_MESSAGE_REQUEST_MODE = 402
 TABLES = (21, 43, 45, 201)
 """Topics, consumer offsets, delay offsets, groups."""
+_TABLE_NAMES = ("topicConfigTable", "offsetTable", "offsetTable", "subscriptionGroupTable")
 _PATIENCE = 5.0
+_NO_ANSWER = (OSError, TimeoutError, _Refusal)
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +42,20 @@ class Master:
 
 
 async def ask_master(host: str, port: int) -> Master | None:
-    """What the broker at a port of its own says; None where nobody there says it."""
+    """Ask the broker at a port of its own where its log begins and ends; None where nobody there says it. Raises
+    :class:`UnexpectedAnswer`.
+    """
     try:
         runtime, config = await _ask(host, port, GET_BROKER_RUNTIME_INFO, GET_BROKER_CONFIG)
-        table = parse(runtime).value["table"]
-        lines = {one.key: one.value for one in parse_properties(config.decode("utf-8", "replace"))}
-        size = int(lines["mappedFileSizeCommitLog"])
-        return Master(int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"]), size)
-    except (OSError, TimeoutError, ValueError, KeyError, TypeError):
+    except _NO_ANSWER:
         return None
+    address = f"{host}:{port}"
+    with reading(GET_BROKER_RUNTIME_INFO, address):
+        table = member_object(json_object(runtime), "table")
+        min_offset, max_offset = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
+    with reading(GET_BROKER_CONFIG, address):
+        values = {line.key: line.value for line in parse_properties(config.decode("utf-8", "replace"))}
+        return Master(min_offset, max_offset, int(values["mappedFileSizeCommitLog"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +86,26 @@ class SlavePosition:
 
 
 async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
-    """Who follows the broker at a port of its own; None where it does not say so (it knows no 907: before 5.x)."""
+    """Ask who follows the broker at a port of its own; None where it does not say so (it knows no 907: before 5.x).
+    Raises :class:`UnexpectedAnswer`.
+    """
     try:
         (body,) = await _ask(host, port, GET_BROKER_HA_STATUS)
-        told = parse(body).value
-        end = int(told["masterCommitLogMaxOffset"])
-        return tuple(
-            SlavePosition(str(one["addr"]), end, int(one["transferFromWhere"]), int(one["slaveAckOffset"]))
-            for one in told["haConnectionInfo"]
-        )
-    except (OSError, TimeoutError, ValueError, KeyError, TypeError):
+    except _NO_ANSWER:
         return None
+    with reading(GET_BROKER_HA_STATUS, f"{host}:{port}"):
+        status = json_object(body)
+        end = int(status["masterCommitLogMaxOffset"])
+        return tuple(
+            SlavePosition(str(link["addr"]), end, int(link["transferFromWhere"]), int(link["slaveAckOffset"]))
+            for link in member_objects(status, "haConnectionInfo")
+        )
 
 
 async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
     """Declare the broker's topics and groups, and set its offsets, in a store's own tables; whether the broker gave
-    them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written.
+    them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written, and
+    :class:`UnexpectedAnswer`: then nothing is changed.
     """
     found = await _tables_of(host, port)
     if found is None:
@@ -114,25 +132,48 @@ async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
 
 
 async def ask_request_modes(host: str, port: int) -> dict[str, Any] | None:
-    """Which groups pop, as ``messageRequestMode.json`` has it; None where the broker does not say so (before 5.x)."""
+    """Ask which groups pop, as ``messageRequestMode.json`` has it; None where the broker does not say so (before 5.x).
+    Raises :class:`UnexpectedAnswer`.
+    """
     try:
         (body,) = await _ask(host, port, GET_ALL_MESSAGE_REQUEST_MODE)
-        table = parse(body).value
-    except (OSError, TimeoutError, ValueError):
+    except _NO_ANSWER:
         return None
-    return {str(key): value for key, value in table.items()} if isinstance(table, dict) else None
+    with reading(GET_ALL_MESSAGE_REQUEST_MODE, f"{host}:{port}"):
+        return {str(key): value for key, value in json_object(body).items()}
 
 
 async def _tables_of(host: str, port: int) -> MasterTables | None:
+    """All rows of the broker's tables. A topic or group that cannot be read is an error, because a slave deletes what
+    its master does not declare; an offset under a key that is none is left out, as RocketMQ leaves it out.
+    """
     try:
         bodies = await _ask(host, port, *TABLES)
-        topics, offsets, delays, groups = (parse(body).value for body in bodies)
-    except (OSError, TimeoutError, ValueError):
+    except _NO_ANSWER:
         return None
-    rows = groups.get("subscriptionGroupTable", {}) if isinstance(groups, dict) else {}
-    named = {one.name: dict(rows[one.name]) for one in codec.subscription_groups(groups).rows}
-    read = codec.consumer_offsets(offsets).rows
-    return MasterTables(list(codec.topics(topics).rows), named, list(read), dict(codec.delay_offsets(delays)[0]))
+    tables: list[Mapping[Any, Any]] = []
+    for code, name, body in zip(TABLES, _TABLE_NAMES, bodies, strict=True):
+        with reading(code, f"{host}:{port}"):
+            table = json_object(body)
+            member_object(table, name)
+            tables.append(table)
+    topics, offsets, delays, groups = tables
+    with reading(TABLES[0], f"{host}:{port}"):
+        topic_rows = _all_rows(codec.topics(topics))
+    offset_rows = codec.consumer_offsets(offsets).rows
+    with reading(TABLES[2], f"{host}:{port}"):
+        delay_rows = _all_rows(Rows(tuple(codec.delay_offsets(delays)[0].items()), codec.delay_offsets(delays)[1]))
+    with reading(TABLES[3], f"{host}:{port}"):
+        raw_groups = groups["subscriptionGroupTable"]
+        group_rows = {row.name: dict(raw_groups[row.name]) for row in _all_rows(codec.subscription_groups(groups))}
+    return MasterTables(list(topic_rows), group_rows, list(offset_rows), dict(delay_rows))
+
+
+def _all_rows(table: Rows[Row]) -> tuple[Row, ...]:
+    """The rows of a table that has no problem. Raises :class:`UnexpectedAnswer`."""
+    if table.problems:
+        raise UnexpectedAnswer(table.problems[0])
+    return table.rows
 
 
 def _take(found: MasterTables, tables: ConfigTables) -> None:
@@ -151,7 +192,7 @@ def _take(found: MasterTables, tables: ConfigTables) -> None:
 
 
 async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
-    """The bodies of the broker's answers. Raises ``OSError``, ``TimeoutError``, ``ValueError`` for a refusal."""
+    """The bodies of the broker's answers. Raises ``OSError``, ``TimeoutError``, :class:`_Refusal`."""
     async with asyncio.timeout(_PATIENCE):
         connection = await connect(host, port, _hear)
     try:
@@ -160,7 +201,7 @@ async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
         connection.close()
     refused = [answer.remark for answer in answers if answer.code != 0]
     if refused:
-        raise ValueError(refused[0])
+        raise _Refusal(refused[0])
     return [bytes(answer.body) for answer in answers]
 
 

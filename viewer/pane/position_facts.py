@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from engine.codec.message import Unit
 from engine.inspection.positions import Position, Positions, positions
 from engine.inspection.snapshot import StoreSnapshot
+from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.master import SlavePosition, ask_slaves
 from engine.store.recovery.plan import RecoveryPlan
 from viewer.look.assets import tr, words
@@ -159,7 +160,10 @@ def slaves_of(store: StoreSnapshot, wrote: int) -> tuple[SlavePosition, ...]:
     host, _, port = units[-1].store_host.rpartition(":") if units else ("", "", "")
     if store.lock_state != "held" or not _is_here(host):
         return ()
-    return asyncio.run(ask_slaves(host, int(port))) or ()
+    try:
+        return asyncio.run(ask_slaves(host, int(port))) or ()
+    except UnexpectedAnswer:  # what answers at that port is no broker
+        return ()
 
 
 def _is_here(host: str) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 
 from engine.cli.options import common, host_and_port, open_given
 from engine.cli.output import Column, Output
-from engine.errors import UsageError
+from engine.errors import CannotRead, UsageError
 from engine.inspection import records
 from engine.inspection.positions import positions
+from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.master import SlavePosition, ask_slaves
 
 _COLUMNS = (
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _slaves(host: str, port: int) -> tuple[SlavePosition, ...]:
-    found = asyncio.run(ask_slaves(host, port))
+    try:
+        found = asyncio.run(ask_slaves(host, port))
+    except UnexpectedAnswer as error:
+        raise CannotRead(str(error)) from error
     if found is None:
         raise UsageError(f"the broker at {host}:{port} does not say who follows it (brokers of 5.x do, and ours)")
     return found

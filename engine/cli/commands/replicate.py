@@ -16,6 +16,7 @@ from engine.cli.serving import ended_by_signals, say_line, say_record
 from engine.cli.writing import WriteTarget, find_target, given_config
 from engine.errors import CannotRead, UsageError, cause_of
 from engine.message_store import MessageStore
+from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, copy_tables
 
@@ -42,7 +43,10 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     host, port = host_and_port(args.master)
     own = host_and_port(args.broker) if args.broker else (host, port - 1)
-    told = asyncio.run(ask_master(*own))
+    try:
+        told = asyncio.run(ask_master(*own))
+    except UnexpectedAnswer as error:
+        raise CannotRead(str(error)) from error
     target = find_target(args.store, given_config(args, out))
     refuse_empty(args, target.empty_log)
     config = target.config
@@ -102,7 +106,7 @@ async def _follow(
             follower = Follower(store, *ports[0], start=start, ask_master=lambda: ask_master(*ports[1]))
             follower.told = out.say
             _say_begun(args, out, start)
-            await copy_tables(*ports[1], store.tables)
+            await _copy_tables(ports[1], store, out)
             following = asyncio.ensure_future(follower.run())
             waiting = asyncio.ensure_future(ended.wait())
             try:
@@ -117,9 +121,18 @@ async def _follow(
                 with contextlib.suppress(asyncio.CancelledError):
                     await following
             await asyncio.to_thread(store.flush)
-            if not await copy_tables(*ports[1], store.tables):
+            if not await _copy_tables(ports[1], store, out):
                 out.say("topics, groups and offsets are in no log, and the broker's own port did not give them")
             _say_ended(store, out)
+
+
+async def _copy_tables(own: tuple[str, int], store: MessageStore, out: Output) -> bool:
+    """Whether the broker gave its tables; an answer that cannot be read is reported, and changes nothing."""
+    try:
+        return await copy_tables(*own, store.tables)
+    except UnexpectedAnswer as error:
+        out.say(str(error))
+        return False
 
 
 def _caught_up(follower: Follower, store: MessageStore, told: Master | None) -> bool:

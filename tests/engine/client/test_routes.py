@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.client.routes import MessageQueue, NotUnderstood, TopicRoute, queue_order, read_object, read_route
+from engine.client.routes import MessageQueue, TopicRoute, queue_order, read_route
+from engine.remoting.answers import UnexpectedAnswer
 
 BARE = (
     b'{"brokerDatas":[{"brokerAddrs":{0:"127.0.0.1:10911",1:"127.0.0.1:10921"},"brokerName":"broker-b","cluster":"C"},'
@@ -57,7 +58,10 @@ def test_queues_sort_as_java_sorts_them() -> None:
     assert sorted([low, high], key=queue_order) == [high, low]  # surrogates stand before U+FFFD
 
 
-def test_what_is_no_object_is_said() -> None:
-    with pytest.raises(NotUnderstood):
-        read_object(b"[1]")
+@pytest.mark.parametrize(
+    "body", [b"", b"[1]", b'{"brokerDatas":5}', b'{"brokerDatas":[{"brokerName":"a","brokerAddrs":null}]}']
+)
+def test_a_body_that_is_no_route(body: bytes) -> None:
+    with pytest.raises(UnexpectedAnswer):
+        read_route("T", body)
     assert TopicRoute("T").publish_queues == ()

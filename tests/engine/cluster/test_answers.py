@@ -6,6 +6,7 @@ import pytest
 
 from engine.cluster import answers
 from engine.cluster.state import Client, Queue, QueueEnds
+from engine.remoting.answers import UnexpectedAnswer
 
 CLUSTER = (
     b'{"brokerAddrTable":{"broker-a":{"brokerAddrs":{0:"127.0.0.1:10911",1:"127.0.0.1:10921"},"brokerName":"broker-a",'
@@ -72,5 +73,5 @@ def test_tables_of_a_broker():
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"5", b"<html>"])
 def test_a_body_that_is_no_object(body: bytes):
-    with pytest.raises(answers.NotUnderstood):
+    with pytest.raises(UnexpectedAnswer):
         answers.queue_ends(body)

@@ -91,7 +91,7 @@ def test_words_marks_without_translating() -> None:
 
 ROOT = Path(__file__).resolve().parents[3]
 RAISED = ("engine/lab", "engine/cluster", "viewer/cluster", "viewer/lab")
-FAULTS = {"UsageError", "NotALab", "CannotRead", "NoRecording", "NotUnderstood"}
+FAULTS = {"UsageError", "NotALab", "CannotRead", "NoRecording", "UnexpectedAnswer"}
 
 
 def raised(folder: str) -> list[str]:

@@ -1,0 +1,66 @@
+"""Answers of other servers: one error for each answer that RocketMQ would not have written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from engine.codec.json_dialect import parse
+from engine.errors import StoreError
+from engine.remoting.codes import request_name
+
+
+class UnexpectedAnswer(ValueError):
+    """An answer that is not as RocketMQ writes it: cut off, empty, or with values of other types."""
+
+
+@contextlib.contextmanager
+def reading(code: int, address: str = "", error_type: type[UnexpectedAnswer] = UnexpectedAnswer) -> Iterator[None]:
+    """Turn whatever the reader of an answer trips over into one ``error_type`` that names server, request and cause.
+
+    Only the reading stands in the block, never the asking: refusals and broken connections have errors of their own.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StoreError) as error:
+        server = f"{address}: " if address else ""
+        raise error_type(
+            f"{server}the answer to {request_name(code)} is not as RocketMQ writes it: {_cause(error)}"
+        ) from error
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    if isinstance(error, UnexpectedAnswer | StoreError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def json_object(body: bytes | memoryview) -> Mapping[Any, Any]:
+    """Return the JSON object in a body, in RocketMQ's dialect. Raises :class:`UnexpectedAnswer`."""
+    read = parse(bytes(body))
+    if not isinstance(read.value, Mapping):
+        raise UnexpectedAnswer("the body is no object" if read.fault is None else read.fault.words)
+    return read.value
+
+
+def member_object(parent: Any, name: str) -> Mapping[Any, Any]:
+    """Return the object ``name``. Raises :class:`UnexpectedAnswer` where it is missing or something else."""
+    value = parent.get(name) if isinstance(parent, Mapping) else None
+    if not isinstance(value, Mapping):
+        raise UnexpectedAnswer(f"{name} is no object")
+    return value
+
+
+def member_objects(parent: Mapping[Any, Any], name: str) -> list[Mapping[Any, Any]]:
+    """Return the objects of the list ``name``; none where it is missing or null. Raises :class:`UnexpectedAnswer`
+    where it is something else.
+    """
+    value = parent.get(name)
+    if value is None:
+        return []
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(row, Mapping) for row in value):
+        raise UnexpectedAnswer(f"{name} is no list of objects")
+    return list(value)
