@@ -95,6 +95,8 @@ class ReleaseRules:
     # Names
     longest_topic_letters: int
     longest_group_letters: int
+    nameless_groups: bool
+    """A group whose name is empty is declared like any other, and groups may be declared under any name."""
 
     # Broker
     timers: bool
@@ -157,6 +159,7 @@ _4_9 = ReleaseRules(
     transaction_metric_flush_ms=3_000,
     longest_topic_letters=127,
     longest_group_letters=255,
+    nameless_groups=True,
     timers=False,
     pop=False,
 )
@@ -216,6 +219,7 @@ _5_4 = replace(
     makes_rocksdb_folder=True,
     transaction_metric_flush_ms=10_000,
     longest_group_letters=120,
+    nameless_groups=False,
 )
 _5_5 = replace(
     _5_4,

@@ -10,10 +10,11 @@ from typing import Any
 
 from engine.broker.admin_topics import queue_key
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.json_bodies import read_object, write, write_table
+from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.queries import store_time_at
+from engine.broker.topics import wrong_group_name
 from engine.errors import UsageError
-from engine.remoting.codes import Answer, Refused, WrongRequest
+from engine.remoting.codes import Answer, Refused, WrongRequest, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import GROUPS
@@ -37,13 +38,20 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
 
 def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
     row = {key: value for key, value in row.items() if value is not None and (value != "" or key == "groupName")}
-    name, queues, times = row.get("groupName"), row.get("retryQueueNums", 1), row.get("retryMaxTimes", 16)
+    rules, parser = broker.store.rules, broker.store.rules.json_parser
+    name = as_text(row.get("groupName"), parser)
+    if not rules.nameless_groups and (wrong := wrong_group_name(name or "")) is not None:
+        raise Refused(invalid(broker.store.release), wrong)
+    if name is None:
+        raise WrongRequest("expected a groupName")
+    row["groupName"] = name
+    queues = as_number(row.get("retryQueueNums"), "retryQueueNums", 1, parser)
+    times = as_number(row.get("retryMaxTimes"), "retryMaxTimes", 16, parser)
     for key in _SWITCHES & row.keys():
         if not isinstance(row[key], int):
             raise WrongRequest(f"{key}: expected true or false, found {row[key]!r}")
         row[key] = row[key] == 1
-    if not (isinstance(name, str) and isinstance(queues, int) and isinstance(times, int)):
-        raise WrongRequest("expected groupName, retryQueueNums and retryMaxTimes")
+    row |= {key: number for key, number in (("retryQueueNums", queues), ("retryMaxTimes", times)) if key in row}
     try:
         broker.store.tables.create_group(name, retry_queues=queues, retry_max_times=times, more=row)
     except UsageError as error:
@@ -121,10 +129,7 @@ def clone_offsets(broker: Broker, request: Command, header: Header, _connection:
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """225: several groups, each as with 200."""
-    rows = read_object(request.body).get("groupConfigList")
-    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
-        raise WrongRequest("groupConfigList is no list of groups")
-    for row in rows:
+    for row in as_objects(read_object(request.body).get("groupConfigList"), "groupConfigList"):
         _declare(broker, row)
     return answer_to(request)
 

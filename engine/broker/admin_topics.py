@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.json_bodies import read_object, write, write_table
+from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.broker.queries import store_time_at
 from engine.broker.registration import topic_row
 from engine.broker.topics import wrong_name
 from engine.codec.config_tables import TopicConfig
 from engine.codec.pop import retry_topic
 from engine.errors import UsageError
-from engine.remoting.codes import NOT_SET, Answer, Refused, WrongRequest, invalid
+from engine.remoting.codes import NOT_SET, Answer, Refused, invalid
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 from engine.store.config_tables import TOPICS
@@ -67,23 +67,17 @@ def _check_name(broker: Broker, name: str) -> None:
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """18: several topics, all of them or none."""
-    rows = read_object(request.body).get("topicConfigList")
-    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
-        raise WrongRequest("topicConfigList is no list of topics")
-    topics = []
-    for row in rows:
-        name = str(row.get("topicName") or "")
+    topics, parser = [], broker.store.rules.json_parser
+    for row in as_objects(read_object(request.body).get("topicConfigList"), "topicConfigList"):
+        name = as_text(row.get("topicName"), parser) or ""
         _check_name(broker, name)
         old = broker.topics.get(name)
         more = row.get("attributes")
         text = ",".join(f"{key}={value}" for key, value in more.items()) if isinstance(more, Mapping) else ""
-        numbers = [
-            row.get(key, usual)
+        reads, writes, perm, flag = (
+            as_number(row.get(key), f"topic {name}: {key}", usual, parser)
             for key, usual in (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
-        ]
-        if not all(isinstance(one, int) for one in numbers):
-            raise WrongRequest(f"topic {name}: expected numbers of queues, perm and topicSysFlag")
-        reads, writes, perm, flag = numbers
+        )
         topics.append(
             TopicConfig(
                 name,

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import BROADCASTING, CLUSTERING
-from engine.broker.json_bodies import read_object, write
+from engine.broker.json_bodies import as_number, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
 from engine.broker.topics import RETRY
 from engine.codec.config_tables import LMQ_PREFIX
@@ -27,8 +27,9 @@ _MODELS = (BROADCASTING, CLUSTERING)
 def query_assignment(broker: Broker, request: Command, _header: Header, connection: Connection) -> Command | None:
     """400: the queues of a topic that are a client's; nothing said where that cannot be known now."""
     told = read_object(request.body)
-    topic, group = told.get("topic"), told.get("consumerGroup")
-    if not isinstance(topic, str) or not isinstance(group, str) or told.get("messageModel") not in _MODELS:
+    parser = broker.store.rules.json_parser
+    topic, group = as_text(told.get("topic"), parser), as_text(told.get("consumerGroup"), parser)
+    if topic is None or group is None or told.get("messageModel") not in _MODELS:
         raise WrongRequest("expected topic, consumerGroup, and a messageModel that is BROADCASTING or CLUSTERING")
 
     async def answer() -> None:
@@ -134,23 +135,22 @@ def mode_of(broker: Broker, topic: str, group: str) -> dict[str, Any]:
 def set_mode(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """401: a group pulls or pops a topic from now on; kept in ``messageRequestMode.json``."""
     told = read_object(request.body)
-    topic, group, mode = told.get("topic"), told.get("consumerGroup"), told.get("mode")
-    mode = PULL if mode in (None, "") else mode
-    if not isinstance(topic, str) or not isinstance(group, str) or mode not in (PULL, POP):
+    parser, mode = broker.store.rules.json_parser, told.get("mode")
+    topic, group = as_text(told.get("topic"), parser), as_text(told.get("consumerGroup"), parser)
+    if topic is None or group is None or not (mode is None or isinstance(mode, str)):
         raise WrongRequest("expected topic, consumerGroup, and a mode that is PULL or POP")
+    mode = mode if mode in (PULL, POP) else PULL  # a word that is no mode is none to fastjson
     if topic.startswith(RETRY):
         raise Refused(Answer.NO_PERMISSION, "retry topic is not allowed to set mode")
     if broker.topics.get(topic) is None:
         raise Refused(Answer.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
     if broker.topics.group(group) is None:
         raise Refused(Answer.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
-    share = 0 if told.get("popShareQueueNum") in (None, "") else told["popShareQueueNum"]
-    if not isinstance(share, int):
-        raise WrongRequest("popShareQueueNum: expected a number")
+    share = as_number(told.get("popShareQueueNum"), "popShareQueueNum", 0, parser)
     row = {
         "consumerGroup": group,
         "mode": mode,
-        "popShareQueueNum": int(share),
+        "popShareQueueNum": share,
         "topic": topic,
     }
     table = broker.request_modes

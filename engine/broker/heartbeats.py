@@ -11,9 +11,10 @@ from typing import Any
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.clients import ConsumerGroup, Member
-from engine.broker.json_bodies import read_object, read_object_or_none, write
+from engine.broker.json_bodies import as_text, read_object, read_object_or_none, write
 from engine.broker.topics import READ, RETRY, WRITE
 from engine.errors import BadFilter
+from engine.releases import JsonParser
 from engine.remoting.codes import Answer, Refused, WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
@@ -40,9 +41,9 @@ def heart_beat(broker: Broker, request: Command, _header: Header, connection: Co
         if name := str(one.get("groupName") or ""):
             broker.clients.add_producer(name, connection, _member(broker, request, client_id))
     for one in _objects(told, "consumerDataSet"):
-        wanted = _group(one)
-        if wanted is None:
+        if one.get("groupName") is None:
             continue
+        wanted = _group(one, broker.store.rules.json_parser)
         declared = broker.topics.group(wanted.name)
         if declared is not None:
             broker.topics.create_plain(RETRY + wanted.name, max(declared.retry_queue_nums, 1), READ | WRITE)
@@ -64,12 +65,10 @@ def _member(broker: Broker, request: Command, client_id: str) -> Member:
     return Member(client_id, request.language, request.version, broker.now())
 
 
-def _group(told: Mapping[Any, Any]) -> ConsumerGroup | None:
-    name = str(told.get("groupName") or "")
-    if not name:
-        return None
+def _group(told: Mapping[Any, Any], parser: JsonParser) -> ConsumerGroup:
+    """What a consumer says of its group, which may have an empty name."""
     found = ConsumerGroup(
-        name,
+        as_text(told.get("groupName"), parser) or "",
         _word(told.get("consumeType"), _TYPES, 1),
         _word(told.get("messageModel"), _MODELS, 1),
         _word(told.get("consumeFromWhere"), _STARTS, 0),

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.codec.json_dialect import ObjectKey, parse
+from engine.codec.table_types import to_number
+from engine.releases import JsonParser
 from engine.remoting.codes import WrongRequest
 
 
@@ -23,6 +25,38 @@ def read_object(body: bytes | memoryview) -> dict[str, Any]:
 def read_object_or_none(body: bytes | memoryview) -> dict[str, Any]:
     """:func:`read_object`, empty for a body that is empty, ``null`` or an empty list: fastjson reads none out of it."""
     return {} if bytes(body).strip() in {b"", b"null", b"[]"} else read_object(body)
+
+
+def as_text(value: Any, parser: JsonParser) -> str | None:
+    """The text that fastjson makes of a member of any type: its own JSON where it is no text; None of ``null``.
+
+    fastjson 2 takes a list of one text, or of one ``null``, for that member.
+    """
+    if parser == "fastjson 2" and isinstance(value, list) and len(value) == 1:
+        value = value[0] if value[0] is None or isinstance(value[0], str) else value
+    return value if value is None or isinstance(value, str) else _text(value)
+
+
+def as_number(value: Any, name: str, usual: int, parser: JsonParser) -> int:
+    """The whole number that fastjson makes of a member; ``usual`` of ``null`` and of an empty text. fastjson 2 makes 0
+    of an empty object. Raises :class:`WrongRequest`.
+    """
+    if value is None or value in ("", "null"):
+        return usual
+    if parser == "fastjson 2" and value == {}:
+        return 0
+    number = int(value) if isinstance(value, bool) else to_number(value)
+    if number is None:
+        raise WrongRequest(f"{name}: expected a whole number, found {value!r}")
+    return number
+
+
+def as_objects(value: Any, name: str) -> list[Mapping[Any, Any]]:
+    """The objects that fastjson makes of a list of them, or of a single one. Raises :class:`WrongRequest`."""
+    rows = [value] if isinstance(value, Mapping) else value
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
+        raise WrongRequest(f"{name} is no list of objects")
+    return list(rows)
 
 
 def write(value: Any) -> bytes:

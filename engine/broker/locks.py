@@ -9,41 +9,45 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.broker.broker import Broker, Header, Processor
-from engine.broker.json_bodies import read_object, write
+from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write
 from engine.broker.queue_locks import QueueName
+from engine.releases import JsonParser
 from engine.remoting.codes import WrongRequest
 from engine.remoting.connection import Connection
 from engine.remoting.frame import Command, answer_to
 
+LOCK, UNLOCK = 41, 42
+
 
 def lock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """41: of the queues that a client wants, those that it holds now."""
-    granted = broker.locks.lock(*_wanted(request))
+    granted = broker.locks.lock(*_wanted(broker, request))
     rows = [{"brokerName": one.broker_name, "queueId": one.queue_id, "topic": one.topic} for one in granted]
     return answer_to(request, body=write({"lockOKMQSet": rows}))
 
 
 def unlock(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """42: the client holds them no more."""
-    broker.locks.unlock(*_wanted(request))
+    broker.locks.unlock(*_wanted(broker, request))
     return answer_to(request)
 
 
-def _wanted(request: Command) -> tuple[str, str, list[QueueName]]:
-    told = read_object(request.body)
-    queues = told.get("mqSet", ())
-    if not isinstance(told.get("consumerGroup"), str):
+def _wanted(broker: Broker, request: Command) -> tuple[str, str, list[QueueName]]:
+    """Group, client and queues of a request. Without a queue to lock RocketMQ never looks at the group."""
+    body, parser = read_object(request.body), broker.store.rules.json_parser
+    queues = [_queue(row, parser) for row in as_objects(body.get("mqSet", []), "mqSet")]
+    group = as_text(body.get("consumerGroup"), parser)
+    if group is None and (queues or request.code == UNLOCK):
         raise WrongRequest("expected a consumerGroup")
-    if not isinstance(queues, list | tuple) or not all(isinstance(one, Mapping) for one in queues):
-        raise WrongRequest("mqSet is no list of queues")
-    return str(told["consumerGroup"]), str(told.get("clientId") or ""), [_queue(one) for one in queues]
+    return group or "", as_text(body.get("clientId"), parser) or "", queues
 
 
-def _queue(told: Mapping[Any, Any]) -> QueueName:
-    number = told.get("queueId")
+def _queue(row: Mapping[Any, Any], parser: JsonParser) -> QueueName:
     return QueueName(
-        str(told.get("brokerName") or ""), str(told.get("topic") or ""), number if isinstance(number, int) else 0
+        as_text(row.get("brokerName"), parser) or "",
+        as_text(row.get("topic"), parser) or "",
+        as_number(row.get("queueId"), "queueId", 0, parser),
     )
 
 
-ANSWERS: dict[int, Processor] = {41: lock, 42: unlock}
+ANSWERS: dict[int, Processor] = {LOCK: lock, UNLOCK: unlock}

@@ -62,6 +62,17 @@ def _wrong_name(topic: str) -> str | None:
     return None
 
 
+def wrong_group_name(group: str) -> str | None:
+    """Why no group is called so, in RocketMQ's words (Java: ``TopicValidator.validateGroup``)."""
+    if not group.strip():
+        return "The specified group is blank."
+    if not _NAME.fullmatch(group):
+        return f"The specified group: {group}, contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    if len(group) > LONGEST_GROUP:
+        return "The specified group is longer than group max length."
+    return None
+
+
 class Topics:
     """The declared topics and groups, and how further ones come to be. ``changed`` is told of topics that are new or
     other than before: the name servers are to know. ``soon`` calls what it is given at the end of this turn of the
@@ -79,6 +90,8 @@ class Topics:
         self._tables = tables
         self._light = light
         self._pops = of(like).pop
+        self._nameless_groups = of(like).nameless_groups
+        """C++ clients tell of a group without a name."""
         self._config = config
         self.changed: Callable[[list[TopicConfig]], None] = lambda _: None
         self.soon: Callable[[Callable[[], None]], object] | None = None
@@ -95,8 +108,8 @@ class Topics:
         if self._light and name.startswith(LMQ_PREFIX):
             return SubscriptionGroup(name, True, True, True, False, 1, 16, {})
         found = self._tables.groups().get(name)
-        if found is None and self._config().auto_create_group and 0 < len(name) <= LONGEST_GROUP:
-            if not _NAME.fullmatch(name):
+        if found is None and self._config().auto_create_group and len(name) <= LONGEST_GROUP:
+            if wrong_group_name(name) is not None and not (name == "" and self._nameless_groups):
                 return None
             self._tables.create_group(name, save=False)
             self._save_soon()
@@ -104,8 +117,8 @@ class Topics:
         return found
 
     def is_group(self, name: str) -> bool:
-        """Whether a group is declared, or a light queue's."""
-        return (self._light and name.startswith(LMQ_PREFIX)) or name in self._tables.groups()
+        """Whether a group is declared, or a light queue's; one whose name is blank is not, as in RocketMQ."""
+        return (self._light and name.startswith(LMQ_PREFIX)) or (name.strip() != "" and name in self._tables.groups())
 
     def declare(self, *topics: TopicConfig) -> None:
         """Declare topics anew, and tell. Light queues are left out."""

@@ -57,11 +57,18 @@ def common(store: bool = True) -> argparse.ArgumentParser:
 def add_config(parser: argparse.ArgumentParser, words: str = "the broker's configuration: settles file sizes") -> None:
     """``--config``, and what becomes of the paths in that file."""
     parser.add_argument("--config", metavar="FILE.conf", help=words)
+    add_path_choice(
+        parser,
+        "the log lies in the folders that the configuration names, also outside of the store's folder",
+        "leave out every path of the configuration: the store is the folder that is named",
+    )
+
+
+def add_path_choice(parser: argparse.ArgumentParser, follow: str, ignore: str) -> None:
+    """``--paths-from-config`` and ``--ignore-config-paths``, with their help."""
     outside = parser.add_mutually_exclusive_group()
-    text = "the log lies in the folders that the configuration names, also outside of the store's folder"
-    outside.add_argument("--paths-from-config", action="store_true", help=text)
-    text = "leave out every path of the configuration: the store is the folder that is named"
-    outside.add_argument("--ignore-config-paths", action="store_true", help=text)
+    outside.add_argument("--paths-from-config", action="store_true", help=follow)
+    outside.add_argument("--ignore-config-paths", action="store_true", help=ignore)
 
 
 def masked(parser: argparse.ArgumentParser) -> None:

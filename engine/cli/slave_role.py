@@ -103,7 +103,7 @@ async def _copy_tables_in_turn(broker: Broker, told: Callable[[str], None]) -> N
             host, _, port = address.rpartition(":")
             problem = await _copy_tables(broker, host, int(port))
             if problem and problem != before:
-                told(f"{problem}; topics, groups and offsets from before hold")
+                told(problem)
             before = problem
         await asyncio.sleep(pause)
 
@@ -112,10 +112,10 @@ async def _copy_tables(broker: Broker, host: str, port: int) -> str:
     """Copy the master's tables once. Returns what was wrong, empty where nothing was."""
     try:
         if not await mirror_tables(host, port, broker.store.tables):
-            return f"the master at {host}:{port} gives no tables"
+            return f"the master at {host}:{port} gives no topics, groups and offsets; those from before hold"
         modes = await ask_request_modes(host, port) if broker.store.rules.major >= 5 else None
         if modes is not None:
             take_request_modes(broker, modes)
     except UnexpectedAnswer as error:
-        return str(error)
+        return f"{error}; topics, groups and offsets from before hold"
     return ""

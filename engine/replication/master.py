@@ -27,6 +27,8 @@ GET_ALL_MESSAGE_REQUEST_MODE = 402
 TABLES = (21, 43, 45, 201)
 """Topics, consumer offsets, delay offsets, groups."""
 _TABLE_NAMES = ("topicConfigTable", "offsetTable", "offsetTable", "subscriptionGroupTable")
+_MAY_BE_MISSING = {"offsetTable"}
+"""Without a single offset a broker may leave the table out."""
 _PATIENCE = 5.0
 _NO_ANSWER = (OSError, TimeoutError, _Refusal)
 Row = TypeVar("Row")
@@ -155,7 +157,8 @@ async def _tables_of(host: str, port: int) -> MasterTables | None:
     for code, name, body in zip(TABLES, _TABLE_NAMES, bodies, strict=True):
         with reading(code, f"{host}:{port}"):
             table = json_object(body)
-            member_object(table, name)
+            if name in table or name not in _MAY_BE_MISSING:
+                member_object(table, name)
             tables.append(table)
     topics, offsets, delays, groups = tables
     with reading(TABLES[0], f"{host}:{port}"):

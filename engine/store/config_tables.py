@@ -194,10 +194,11 @@ class ConfigTables:
         save: bool = True,
     ) -> SubscriptionGroup:
         """Declare a consumer group with a broker's defaults, or declare it anew; saved at once, or by the next
-        :meth:`save_declared`. ``more`` are members of its row by Java's names, over the others.
+        :meth:`save_declared`. A group may have an empty name, as in RocketMQ. ``more`` are members of its row by Java's
+        names, over the others.
         """
-        if not name or len(name) > 255:
-            raise UsageError(f"group: expected 1 to 255 characters, found {len(name)}")
+        if len(name) > 255:
+            raise UsageError(f"group: expected at most 255 characters, found {len(name)}")
         with self._lock:
             before = self.groups()
             held = self._members(GROUPS, "subscriptionGroupTable")

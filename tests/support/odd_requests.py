@@ -278,6 +278,9 @@ USUAL: dict[int, tuple[dict[str, str], object]] = {
     203: ({"consumerGroup": "readers"}, b""),
     204: ({"producerGroup": "senders"}, b""),
     300: ({"topic": "Orders"}, b""),
+    60: ({}, b""),
+    61: ({}, b""),
+    402: ({}, b""),
     343: ({"group": "readers"}, b""),
     345: ({"group": "readers", "topic": "Orders"}, b""),
     305: ({}, b""),
@@ -396,7 +399,7 @@ async def prepare(connection: Connection) -> None:
     for name, enabled in (("readers", True), ("shut", False)):
         row = json.dumps({**GROUP, "groupName": name, "consumeEnable": enabled}).encode()
         assert (await connection.ask(Command(200, {}, row), PATIENCE)).code == 0
-    for number in range(420):  # more to pop than there are pops
+    for number in range(820):  # more to pop than there are pops
         fields = {**SEND, "queueId": str(number % 4), "topic": "Orders" if number < 20 else "Popped"}
         assert (await connection.ask(Command(10, fields, b"%d" % number), PATIENCE)).code == 0
 

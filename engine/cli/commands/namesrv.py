@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from engine.cli.options import common
+from engine.cli.options import add_path_choice, common
 from engine.cli.output import Output
 from engine.cli.serving import (
     add_address,
@@ -21,17 +23,24 @@ from engine.cli.serving import (
 from engine.namesrv.routes import Change
 from engine.namesrv.server import PORT, ListeningNameServer, NameServerConfig, read_config
 from engine.remoting.tls import Tls
+from engine.store_folders import OutsidePath
 
 
 def register(commands: Any) -> None:
     parser = commands.add_parser("namesrv", parents=[common(store=False)], help="a name server for brokers and clients")
     add_address(parser, PORT)
     parser.add_argument("--config", metavar="namesrv.conf", help="a name server's configuration")
+    add_path_choice(
+        parser,
+        "read and write the file of kvConfigPath, also outside of the configuration's own folder",
+        "leave kvConfigPath out: keep the key-value table in memory",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     config, unknown = read_config(args.config) if args.config else (NameServerConfig(), [])
+    config = replace(config, kv_config_path=_kv_config_path(args, config))
     if unknown:
         out.say(f"{args.config}: without effect here: {', '.join(unknown)}")
     if not is_loopback(args.host):
@@ -39,6 +48,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
     allow_many_connections()
     asyncio.run(_serve(args, config, tls_of(args, out), out))
     return 0
+
+
+def _kv_config_path(args: argparse.Namespace, config: NameServerConfig) -> str:
+    """The file of the key-value table. Raises :class:`OutsidePath` where the configuration names one outside of its own
+    folder, unless the user said that it counts: it may be that of a name server that runs on this machine.
+    """
+    path = config.kv_config_path
+    if not path or args.ignore_config_paths:
+        return ""
+    folder = Path(args.config).resolve().parent
+    if not args.paths_from_config and not Path(path).resolve().is_relative_to(folder):
+        raise OutsidePath(f"kvConfigPath={path} is not in {folder}, the folder of this configuration", file=args.config)
+    return path
 
 
 async def _serve(args: argparse.Namespace, config: NameServerConfig, tls: Tls | None, out: Output) -> None:

@@ -6,9 +6,14 @@ import json
 import re
 from pathlib import Path
 
-from brokers import asking, run
+import pytest
+from brokers import Asking, asking, run
 
+from engine.broker.config import BrokerConfig
+from engine.broker.server import ListeningBroker
 from engine.message_store import MessageStore
+from engine.releases import Release
+from engine.remoting.connection import bind
 
 
 def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
@@ -33,8 +38,30 @@ def test_a_group_is_declared_with_whatever_its_row_has(tmp_path: Path) -> None:
 def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
     async def told() -> None:
         async with asking(tmp_path) as client:
-            for wrong in (b"", b"[1]", b"{}", b'{"groupName":7}', b'{"groupName":""}'):
+            for wrong in (b"", b"[1]", b'{"groupName":"a","retryQueueNums":"x"}'):
                 assert (await client.ask(200, wrong)).code == 1, wrong
+
+    run(told)
+
+
+@pytest.mark.parametrize(("release", "code"), [("4.9", 0), ("5.3", 0), ("5.5", 29)])
+def test_a_group_without_a_name_is_declared_as_the_release_declares_it(
+    tmp_path: Path, release: Release, code: int
+) -> None:
+    """As brokers of 4.9.7, 5.3.3 and 5.5.0 answered: a C++ client speaks of such a group."""
+
+    async def told() -> None:
+        with bind("127.0.0.1", 0) as at, MessageStore(tmp_path, release=release) as store:
+            async with ListeningBroker(store, BrokerConfig(), at=at) as server:
+                client, tables = Asking(server), store.tables
+                await client.open()
+                await client.send("Orders", b"one")
+                await client.pull("Orders", 0, group="")
+                assert ("" in tables.groups()) is (code == 0)
+                for body in (b'{"groupName":""}', b'{"groupName":[]}'):
+                    assert (await client.ask(200, body)).code == code
+                assert ("[]" in tables.groups()) is (code == 0)
+                client.close()
 
     run(told)
 

@@ -94,7 +94,7 @@ def test_a_consumer_gets_its_queues(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("more", "code"),
-    [({"topic": f"%RETRY%{GROUP}"}, 16), ({"topic": "No"}, 17), ({"mode": "SOMETIMES"}, 1), ({"consumerGroup": 1}, 1)],
+    [({"topic": f"%RETRY%{GROUP}"}, 16), ({"topic": "No"}, 17), ({"mode": 1}, 1), ({"consumerGroup": None}, 1)],
 )
 def test_what_cannot_be_set_is_refused(more: dict[str, object], code: int, tmp_path: Path) -> None:
     async def told() -> None:

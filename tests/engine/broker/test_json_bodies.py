@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.json_bodies import read_object, write, write_table
+from engine.broker.json_bodies import as_number, as_objects, as_text, read_object, write, write_table
 from engine.remoting.codes import WrongRequest
 
 
@@ -25,3 +25,45 @@ def test_a_table_has_objects_as_keys():
 def test_what_is_no_object_is_refused(body):
     with pytest.raises(WrongRequest, match="the body is no object"):
         read_object(body)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, None), ("x", "x"), ("", ""), (-1, "-1"), (True, "true"), ([], "[]"), ({}, "{}"), ([None], "[null]")],
+)
+def test_a_text_is_made_of_any_member(value: object, text: str | None) -> None:
+    assert as_text(value, "fastjson 1.2.83") == text
+
+
+def test_a_number_is_made_of_its_digits_and_nothing_is_the_usual() -> None:
+    assert [as_number(value, "n", 16, "fastjson 2") for value in (3, "4", True, 5.0, None, "", "null")] == [
+        3,
+        4,
+        1,
+        5,
+        16,
+        16,
+        16,
+    ]
+    for wrong in ("x", [], {}, [1]):
+        with pytest.raises(WrongRequest, match="n: expected a whole number"):
+            as_number(wrong, "n", 16, "fastjson 1.2.83")
+
+
+def test_fastjson_2_looks_into_a_list_of_one() -> None:
+    assert [as_text(value, "fastjson 2") for value in ([None], ["x"], [], [5], ["x", "y"])] == [
+        None,
+        "x",
+        "[]",
+        "[5]",
+        '["x","y"]',
+    ]
+    assert as_number({}, "n", 16, "fastjson 2") == 0
+
+
+def test_a_single_object_is_a_list_of_one() -> None:
+    assert as_objects({}, "rows") == [{}]
+    assert as_objects([{"a": 1}], "rows") == [{"a": 1}]
+    for wrong in (None, "", "odd", 5, [None], [5]):
+        with pytest.raises(WrongRequest, match="rows is no list of objects"):
+            as_objects(wrong, "rows")

@@ -299,8 +299,6 @@ ROUTE = {
         {"brokerName": "north", "readQueueNums": 4, "perm": 6},
         {"brokerName": "south", "readQueueNums": 2, "perm": 4},
         {"brokerName": "shut", "readQueueNums": 8, "perm": 2},
-        {"readQueueNums": 8, "perm": 6},
-        "no row",
     ],
 }
 
@@ -319,7 +317,14 @@ def test_a_route_names_the_brokers_that_may_be_read(broker: Broker) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"no JSON", b"[]", b'{"queueDatas":7}', b'{"queueDatas":[{"brokerName":"n","readQueueNums":"many","perm":6}]}'],
+    [
+        b"no JSON",
+        b"[]",
+        b'{"queueDatas":7}',
+        b'{"queueDatas":[{"brokerName":"n","readQueueNums":"many","perm":6}]}',
+        b'{"queueDatas":[{"readQueueNums":8,"perm":6}]}',
+        b'{"queueDatas":["no row"]}',
+    ],
 )
 def test_the_next_name_server_is_asked_where_one_tells_no_route(broker: Broker, body: bytes) -> None:
     """What could not be read escaped: who had asked for his queues was never answered."""

@@ -84,3 +84,36 @@ def test_keys_without_effect_and_a_host_beyond_the_loopback_are_told(tmp_path):
     assert "whoever reaches it may register brokers" in errors
     assert "cannot listen on 192.0.2.1:0" in errors
     assert "whoever" not in agree.command("namesrv", "--host", "127.0.0.1", "--port", "70000")[2]
+
+
+def test_a_key_value_table_outside_of_the_configurations_folder_is_refused(tmp_path):
+    """The configuration of a name server that runs named that server's own table: a trial wrote over it."""
+    live, trial = tmp_path / "live", tmp_path / "trial"
+    live.mkdir()
+    trial.mkdir()
+    table = live / "kvConfig.json"
+    table.write_text('{"configTable":{"ORDER_TOPIC_CONFIG":{"T":"broker-a:4"}}}')
+    before = table.read_bytes()
+    file = trial / "namesrv.conf"
+    (trial / "link.json").symlink_to(table)
+    for path in (table, trial / ".." / "live" / "kvConfig.json", trial / "link.json"):
+        file.write_text(f"kvConfigPath={path}\n")
+        status, _, errors = agree.command("namesrv", "--port", "0", "--config", file)
+        assert status == 2
+        assert f"{file}: kvConfigPath={path} is not in {trial}, the folder of this configuration" in errors
+        assert "--paths-from-config follows them" in errors
+        assert errors.count("\n") == 1
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("word", ["--paths-from-config", "--ignore-config-paths"])
+def test_either_word_settles_where_the_key_value_table_is(tmp_path, word):
+    """The table is damaged: who reads it says so, who leaves it out gets as far as the port, which is none."""
+    (tmp_path / "trial").mkdir()
+    (tmp_path / "kv.json").write_text("[]")
+    file = tmp_path / "trial" / "namesrv.conf"
+    file.write_text(f"kvConfigPath={tmp_path / 'kv.json'}\n")
+    status, _, errors = agree.command("namesrv", "--host", "192.0.2.1", "--port", "0", "--config", file, word)
+    follows = word == "--paths-from-config"
+    assert status == (2 if follows else 3)
+    assert ("expected the key-value table of a name server" in errors) is follows
