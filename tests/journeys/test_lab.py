@@ -160,7 +160,7 @@ def test_row_68_answers_are_counted_queues_are_weighed_and_the_store_is_closed(
         assert await walker.window.lab.start(tmp_path / "lab" / "sync", with_changes(PRESETS[3].config, changes), "5.3")
         await lab.until(lambda: lab.session.sample is not None, "the engine answers")
         walker.find(WordTabs, "lab.tabs").choose("answers")
-        fed = lab.pane.fed
+        fed = lab.pane.put_statistics
         assert "Nothing was put yet." in walker.texts(fed)
         await lab.put("one")
         lab.pane.put.queue.setText("3")

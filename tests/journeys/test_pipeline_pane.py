@@ -20,7 +20,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
 from walker import Run, Walker
 
-from viewer.lab.write_questions import Question
+from viewer.lab.confirmations import Confirmation
 from viewer.pipeline.pane import PipelinePane
 from viewer.pipeline.stages import StageStrip
 from viewer.pipeline.state import JobState
@@ -246,10 +246,10 @@ def test_quitting_asks_while_a_job_runs(run: Run, walker: Walker, orders: Path, 
         job = await played(walker, tmp_path, "verify", lines.verify([], ended=False), hangs=True)
         await walker.until(lambda: "58 of 108 tasks" in pane.list.jobs.index(0).data(11), "it is known how it stands")
         await walker.act("app.quit")
-        box = walker.find(Question, "window.end")
+        box = walker.find(Confirmation, "window.end")
         assert "58 of 108 tasks" in walker.texts(box)
         await walker.act("app.quit")
-        assert len(walker.window.findChildren(Question, "window.end")) == 1
+        assert len(walker.window.findChildren(Confirmation, "window.end")) == 1
         box.cancel.click()
         await walker.rest()
         assert job.running

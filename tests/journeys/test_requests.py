@@ -85,10 +85,10 @@ def test_a_lab_store_is_served_and_its_requests_are_seen(walker: Walker, run: Ru
         requests.set_filter('request = "PULL_MESSAGE" and answerCode = 0')
         await walker.until(lambda: requests.table.total_rows() > 0, "a pull was answered", 60)
         QTest.keyClick(requests.table, Qt.Key.Key_Space)
-        assert requests._standing.kind == "paused"
+        assert requests._source_status.kind == "paused"
         await lab.stop_serving()
         QTest.keyClick(requests.table, Qt.Key.Key_Space)
-        await walker.until(lambda: requests._standing.kind == "ended", "the end is said", 60)
+        await walker.until(lambda: requests._source_status.kind == "ended", "the end is said", 60)
 
     run(told())
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from walker import Run, Walker
 
-from viewer.where.life import LifeLine
+from viewer.where.history_line import HistoryLine
 from viewer.widgets.basics import Link
 
 pytestmark = pytest.mark.journey
@@ -65,7 +65,7 @@ def test_row_59_a_group_and_what_was_never_there(run: Run, walker: Walker, order
         await walker.follow(EVIDENCE)
         assert walker.window.view == "groups"
         await walker.act("go.back")
-        life = walker.find(LifeLine, "where.life")
+        life = walker.find(HistoryLine, "where.life")
         links = [one for one in life.findChildren(Link) if one.isVisible()]
         assert "in its queue" in [one.text() for one in links]
         assert links[-1].text() in {"billing", "shipping", "pricing"}

@@ -1,1 +1,1 @@
-"""The tables below config/, value by value."""
+"""Config view: the tables below config/, value by value."""

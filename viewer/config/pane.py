@@ -1,6 +1,6 @@
-"""The tables below config/: which file of each a broker would load and why, and what is in it, value by value.
+"""The tables below config/: the file of each that a broker would load and why, and its values.
 
-Beside its values a table has what differs between it and its ``.bak``, the file that it was before its last change.
+A second page compares a table with its ``.bak``, the file before its last change.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from engine.inspection.snapshot import StoreSnapshot
     from viewer.runtime.store_session import StoreSession
 
-USED = {
+USED_CHIPS = {
     "main": Chip("ok", words("loads")),
     "bak": Chip("warn", words("the .bak counts")),
     "defaults": Chip("warn", words("defaults count")),
     "nothing": Chip("error", words("broker does not start")),
 }
-CHANGES = {
+CHANGE_CHIPS = {
     "differs": Chip("note", words("changed")),
     "here": Chip("ok", words("added")),
     "there": Chip("warn", words("removed")),
@@ -42,8 +42,8 @@ CHANGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A table, the ``.bak`` beside it (None: there is none), and what differs (None: one of both cannot be read)."""
+class TableRow:
+    """A table, its ``.bak`` (None if absent), and the changes between them (None if one cannot be read)."""
 
     table: Table
     bak: TableFile | None
@@ -51,24 +51,24 @@ class Told:
 
     @property
     def name(self) -> str:
-        """The table's file."""
+        """File name of the table."""
         return self.table.name
 
     @property
     def differing(self) -> str:
-        """How many values are not those of the ``.bak``, in words."""
+        """Number of values that differ from the ``.bak``, in words."""
         if self.changes is not None:
             return tr("{n:,} values", n=len(self.changes)) if self.changes else tr("the same")
         return "" if self.bak is None else tr("not comparable")
 
 
-def _used(told: Told) -> Chip:
-    chip = USED[told.table.used]
+def _used(row: TableRow) -> Chip:
+    chip = USED_CHIPS[row.table.used]
     return Chip(chip.kind, tr(chip.word))
 
 
 def _change(change: Change) -> Chip:
-    chip = CHANGES[change.kind]
+    chip = CHANGE_CHIPS[change.kind]
     return Chip(chip.kind, tr(chip.word))
 
 
@@ -82,19 +82,19 @@ TABLES = RecordKind(
             "bak",
             words("Against its .bak"),
             130,
-            lambda told: told.differing,
-            lambda told: None if told.changes is None else len(told.changes),
+            lambda row: row.differing,
+            lambda row: None if row.changes is None else len(row.changes),
         ),
-        Column("why", words("Why"), 300, lambda told: engine_words(told.table.why), lambda told: told.table.why),
+        Column("why", words("Why"), 300, lambda row: engine_words(row.table.why), lambda row: row.table.why),
     ),
-    verdict=lambda told: _used(told).word,
-    record=lambda told: {
+    verdict=lambda row: _used(row).word,
+    record=lambda row: {
         "type": "config",
-        "table": told.name.removesuffix(".json"),
-        "file": told.table.file,
-        "used": told.table.used,
-        "why": told.table.why,
-        "value": told.table.value,
+        "table": row.name.removesuffix(".json"),
+        "file": row.table.file,
+        "used": row.table.used,
+        "why": row.table.why,
+        "value": row.table.value,
     },
     command=lambda _row: ["storescope", "config", "STORE"],
 )
@@ -122,13 +122,13 @@ DIFFERENCES = RecordKind(
 
 
 class ConfigPane(Pane):
-    """Tables on top, the chosen table's values below."""
+    """View with the tables on top and the values of the selected table below."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("config.pane")
-        self._wanted = ""
-        self._tables: list[Told] = []
+        self._pending_table = ""
+        self._tables: list[TableRow] = []
         self.head = PaneHead(tr("Config"), tr("the tables below config/, as a broker would load them"))
         self.table = RecordView("config.tables", TABLES)
         self.table.setAccessibleName(tr("Configuration tables"))
@@ -150,7 +150,7 @@ class ConfigPane(Pane):
         outer.addWidget(splitter(True, (top, 300), (below, 500)))
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Read the tables of another store when they are asked for."""
+        """Show another store; its tables are read when the view is opened."""
         super().set_session(session)
         self._tables = []
         self.table.copier = None if session is None else command_copier(self.table, str(session.path))
@@ -158,17 +158,17 @@ class ConfigPane(Pane):
             table.set_rows([])
 
     def show_place(self, place: Place) -> None:
-        """All tables, one of them chosen."""
-        self._wanted = place.name
+        """Show all tables and select the named one."""
+        self._pending_table = place.name
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the tables again, where somebody looks; for the store that is still open then."""
+        """Read the tables again if the view is visible."""
         session = self.session
         if session is None or not self.isVisible():
             return
 
-        def done(tables: list[Told]) -> None:
+        def done(tables: list[TableRow]) -> None:
             if session is self.session:
                 self._fill(tables)
 
@@ -177,27 +177,27 @@ class ConfigPane(Pane):
 
         session.jobs.read(lambda: _read(session.snapshot), done, failed)
 
-    def _fill(self, tables: list[Told]) -> None:
+    def _fill(self, tables: list[TableRow]) -> None:
         self._tables = tables
         self.table.set_rows(list(tables))
         self.table.set_state(None if tables else State("empty", tr("The store has no tables below config/.")))
         self.statusMessage.emit(self.status())
         names = [table.name for table in tables]
-        at = names.index(self._wanted) if self._wanted in names else 0
+        index = names.index(self._pending_table) if self._pending_table in names else 0
         if tables:
-            self.table.go_to_row(at)
-            self._show_table(tables[at])
+            self.table.go_to_row(index)
+            self._show_table(tables[index])
         else:
             self._show_table(None)
 
-    def _show_table(self, told: Told | None) -> None:
-        if told is None:
+    def _show_table(self, row: TableRow | None) -> None:
+        if row is None:
             for table in (self.values, self.changes):
                 table.set_rows([])
                 table.set_state(State("empty", tr("No table, no values.")))
             return
-        self._show_values(told.table)
-        self._show_changes(told)
+        self._show_values(row.table)
+        self._show_changes(row)
 
     def _show_values(self, table: Table) -> None:
         rows = [Value(value.path, value_text(value.value)) for value in islice(values(table.value), MOST_VALUES)]
@@ -211,52 +211,52 @@ class ConfigPane(Pane):
         else:
             self.values.set_state(None if table.value else State("empty", tr("The table is empty.")))
 
-    def _show_changes(self, told: Told) -> None:
-        self.changes.set_rows(list(told.changes or ()))
-        main, bak = told.table.main, told.bak
+    def _show_changes(self, row: TableRow) -> None:
+        self.changes.set_rows(list(row.changes or ()))
+        main, bak = row.table.main, row.bak
         if bak is None:
-            state = State("empty", tr("There is no {name}.", name=f"{told.name}.bak"))
-        elif told.changes is None:
-            bad = main if main.state != "ok" else bak
-            said = tr(
+            state = State("empty", tr("There is no {name}.", name=f"{row.name}.bak"))
+        elif row.changes is None:
+            unreadable_file = main if main.state != "ok" else bak
+            message = tr(
                 "{file} cannot be read ({why}): there is nothing to compare.",
-                file=bad.name,
-                why=engine_words(bad.complaint or ""),
+                file=unreadable_file.name,
+                why=engine_words(unreadable_file.complaint or ""),
             )
-            state = State("error", said)
-        elif not told.changes:
-            state = State("empty", tr("{name} says the same as its .bak.", name=told.name))
+            state = State("error", message)
+        elif not row.changes:
+            state = State("empty", tr("{name} says the same as its .bak.", name=row.name))
         elif main.state != "ok":
-            state = State("note", engine_words(told.table.why))
+            state = State("note", engine_words(row.table.why))
         else:
             state = None
         self.changes.set_state(state)
 
     def retheme(self) -> None:
-        """Fonts and colours."""
+        """Apply fonts and colours."""
         for table in (self.table, self.values, self.changes):
             table.refresh_look()
 
     def status(self) -> str:
-        """How many tables there are."""
+        """Return the number of tables in words."""
         return tr("{n:,} tables", n=len(self._tables)) if self._tables else ""
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying and stepping, in the table that has the focus."""
-        return table_commands(self, self._in_front, "config.jsonl")
+        """Return the commands for copying and stepping in the focused table."""
+        return table_commands(self, self._focused_table, "config.jsonl")
 
-    def _in_front(self) -> RecordView:
+    def _focused_table(self) -> RecordView:
         return next((table for table in (self.values, self.changes) if table.hasFocus()), self.table)
 
 
-def _read(store: StoreSnapshot) -> list[Told]:
+def _read(store: StoreSnapshot) -> list[TableRow]:
     from engine.inspection.tables import read_backup, read_tables
 
-    return [_told(table, read_backup(store, table.name)) for table in read_tables(store)]
+    return [_table_row(table, read_backup(store, table.name)) for table in read_tables(store)]
 
 
-def _told(table: Table, bak: TableFile | None) -> Told:
+def _table_row(table: Table, bak: TableFile | None) -> TableRow:
     main = table.main.parsed
     if bak is None or main is None or bak.parsed is None or main.fault is not None or bak.parsed.fault is not None:
-        return Told(table, bak, None)
-    return Told(table, bak, tuple(changes(main.value, bak.parsed.value)))
+        return TableRow(table, bak, None)
+    return TableRow(table, bak, tuple(changes(main.value, bak.parsed.value)))

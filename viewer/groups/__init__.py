@@ -1,1 +1,1 @@
-"""Consumer groups: how far each came."""
+"""Consumer groups view: how far each group has read."""

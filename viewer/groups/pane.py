@@ -1,4 +1,4 @@
-"""Consumer groups: how far each came in each queue, how old its oldest unread message is, when retention overtakes."""
+"""Consumer groups: progress in each queue, age of the oldest unread message, and when retention overtakes it."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from viewer.widgets.record_view import RecordView
 if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
-PINS = 200
-MOST_LETTERS = 48
+MAX_PINS = 200
+MAX_LETTERS = 48
 """Of a name in the sentence below the table; its tool tip has it whole."""
 
 
 class GroupsPane(Pane):
-    """One table over all groups and queues, what needs somebody first."""
+    """Table of all groups and queues, the most urgent first."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("groups.pane")
-        self._wanted = ""
-        self._said = ""
+        self._pending_group = ""
+        self._summary = ""
         self._rows: list[GroupRow] = []
-        self._found: GroupsRead | None = None
+        self._groups_read: GroupsRead | None = None
         self.strip = LineStrip("groups.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
-        self._survey.lined.connect(lambda _line: self._pin())
+        self._survey.lined.connect(lambda _line: self._set_pins())
         tabs = (("queues", tr("Queues")), ("topics", tr("Topics")), ("groups", tr("Groups")))
         self.tabs = WordTabs("groups.tabs", tabs)
         self.tabs.setToolTip(tr("A row each queue, or the sums of each topic or group"))
@@ -72,19 +72,19 @@ class GroupsPane(Pane):
         self.lead = self.table
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Read the tables of another store when they are asked for."""
+        """Show another store; its tables are read when the view is opened."""
         super().set_session(session)
         self._survey.set_session(session)
         self.table.copier = None if session is None else command_copier(self.table, str(session.path))
         self.table.set_rows([])
-        self._rows, self._said, self._found = [], "", None
+        self._rows, self._summary, self._groups_read = [], "", None
         self._sentence.setText("")
         if session is not None:
             self._survey.look()
 
     def show_place(self, place: Place) -> None:
-        """All groups, or one chosen."""
-        self._wanted = place.name
+        """Show all groups, or select one."""
+        self._pending_group = place.name
         self.refresh()
 
     def refresh(self) -> None:
@@ -94,101 +94,109 @@ class GroupsPane(Pane):
             return
         self._survey.grown()
 
-        def done(found: GroupsRead) -> None:
+        def done(groups_read: GroupsRead) -> None:
             if session is self.session:
-                self._fill(found)
+                self._fill(groups_read)
 
         session.jobs.read(
             lambda: read_groups(session.snapshot), done, lambda error: self.table.set_state(State("error", str(error)))
         )
 
-    def _fill(self, found: GroupsRead) -> None:
+    def _fill(self, groups_read: GroupsRead) -> None:
         chosen = self.table.current_row()
-        self._found = found
-        rows = self._rows = order(found.rows)
-        told = [row.progress for row in rows]
-        self._said = tr(
+        self._groups_read = groups_read
+        rows = self._rows = order(groups_read.rows)
+        progress_list = [row.progress for row in rows]
+        self._summary = tr(
             "{groups:,} groups, {queues:,} offsets, {behind:,} messages behind",
-            groups=len({one.group for one in told}),
+            groups=len({progress.group for progress in progress_list}),
             queues=len(rows),
-            behind=sum(one.behind for one in told),
+            behind=sum(progress.behind for progress in progress_list),
         )
-        if found.unknown is not None and not rows:
-            self._said = tr("The progress of groups: {why}", why=engine_words(found.unknown))
+        if groups_read.unknown is not None and not rows:
+            self._summary = tr("The progress of groups: {why}", why=engine_words(groups_read.unknown))
         rule = tr(
-            "retention: files older than {hours:,} h, at {when} h", hours=found.reserved_hours, when=found.delete_when
+            "retention: files older than {hours:,} h, at {when} h",
+            hours=groups_read.reserved_hours,
+            when=groups_read.delete_when,
         )
-        whose = tr("as the broker is configured") if found.configured else tr("by RocketMQ's defaults")
-        runs = "" if found.running else tr("; no broker runs, nothing is deleted before one does")
-        self.head.set_note(f"{tr('config/consumerOffset.json against the queues')} · {rule}, {whose}{runs}")
-        self.statusMessage.emit(self._said)
+        rule_source = tr("as the broker is configured") if groups_read.configured else tr("by RocketMQ's defaults")
+        broker_note = "" if groups_read.running else tr("; no broker runs, nothing is deleted before one does")
+        self.head.set_note(
+            f"{tr('config/consumerOffset.json against the queues')} · {rule}, {rule_source}{broker_note}"
+        )
+        self.statusMessage.emit(self._summary)
         empty = State("empty", tr("No group has an offset in this store. Looked at: consumerOffset.json and its .bak"))
-        if found.unknown is not None:
-            empty = State("unread", self._said)
+        if groups_read.unknown is not None:
+            empty = State("unread", self._summary)
         self.table.set_state(None if rows else empty)
-        self._pin()
+        self._set_pins()
         self._show_rows()
         if self.tabs.key == "queues":
-            self._choose(chosen if isinstance(chosen, GroupRow) else None)
+            self._restore_selection(chosen if isinstance(chosen, GroupRow) else None)
 
     def _show_rows(self) -> None:
-        """The queues, or the sums of topics or groups."""
+        """Show the queues, or the sums of topics or groups."""
         by_topic = self.tabs.key == "topics"
         summed = self.tabs.key != "queues"
         self.table.set_rows([])  # rows of one kind are nothing to the columns of the other
         self.table.set_kind(sums_kind(by_topic=by_topic) if summed else groups_kind())
         rows: list[GroupRow] | list[GroupSum] = self._rows
         if summed:
-            rows = sums(self._found, by_topic=by_topic) if self._found is not None else []
+            rows = sums(self._groups_read, by_topic=by_topic) if self._groups_read is not None else []
         self.table.set_rows(list(rows))
         self.table.go_to_row(0)
 
-    def _choose(self, before: GroupRow | None) -> None:
-        wanted = self._wanted or (before.progress.group if before is not None else "")
-        same = (before.progress.group, before.progress.topic, before.progress.queue_id) if before is not None else None
-        at = next(
+    def _restore_selection(self, previous_row: GroupRow | None) -> None:
+        group = self._pending_group or (previous_row.progress.group if previous_row is not None else "")
+        previous_queue = (
+            (previous_row.progress.group, previous_row.progress.topic, previous_row.progress.queue_id)
+            if previous_row is not None
+            else None
+        )
+        index = next(
             (
-                n
-                for n, row in enumerate(self._rows)
-                if same == (row.progress.group, row.progress.topic, row.progress.queue_id)
+                number
+                for number, row in enumerate(self._rows)
+                if previous_queue == (row.progress.group, row.progress.topic, row.progress.queue_id)
             ),
             None,
         )
-        if at is None or (self._wanted and self._rows[at].progress.group != self._wanted):
-            at = next((n for n, row in enumerate(self._rows) if row.progress.group == wanted), 0)
+        if index is None or (self._pending_group and self._rows[index].progress.group != self._pending_group):
+            index = next((number for number, row in enumerate(self._rows) if row.progress.group == group), 0)
         if self._rows:
-            self.table.go_to_row(at)
+            self.table.go_to_row(index)
 
-    def _pin(self) -> None:
-        """Where groups read next, on the Line."""
+    def _set_pins(self) -> None:
+        """Pin on the Line the offsets that groups read next."""
         pins = [
             Pin(row.unread, "warn" if row.progress.state == "belowMin" else "note", sentence(row))
-            for row in self._rows[:PINS]
+            for row in self._rows[:MAX_PINS]
             if row.unread is not None
         ]
         self.strip.set_pins(pins)
 
     def _chosen(self, row: GroupRow | GroupSum | None) -> None:
         if isinstance(row, GroupSum):
-            whole = shown = sum_sentence(row)
+            full_sentence = short_sentence = sum_sentence(row)
             row = row.worst
         else:
-            whole = sentence(row) if row is not None else ""
-            shown = sentence(row, MOST_LETTERS) if row is not None else ""
-        self._sentence.setText(shown)
-        self._sentence.setToolTip(whole if whole != shown else "")
-        self._sentence.setAccessibleDescription(whole)
+            full_sentence = sentence(row) if row is not None else ""
+            short_sentence = sentence(row, MAX_LETTERS) if row is not None else ""
+        self._sentence.setText(short_sentence)
+        self._sentence.setToolTip(full_sentence if full_sentence != short_sentence else "")
+        self._sentence.setAccessibleDescription(full_sentence)
         if row is not None and row.unread is not None:
             self.strip.set_frame(row.unread, row.unread + 1)
 
     def retheme(self) -> None:
-        """Fonts and colours."""
+        """Apply fonts and colours."""
         self.table.refresh_look()
 
     def status(self) -> str:
-        """What the table holds."""
-        return self._said
+        """Return the summary of the table."""
+        return self._summary
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying and stepping."""
+        """Return the commands for copying and stepping."""
         return table_commands(self, lambda: self.table, "groups.jsonl")

@@ -1,1 +1,1 @@
-"""The lab: put, load, services, and the plug that can be pulled."""
+"""Lab view: put messages, run a load, control services, cut the power of a lab store."""

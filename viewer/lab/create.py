@@ -1,4 +1,4 @@
-"""The dialog that makes a lab store: a folder, a preset, and every value with its range and meaning."""
+"""Dialog that makes a lab store: folder, preset, and every value with its range and meaning."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from viewer.widgets.stepwise import Runner, run_here
 if TYPE_CHECKING:
     from engine.lab.presets import Preset
 
-LIKES = tuple((name, of(name).title) for name in NEWEST_FIRST)
+RELEASE_CHOICES = tuple((name, of(name).title) for name in NEWEST_FIRST)
 NAME = re.compile(r"[\w][\w.\-]{0,63}")
 
 
 class CreateDialog(QDialog):
-    """``made(folder, config, like)`` when the store shall be made: a folder that is not there yet."""
+    """Emits ``made(folder, config, like)`` to make the store in a folder that does not exist yet."""
 
     made = Signal(object, object, str)
 
     def __init__(self, parent: QWidget, folder: Path, name: str = "lab-1", runner: Runner = run_here) -> None:
         super().__init__(parent)
         self._runner = runner
-        self._taken: Path | None = None
-        self._over = False
+        self._existing_folder: Path | None = None
+        self._is_closed = False
         self.setObjectName("lab.create.dialog")
         self.setWindowTitle(tr("Make a lab store"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.like: Release = NEWEST
+        self.release: Release = NEWEST
         self._presets: list[Button] = []
         self._build_head(folder, name)
         self.editor = ValuesEditor("lab.create", MessageStoreConfig())
@@ -71,10 +71,10 @@ class CreateDialog(QDialog):
                 gap=2,
             )
         )
-        self._replaced = Elided("", 12, "text2", middle=True)
-        self._replaced.setObjectName("lab.create.replaced")
-        self._replaced.hide()
-        box.addWidget(self._replaced)
+        self._replaced_note = Elided("", 12, "text2", middle=True)
+        self._replaced_note.setObjectName("lab.create.replaced")
+        self._replaced_note.hide()
+        box.addWidget(self._replaced_note)
         box.addWidget(self._place)
         box.addWidget(self._choices)
         box.addWidget(self._preset_words)
@@ -89,11 +89,11 @@ class CreateDialog(QDialog):
         self.name = Field(tr("Name"), code=True, width=200)
         self.name.setObjectName("lab.create.name")
         self.name.setText(name)
-        self.name.textChanged.connect(lambda _text: self._look())
+        self.name.textChanged.connect(lambda _text: self._check_folder())
         self.folder = Field(tr("Folder"), code=True)
         self.folder.setObjectName("lab.create.folder")
         self.folder.setText(str(folder))
-        self.folder.textChanged.connect(lambda _text: self._look())
+        self.folder.textChanged.connect(lambda _text: self._check_folder())
         pick = Button(tr("Choose…"))
         pick.setObjectName("lab.create.choose")
         pick.clicked.connect(self._pick_folder)
@@ -109,36 +109,36 @@ class CreateDialog(QDialog):
             self._presets.append(button)
             parts.append(button)
         parts += [16, Label(tr("Like"), 12, "text2")]
-        self._likes = []
-        for like, said in LIKES:
-            button = Button(said, "pill")
-            button.setObjectName(f"lab.create.like.{like}")
+        self._release_buttons = []
+        for release, title in RELEASE_CHOICES:
+            button = Button(title, "pill")
+            button.setObjectName(f"lab.create.like.{release}")
             button.setCheckable(True)
-            button.clicked.connect(lambda _on=False, like=like: self._choose_like(like))
-            self._likes.append((like, button))
+            button.clicked.connect(lambda _on=False, release=release: self._choose_release(release))
+            self._release_buttons.append((release, button))
             parts.append(button)
         self._choices = row(*parts, None, self._fault, gap=6)
         self._preset_words = Label("", 12, "text3", wrap=True)
-        self._choose_like(NEWEST)
+        self._choose_release(NEWEST)
 
     def say_replaced(self, store: str) -> None:
         """Say that the window will show the new store instead of ``store``."""
-        self._replaced.setText(tr("This window shows the new store then, instead of {store}.", store=store))
-        self._replaced.show()
+        self._replaced_note.setText(tr("This window shows the new store then, instead of {store}.", store=store))
+        self._replaced_note.show()
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
     def _choose_preset(self, number: int) -> None:
         presets = _presets()
-        for at, button in enumerate(self._presets):
-            button.setChecked(at == number)
+        for index, button in enumerate(self._presets):
+            button.setChecked(index == number)
         self._preset_words.setText(tr(presets[number].words))
         self.editor.set_config(presets[number].config)
 
-    def _choose_like(self, like: Release) -> None:
-        self.like = like
-        for name, button in self._likes:
-            button.setChecked(name == like)
+    def _choose_release(self, release: Release) -> None:
+        self.release = release
+        for name, button in self._release_buttons:
+            button.setChecked(name == release)
 
     def _pick_folder(self) -> None:
         dialog = QFileDialog(self, tr("Folder of lab stores"), self.folder.text())
@@ -153,57 +153,57 @@ class CreateDialog(QDialog):
 
     @property
     def config(self) -> MessageStoreConfig:
-        """The values as they stand."""
+        """Configuration as edited."""
         return self.editor.config
 
     @property
     def target(self) -> Path:
-        """The folder that would be made."""
+        """Folder that will be made."""
         return Path(self.folder.text()).expanduser() / self.name.text().strip()
 
     def fault(self) -> str:
-        """Why the store cannot be made like this; empty where it can."""
+        """Return why the store cannot be made; empty if it can."""
         if not NAME.fullmatch(self.name.text().strip()):
             return tr("A name has letters, figures, dot, hyphen and underline.")
         if not self.folder.text().strip():
             return tr("A folder is needed.")
-        if self.target == self._taken:
+        if self.target == self._existing_folder:
             return tr("There is a {name} in this folder already.", name=self.name.text().strip())
         if self.editor.wrong:
             return tr("A value is not permitted; see the line below.")
         return ""
 
-    def _look(self) -> None:
-        """Whether something is there already: asked of the disk, off the loop."""
+    def _check_folder(self) -> None:
+        """Check off the loop whether the folder exists."""
         target = self.target
 
-        def done(there: object) -> None:
-            if not self._over:
-                self._taken = target if there else self._taken
+        def done(exists: object) -> None:
+            if not self._is_closed:
+                self._existing_folder = target if exists else self._existing_folder
                 self._check()
 
         self._check()
         self._runner(target.exists, done, done)
 
     def done(self, result: int) -> None:
-        """It was answered: what still comes back finds nobody."""
-        self._over = True
+        """Close the dialog; replies that arrive later are ignored."""
+        self._is_closed = True
         super().done(result)
 
     def _check(self) -> None:
-        said = self.fault()
-        self._fault.setText(said)
-        self._fault.setVisible(bool(said))
-        self.create_button.setEnabled(not said)
+        reason = self.fault()
+        self._fault.setText(reason)
+        self._fault.setVisible(bool(reason))
+        self.create_button.setEnabled(not reason)
         self._summary.setText(values_words(self.config))
 
     def _make(self) -> None:
         if not self.fault():
-            self.made.emit(self.target, self.config, self.like)
+            self.made.emit(self.target, self.config, self.release)
             self.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter in a field makes the store only where the button has the focus."""
+        """Make the store on Enter only while the button has the focus."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not isinstance(self.focusWidget(), Button):
             event.accept()
             return

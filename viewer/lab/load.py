@@ -1,8 +1,8 @@
-"""The load of the lab: sliders for what is put, how fast and by how many; started, changed while it runs, stopped.
+"""Load of the lab: sliders for sizes, rate and producers; started, changed while it runs, stopped.
 
-Below them what came of it: messages a second over the last minute, statuses counted, how long puts took.
-
-A slider holds the number of a step. Rates and sizes rise by 1–2–5, because a load is felt in powers, not in units.
+Below them the results: messages a second over the last minute, statuses, latencies. A slider holds the number of
+a
+step. Rates and sizes rise by 1–2–5, because the effect of a load grows with powers, not with units.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from viewer.runtime.live_history import LiveHistory
 
 
-SECONDS = 60.0
-DRAW_EVERY = 0.5
+SHOWN_SECONDS = 60.0
+DRAW_INTERVAL_S = 0.5
 """Seconds between two pictures of the small plot."""
-CHANGE_AFTER_MS = 150
+CHANGE_DELAY_MS = 150
 """A slider that is dragged changes the running load when it rests."""
 
 
 class LoadPanel(Paper):
-    """``startAsked(LoadSettings)``, ``changed(LoadSettings)`` while it runs, ``pauseAsked(bool)``, ``stopAsked()``."""
+    """Emits ``startAsked(LoadSettings)``, ``changed(LoadSettings)`` during a load, ``pauseAsked(bool)``,
+    ``stopAsked()``.
+    """
 
     startAsked = Signal(object)
     changed = Signal(object)
@@ -49,7 +51,7 @@ class LoadPanel(Paper):
         self._able = self._running = self._paused = False
         self._sliders: dict[str, QSlider] = {}
         self._slim = False
-        self._said: dict[str, Elided] = {}
+        self._value_labels: dict[str, Elided] = {}
         self._chip = Chip("live", "")
         self._chip.hide()
         self.start = Button(tr("Start the load"), "pill")
@@ -66,8 +68,8 @@ class LoadPanel(Paper):
         self.facts = Facts(76)
         self.facts.setObjectName(f"{name}.facts")
         self.facts.setAccessibleName(tr("What came of the load"))
-        self._later = QTimer(self, interval=CHANGE_AFTER_MS, singleShot=True)
-        self._later.timeout.connect(self._tell)
+        self._change_timer = QTimer(self, interval=CHANGE_DELAY_MS, singleShot=True)
+        self._change_timer.timeout.connect(self._emit_change)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -91,14 +93,14 @@ class LoadPanel(Paper):
             slider.setAccessibleName(tr(knob.name))
             slider.setToolTip(tr(knob.tip))
             slider.setRange(0, len(knob.steps) - 1)
-            slider.setValue(knob.step_of(knob.first))
+            slider.setValue(knob.step_of(knob.initial))
             slider.setPageStep(1)
             slider.valueChanged.connect(lambda _value: self._moved())
-            said = Elided("", 12, code=True)
-            self._sliders[knob.key], self._said[knob.key] = slider, said
+            value_label = Elided("", 12, code=True)
+            self._sliders[knob.key], self._value_labels[knob.key] = slider, value_label
             grid.addWidget(Label(tr(knob.name), 12, "text2"), line, 0)
             grid.addWidget(slider, line, 1)
-            grid.addWidget(said, line, 2)
+            grid.addWidget(value_label, line, 2)
         self.zipf = TickBox(tr("few topics get most (Zipf)"))
         self.zipf.setObjectName(f"{name}.zipf")
         self.zipf.setAccessibleName(tr("Few topics get most (Zipf)"))
@@ -109,7 +111,7 @@ class LoadPanel(Paper):
         return inner
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows give the values less room."""
+        """Give the values less width in narrow windows."""
         if slim != self._slim:
             self._slim = slim
             self._retheme()
@@ -120,12 +122,12 @@ class LoadPanel(Paper):
         self._grid.setColumnMinimumWidth(2, room)
         for key, slider in self._sliders.items():
             slider.setFixedHeight(px(24))
-            self._said[key].setFixedWidth(room)
+            self._value_labels[key].setFixedWidth(room)
 
     # ---- what is set -------------------------------------------------------------------------------------------------
 
     def value(self, key: str) -> int:
-        """What the slider ``key`` means."""
+        """Return the value of the slider ``key``."""
         knob = next(knob for knob in KNOBS if knob.key == key)
         return knob.steps[self._sliders[key].value()]
 
@@ -135,7 +137,7 @@ class LoadPanel(Paper):
         self._sliders[key].setValue(knob.step_of(value))
 
     def settings(self) -> LoadSettings:
-        """What stands on the sliders."""
+        """Return the settings of all sliders."""
         from engine.lab.load_settings import LoadSettings
 
         body = self.value("body_size")
@@ -151,36 +153,36 @@ class LoadPanel(Paper):
         )
 
     def words(self) -> str:
-        """What stands on the sliders, in words."""
-        parts = [f"{tr(knob.name)} {self._said[knob.key].text()}" for knob in KNOBS]
+        """Describe the settings in words."""
+        parts = [f"{tr(knob.name)} {self._value_labels[knob.key].text()}" for knob in KNOBS]
         return ", ".join([*parts, *([self.zipf.text()] if self.zipf.isChecked() else [])])
 
     def _moved(self) -> None:
         self._say()
         if self._running and not self._paused:
-            self._later.start()
+            self._change_timer.start()
 
-    def _tell(self) -> None:
+    def _emit_change(self) -> None:
         if self._running and not self._paused:
             self.changed.emit(self.settings())
 
     def _say(self) -> None:
         for knob in KNOBS:
             text = knob.say(knob.steps[self._sliders[knob.key].value()])
-            self._said[knob.key].setText(text)
+            self._value_labels[knob.key].setText(text)
             self._sliders[knob.key].setAccessibleDescription(text)
 
     # ---- what the pane calls -----------------------------------------------------------------------------------------
 
     def toggle(self) -> None:
-        """Start the load, or stop the one that runs."""
+        """Start the load, or stop the running one."""
         if self._running:
             self.stopAsked.emit()
         elif self._able:
             self.startAsked.emit(self.settings())
 
     def show_state(self, *, able: bool, running: bool, paused: bool) -> None:
-        """Whether a load can be started, is running, or pauses."""
+        """Show whether a load can be started, is running, or is paused."""
         self._able, self._running, self._paused = able, running, paused
         self._show_state()
 
@@ -191,32 +193,32 @@ class LoadPanel(Paper):
         self.start.setAccessibleName(self.start.text())
         self.pause.setVisible(self._running)
         self.pause.set_icon("play" if self._paused else "pause")
-        said = tr("Go on with the load") if self._paused else tr("Pause the load")
-        self.pause.setToolTip(said)
-        self.pause.setAccessibleName(said)
+        tooltip = tr("Go on with the load") if self._paused else tr("Pause the load")
+        self.pause.setToolTip(tooltip)
+        self.pause.setAccessibleName(tooltip)
         self._chip.setVisible(self._running)
         if self._paused:
             self._chip.set_chip("warn", tr("paused"))
 
     def show_history(self, history: LiveHistory | None, *, now: bool = False) -> None:
-        """The last minute of the series that Positions shows, too; at most a few times a second, or ``now``."""
+        """Draw the last minute of the series that Positions shows too; a few times a second at most, or ``now``."""
         if history is None or not len(history):
             self.plot.show_nothing(tr("Nothing was put yet."))
             return
-        at = history.span[1] / 1000
-        if self.plots_ready and (now or at - self._drawn_at >= DRAW_EVERY or at < self._drawn_at):
-            self._drawn_at = at
-            self.plot.show_live(rate_frame(history, Range(at, SECONDS), self.plot.live_width(), messages=True))
+        end_s = history.span[1] / 1000
+        if self.plots_ready and (now or end_s - self._drawn_at >= DRAW_INTERVAL_S or end_s < self._drawn_at):
+            self._drawn_at = end_s
+            self.plot.show_live(rate_frame(history, Range(end_s, SHOWN_SECONDS), self.plot.live_width(), messages=True))
 
     def show_rate(self, rate: float) -> None:
-        """Messages a second, now."""
+        """Show the present rate in messages a second."""
         if self._running and not self._paused:
             self._chip.set_chip("live", f"{rate:,.0f} /s")
 
     def show_answers(
         self, rate: float, statuses: Mapping[str, int], median_ms: float | None, p99_ms: float | None, bytes_s: float
     ) -> None:
-        """What came of the load so far: statuses counted, latencies in ms, bytes a second."""
+        """Show the results so far: statuses, latencies in ms, bytes a second."""
         from viewer.look.formats import size
 
         total = sum(statuses.values())
@@ -224,8 +226,8 @@ class LoadPanel(Paper):
             self.facts.show_facts(())
             return
         ordered = sorted(statuses.items(), key=lambda item: -item[1])
-        first, count = ordered[0]
-        facts = [Fact(tr("answered"), f"{rate:,.0f} /s", f"{first} {_share(count, total)}")]
+        first_status, count = ordered[0]
+        facts = [Fact(tr("answered"), f"{rate:,.0f} /s", f"{first_status} {_share(count, total)}")]
         facts += [Fact("", f"{name} {count:,}", _share(count, total), "warn") for name, count in ordered[1:5]]
         if median_ms is not None and p99_ms is not None:
             facts.append(Fact(tr("median"), short_ms(median_ms), tr("p99 {ms:,.1f} ms", ms=p99_ms)))
@@ -238,28 +240,28 @@ def _share(part: int, total: int) -> str:
     return "100 %" if part == total else f"{min(share, 99.99):.2f} %" if share >= 0.01 else "< 0.01 %"
 
 
-AS_FAST = 0
+NO_LIMIT = 0
 """A rate without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One slider: ``key`` of the settings, its name, its steps and what a step is called."""
+    """One slider: ``key`` of the settings, its name, its steps and the text of a step."""
 
     key: str
     name: str
     steps: tuple[int, ...]
     say: Callable[[int], str]
-    first: int
+    initial: int
     tip: str = ""
 
     def step_of(self, value: int) -> int:
-        """The number of the step that is nearest to ``value``."""
+        """Return the number of the step nearest to ``value``."""
         return min(range(len(self.steps)), key=lambda n: abs(self.steps[n] - value))
 
 
 def _rate(value: int) -> str:
-    return tr("no limit") if value == AS_FAST else f"{value:,} /s"
+    return tr("no limit") if value == NO_LIMIT else f"{value:,} /s"
 
 
 def _bytes(value: int) -> str:
@@ -283,7 +285,7 @@ KNOBS = (
     Knob(
         "rate",
         words("Rate"),
-        (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, AS_FAST),
+        (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, NO_LIMIT),
         _rate,
         2000,
         words("Messages a second, of all producers together"),
@@ -319,5 +321,5 @@ BY_KEY = {knob.key: knob for knob in KNOBS}
 
 
 def spread_bytes(body: int, percent: int) -> int:
-    """Bytes by which a body is shorter or longer at most."""
+    """Return the bytes by which a body is shorter or longer at most."""
     return body * percent // 100

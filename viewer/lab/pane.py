@@ -1,7 +1,8 @@
-"""The lab: put messages into a store of one's own and see what they become, put it under load, pull its plug.
+"""The lab: put messages into a store of your own, put it under load, cut its power.
 
-The left column does something, the middle shows the bytes it became, the right what the services make of it; below
-stands what a pulled plug leaves. The store is open for writing in a process of its own: everything here asks the desk.
+The left column holds the controls, the middle shows the bytes of the last message, the right the services; below
+is the
+result of a power loss. The store is open for writing in its own process: everything here asks the lab session.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from engine.codec.message import MIN_UNIT_SIZE, parts
 from engine.errors import CorruptUnit, StoreError
-from viewer.lab.fed import FedPanel, RightColumn
 from viewer.lab.load import LoadPanel
-from viewer.lab.plug import PlugPanel
+from viewer.lab.power_loss_panel import PowerLossPanel
 from viewer.lab.put import PutPanel
+from viewer.lab.put_statistics import PutStatisticsPanel, RightColumn
 from viewer.lab.serve import ServePanel
 from viewer.lab.services import ServicesPanel
 from viewer.look.assets import tr
@@ -52,17 +53,17 @@ from viewer.widgets.record_view import RecordView
 
 if TYPE_CHECKING:
     from engine.lab.samples import LoadCounts, PositionSample, ServeSettings
-    from viewer.lab.compare import TwoWays
+    from viewer.lab.two_ways_page import TwoWays
     from viewer.runtime.lab_session import LabSession, PutDone
     from viewer.runtime.store_session import StoreSession
 
-LEFT, RIGHT = 384, 384
-SLIM_BELOW = 1300
-SLIM_RIGHT = 324
+LEFT_WIDTH, RIGHT_WIDTH = 384, 384
+SLIM_BELOW_WIDTH = 1300
+SLIM_RIGHT_WIDTH = 324
 
 
 class LabPane(Pane):
-    """``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()`` …: what the window has to do with."""
+    """Emits ``createAsked()``, ``writeAsked()``, ``plugAsked()``, ``recoverAsked()`` …: requests to the window."""
 
     createAsked = Signal()
     writeAsked = Signal()
@@ -81,7 +82,7 @@ class LabPane(Pane):
         self.lab_folder: Path | None = None
         self._plots_asked = False
         self._comparing = False
-        self._dragged = False
+        self._widths_fixed = False
         self._build()
         self._wire()
         self._show_state()
@@ -92,17 +93,17 @@ class LabPane(Pane):
         self.put = PutPanel()
         self.load = LoadPanel()
         self.services = ServicesPanel()
-        self.plug = PlugPanel()
+        self.plug = PowerLossPanel()
         self.hex = HexView("lab.hex")
         self.hex.setAccessibleName(tr("The bytes the message became"))
-        self._new = Chip("live", tr("new"))
-        self._new.hide()
-        self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new)
-        self._works = stacked(self.put, Hairline(), self.load, room=2)
-        self._left = scrolling(self._works)
-        self.fed = FedPanel()
-        self._right = RightColumn(self.services, self.fed)
-        top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT))
+        self._new_chip = Chip("live", tr("new"))
+        self._new_chip.hide()
+        self.bytes_head = PaneHead(tr("The bytes it became"), "", self._new_chip)
+        self._controls = stacked(self.put, Hairline(), self.load, room=2)
+        self._left = scrolling(self._controls)
+        self.put_statistics = PutStatisticsPanel()
+        self._right = RightColumn(self.services, self.put_statistics)
+        top = self._top = splitter(False, (stacked(self.bytes_head, self.hex), 760), (self._right, RIGHT_WIDTH))
         self.serve = ServePanel()
         self.deck = WordTabs("lab.deck", (("plug", tr("Pull the plug")), ("serve", tr("Serve"))))
         self._lower = QStackedWidget()
@@ -115,20 +116,20 @@ class LabPane(Pane):
         tabs_box.addWidget(row(self.deck, None, margins=(14, 2, 12, 2)))
         right = splitter(True, (top, 460), (stacked(tabs, self._lower, room=1), 500))
         right.setMinimumWidth(px(420))
-        self._lab = splitter(False, (self._left, LEFT), (right, 1144))
-        for parts_ in (self._top, self._lab):
-            parts_.splitterMoved.connect(self._hands_on)
+        self._columns = splitter(False, (self._left, LEFT_WIDTH), (right, 1144))
+        for moved_splitter in (self._top, self._columns):
+            moved_splitter.splitterMoved.connect(self._fix_widths)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._empty_page())
-        self._pages.addWidget(self._lab)
+        self._pages.addWidget(self._columns)
         self.two: TwoWays | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self._pages)
 
-    def _hands_on(self) -> None:
-        """Somebody has dragged a column: its width is his from now on."""
-        self._dragged = True
+    def _fix_widths(self) -> None:
+        """Keep the column widths from now on: the user has dragged one."""
+        self._widths_fixed = True
 
     def _empty_page(self) -> QWidget:
         make = self._make = Button(tr("Make a lab store…"), "primary")
@@ -140,9 +141,9 @@ class LabPane(Pane):
         compare = Button(tr("Two ways at once…"))
         compare.setObjectName("lab.two")
         compare.clicked.connect(self.compareAsked)
-        self._why = Label("", 13, "error", wrap=True)
-        self._why.setObjectName("lab.why")
-        said = Label(
+        self._reason_label = Label("", 13, "error", wrap=True)
+        self._reason_label.setObjectName("lab.why")
+        explanation = Label(
             tr(
                 "The store in this window is open for reading only. In the lab you put messages into a store "
                 "of your own, watch them being committed, flushed and dispatched, and pull its plug."
@@ -154,8 +155,8 @@ class LabPane(Pane):
         self._empty_title = Label(tr("No store is open for writing"), 18, "text", 600)
         card = Card(
             row(Glyph("lab", "accent", 28), self._empty_title, None, gap=12),
-            said,
-            self._why,
+            explanation,
+            self._reason_label,
             row(make, compare, None, gap=8),
             Hairline(),
             Label(
@@ -201,9 +202,9 @@ class LabPane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def set_lab(self, lab: LabSession) -> None:
-        """The desk of this window; once."""
+        """Set the lab session of this window; called once."""
         self.lab = lab
-        self.fed.set_lab(lab)
+        self.put_statistics.set_lab(lab)
         lab.changed.connect(self._show_state)
         lab.sampled.connect(self._sampled)
         lab.counted.connect(self._counted)
@@ -221,7 +222,7 @@ class LabPane(Pane):
             self._answered(lab.done[-1])
 
     def set_session(self, session: StoreSession | None) -> None:
-        """The store that the window shows; the lab is that of the desk."""
+        """Set the store that the window shows; the lab keeps its own."""
         super().set_session(session)
         if session is None:
             self.left.emit()
@@ -232,11 +233,11 @@ class LabPane(Pane):
             self._prepare_plot()
 
     def show_place(self, _place: Place) -> None:
-        """The lab is one place."""
+        """Show the lab, which is a single place."""
         self._show_state()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The plot library is loaded in a thread when the view is first looked at."""
+        """Load the plot library in a thread when the view is first shown."""
         super().showEvent(event)
         self._prepare_plot()
         if self.lab is not None and self.lab.sample is not None:
@@ -244,41 +245,48 @@ class LabPane(Pane):
             self.load.show_history(self.lab.history, now=True)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow windows give the sides less."""
+        """Give the side columns less width in narrow windows."""
         super().resizeEvent(event)
-        slim = self.width() < px(SLIM_BELOW)
+        slim = self.width() < px(SLIM_BELOW_WIDTH)
         for part in (self.put, self.load, self.services):
             part.set_slim(slim)
         bar = self._left.verticalScrollBar().sizeHint().width()
-        for area, inner, least in ((self._left, self._works, LEFT), (self._right, self.services, RIGHT)):
-            wide = max(inner.minimumSizeHint().width() + bar, area.minimumSizeHint().width())
+        for area, inner, normal_width in (
+            (self._left, self._controls, LEFT_WIDTH),
+            (self._right, self.services, RIGHT_WIDTH),
+        ):
+            min_width = max(inner.minimumSizeHint().width() + bar, area.minimumSizeHint().width())
             area.setMinimumWidth(
-                max(wide, px(SLIM_RIGHT if slim else least - 24)) if area is self._right or not slim else wide
+                max(min_width, px(SLIM_RIGHT_WIDTH if slim else normal_width - 24))
+                if area is self._right or not slim
+                else min_width
             )
         self.plug.set_slim(slim)
-        if not self._dragged:
-            left, right = self._left.minimumWidth(), self._right.minimumWidth()
-            self._lab.setSizes([left if slim else px(LEFT), max(1, self.width() - left)])
-            self._top.setSizes([max(1, self.width() - left - right), right if slim else px(RIGHT)])
+        if not self._widths_fixed:
+            left_width, right_width = self._left.minimumWidth(), self._right.minimumWidth()
+            self._columns.setSizes([left_width if slim else px(LEFT_WIDTH), max(1, self.width() - left_width)])
+            self._top.setSizes(
+                [max(1, self.width() - left_width - right_width), right_width if slim else px(RIGHT_WIDTH)]
+            )
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         self.plug.retheme()
         self.serve.retheme()
         self.resizeEvent(QResizeEvent(self.size(), self.size()))
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying, finding and export act on the table of the comparison in front."""
-        found = table_commands(self, self._table, "lab.jsonl")
-        if self._comparing and self.two is not None and self.two.seen:
-            found["lab.copyTwo"] = self.two.copy_markdown
-        return found
+        """Return the commands for the visible comparison table: copy, find, export."""
+        commands = table_commands(self, self._table, "lab.jsonl")
+        if self._comparing and self.two is not None and self.two.has_figures:
+            commands["lab.copyTwo"] = self.two.copy_markdown
+        return commands
 
     def _table(self) -> RecordView:
         return self.two.table if self._comparing and self.two is not None else self.plug.table
 
     def status(self) -> str:
-        """What is paused, what waits, what a power loss would take."""
+        """Describe what is paused, and what a power loss would take."""
         lab = self.lab
         if lab is None or not lab.there or lab.sample is None:
             return tr("No store is open for writing")
@@ -303,17 +311,17 @@ class LabPane(Pane):
     # ---- commands ----------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Bring everything put so far to disk."""
+        """Flush everything put so far to disk."""
         self._ask(lambda lab: lab.flush())
 
     def commit(self) -> None:
-        """Hand the pool's buffers to the page cache."""
+        """Commit the pool's buffers to the page cache."""
         self._ask(lambda lab: lab.commit())
 
     def show_two_ways(self) -> None:
-        """The page of two stores side by side; made when it is first wanted."""
+        """Show the page of two stores side by side; it is made at first use."""
         if self.two is None:
-            from viewer.lab.compare import TwoWays
+            from viewer.lab.two_ways_page import TwoWays
 
             self.two = TwoWays()
             self.two.folder = self.lab_folder
@@ -326,21 +334,21 @@ class LabPane(Pane):
         self._pages.setCurrentWidget(self.two)
 
     def finish(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Have ``work`` done whatever is closed meanwhile."""
+        """Run ``work`` to its end even if the view is closed."""
         if self.session is not None:
             self.session.jobs.finish(work)
         else:
             work.close()
 
-    def say_why(self, said: str) -> None:
-        """Why nothing is open for writing."""
-        self._why.setText(said)
-        self._why.setVisible(bool(said))
+    def say_why(self, reason: str) -> None:
+        """Show why no store is open for writing."""
+        self._reason_label.setText(reason)
+        self._reason_label.setVisible(bool(reason))
 
-    def set_making(self, said: str) -> None:
-        """A lab store is being made or opened, in these words; empty: no more. Another one is not offered meanwhile."""
-        self._empty_title.setText(said or tr("No store is open for writing"))
-        self._make.setEnabled(not said)
+    def set_making(self, progress: str) -> None:
+        """Show the progress of making or opening a lab store; empty when it ends. Meanwhile no other can be made."""
+        self._empty_title.setText(progress or tr("No store is open for writing"))
+        self._make.setEnabled(not progress)
 
     def _leave_two(self) -> None:
         if self.two is not None:
@@ -365,7 +373,7 @@ class LabPane(Pane):
             self.serve.fail(str(error))
 
     def show_serving(self) -> None:
-        """The deck that serves comes to the front."""
+        """Bring the Serve page to the front."""
         self.deck.choose("serve")
 
     async def _put_now(self, lab: LabSession, form: PutForm) -> None:
@@ -378,31 +386,31 @@ class LabPane(Pane):
 
     def _show_state(self) -> None:
         lab = self.lab
-        there = lab is not None and lab.there
+        has_store = lab is not None and lab.there
         if not (self._comparing and self.two is not None):
-            self._pages.setCurrentIndex(1 if there and (lab is None or not lab.dead) else 0)
+            self._pages.setCurrentIndex(1 if has_store and (lab is None or not lab.dead) else 0)
         if lab is not None and lab.dead:
-            said = tr("The lab's engine has ended: {why}", why=engine_words(lab.dead))
+            message = tr("The lab's engine has ended: {why}", why=engine_words(lab.dead))
             self.say_why(
-                f"{said}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
+                f"{message}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
             )
-        whole = self.session is not None and self.session.snapshot.paths is not None
-        self._write.setEnabled(whole)
-        able = lab is not None and lab.alive and not lab.unplugged
-        self.put.set_enabled(able)
+        is_store = self.session is not None and self.session.snapshot.paths is not None
+        self._write.setEnabled(is_store)
+        can_write = lab is not None and lab.alive and not lab.unplugged
+        self.put.set_enabled(can_write)
         self.load.show_state(
-            able=able,
+            able=can_write,
             running=lab is not None and lab.load is not None,
             paused=lab is not None and lab.load_paused,
         )
-        self.services.show_store(lab.config if lab is not None else None, able=able)
+        self.services.show_store(lab.config if lab is not None else None, able=can_write)
         if lab is not None and (lab.unplugged or lab.busy):
             self.services.show_off()
         if lab is None:
             self.plug.show_able(plug=False, recover=False)
             return
-        able = lab.plug_possible and not lab.unplugged
-        self.plug.show_able(plug=able, recover=lab.unplugged and not lab.busy, again=lab.again_possible)
+        can_write = lab.plug_possible and not lab.unplugged
+        self.plug.show_able(plug=can_write, recover=lab.unplugged and not lab.busy, recover_again=lab.again_possible)
         self._show_serving()
         if self.isVisible():
             self.statusMessage.emit(self.status())
@@ -426,8 +434,8 @@ class LabPane(Pane):
         if lab is None or lab.sample is None or not self.isVisible():
             return
         rates, latency = lab.sample.rates, counts.latency
-        median, late = latency.quantile(0.5) / 1e6, latency.quantile(0.99) / 1e6
-        self.load.show_answers(rates.messages, counts.statuses, median, late, rates.wrote)
+        median, p99 = latency.quantile(0.5) / 1e6, latency.quantile(0.99) / 1e6
+        self.load.show_answers(rates.messages, counts.statuses, median, p99, rates.wrote)
 
     def _answered(self, done: PutDone) -> None:
         if self.lab is None:
@@ -435,11 +443,11 @@ class LabPane(Pane):
         self.put.show_done(list(self.lab.done))
         self.put.set_enabled(self.lab.alive)
         self._show_bytes(done)
-        self._new.set_chip("live", tr("new"))
-        self._new.setVisible(done.offset is not None)
+        self._new_chip.set_chip("live", tr("new"))
+        self._new_chip.setVisible(done.offset is not None)
 
     def _show_bytes(self, done: PutDone) -> None:
-        self._new.hide()
+        self._new_chip.hide()
         if done.offset is None or not done.answer.unit:
             self.hex.clear()
             self.bytes_head.set_note("")
@@ -458,19 +466,19 @@ class LabPane(Pane):
         report = lab.report if lab is not None else None
         self.plug.show_report(report)
         if report is not None and lab is not None and lab.done:
-            last = lab.done[-1].offset
-            gone = last is not None and last >= report.plan.end_offset
-            self._new.set_chip("error" if gone else "ok", tr("gone") if gone else tr("kept"))
-            self._new.setVisible(last is not None)
+            last_offset = lab.done[-1].offset
+            is_lost = last_offset is not None and last_offset >= report.plan.end_offset
+            self._new_chip.set_chip("error" if is_lost else "ok", tr("gone") if is_lost else tr("kept"))
+            self._new_chip.setVisible(last_offset is not None)
         self._show_state()
 
-    def _failed(self, said: str) -> None:
-        self.put.fail(said)
-        self.statusMessage.emit(said)
+    def _failed(self, message: str) -> None:
+        self.put.fail(message)
+        self.statusMessage.emit(message)
 
-    def _died(self, said: str) -> None:
+    def _died(self, reason: str) -> None:
         self._show_state()
-        self.statusMessage.emit(tr("The lab's engine has ended: {why}", why=said))
+        self.statusMessage.emit(tr("The lab's engine has ended: {why}", why=reason))
 
     def _prepare_plot(self) -> None:
         session = self.session
@@ -487,16 +495,18 @@ class LabPane(Pane):
 
 
 def unit_parts(raw: bytes) -> list[tuple[str, int, int]]:
-    """Name, position and length of every field of the units in ``raw``, one behind the other; as far as they go."""
-    found: list[tuple[str, int, int]] = []
-    at = 0
-    while len(raw) - at >= MIN_UNIT_SIZE:
-        size_ = int.from_bytes(raw[at : at + 4], "big")
-        if not MIN_UNIT_SIZE <= size_ <= len(raw) - at:
+    """Return name, position and length of each field of the units in ``raw``, up to the first invalid one."""
+    fields: list[tuple[str, int, int]] = []
+    offset = 0
+    while len(raw) - offset >= MIN_UNIT_SIZE:
+        unit_size = int.from_bytes(raw[offset : offset + 4], "big")
+        if not MIN_UNIT_SIZE <= unit_size <= len(raw) - offset:
             break
         try:
-            found += [(name, at + position, length) for name, position, length in parts(raw[at : at + size_])]
+            fields += [
+                (name, offset + position, length) for name, position, length in parts(raw[offset : offset + unit_size])
+            ]
         except (CorruptUnit, ValueError):
             break
-        at += size_
-    return found
+        offset += unit_size
+    return fields

@@ -1,4 +1,4 @@
-"""The put form of the lab: one message typed in, put, edited and put again; what was put before is kept in a list."""
+"""Put form of the lab: a message is typed in, put, edited and put again; earlier ones are listed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from viewer.widgets.choices import ChoiceField, TickBox
 if TYPE_CHECKING:
     from viewer.runtime.lab_session import PutDone
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 
 
 class PutPanel(Paper):
-    """``putAsked(PutForm)`` when a message shall be put, ``shown(PutDone)`` when one of the list shall be shown."""
+    """Emits ``putAsked(PutForm)`` to put a message, ``shown(PutDone)`` to show an earlier one."""
 
     putAsked = Signal(object)
     shown = Signal(object)
@@ -54,7 +54,7 @@ class PutPanel(Paper):
         self.again.clicked.connect(self.put_again)
         self.earlier = Tool("chevron-down", tr("Messages put before: choose one to edit it again"))
         self.earlier.setObjectName("lab.put.earlier")
-        self.earlier.clicked.connect(self._open_earlier)
+        self.earlier.clicked.connect(self._show_earlier_menu)
         self._size = Label("", 12, "text3", code=True)
         self._key = Key("Ctrl ↵")
         self._mark = Mark("")
@@ -72,13 +72,13 @@ class PutPanel(Paper):
         box.addWidget(inner)
         line = row(self.put, self._key, self.again, self.earlier, None, self._size, gap=8)
         grid.addWidget(line, 7, 0, 1, 4)
-        said = row(self._mark, self._status, self.answer, gap=6)
-        said.box.setStretch(2, 1)
-        grid.addWidget(said, 8, 0, 1, 4)
+        answer_row = row(self._mark, self._status, self.answer, gap=6)
+        answer_row.box.setStretch(2, 1)
+        grid.addWidget(answer_row, 8, 0, 1, 4)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
-            made = QShortcut(QKeySequence(keys), self)
-            made.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            made.activated.connect(self.put_now)
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(self.put_now)
         self._kind_changed()
         self._retheme()
         follow(self, self._retheme)
@@ -108,8 +108,8 @@ class PutPanel(Paper):
         self.kind.setAccessibleName(tr("Kind"))
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.kind.setMinimumContentsLength(5)
-        for key, said in KINDS:
-            self.kind.addItem(tr(said), key)
+        for key, label in KINDS:
+            self.kind.addItem(tr(label), key)
         self.kind.currentIndexChanged.connect(lambda _n: self._kind_changed())
         self.extra = self._field("extra", tr("Level"))
         self._extra_name = Label("", 12, "text2")
@@ -120,21 +120,21 @@ class PutPanel(Paper):
         self.wait.setChecked(True)
 
     def _field(self, key: str, name: str, text: str = "") -> Field:
-        made = Field(name, code=True)
-        made.setPlaceholderText("")
-        made.setObjectName(f"lab.put.{key}")
-        made.setText(text)
-        made.textEdited.connect(lambda _text: self._fault("", ""))
-        made.returnPressed.connect(lambda: self._ask(self.form()))
-        self._parts[key] = made
-        return made
+        field = Field(name, code=True)
+        field.setPlaceholderText("")
+        field.setObjectName(f"lab.put.{key}")
+        field.setText(text)
+        field.textEdited.connect(lambda _text: self._fault("", ""))
+        field.returnPressed.connect(lambda: self._ask(self.form()))
+        self._parts[key] = field
+        return field
 
     def _grid(self, inner: QWidget) -> QGridLayout:
         grid = QGridLayout(inner)
         grid.setContentsMargins(px(12), px(10), px(12), px(8))
         grid.setHorizontalSpacing(px(8))
         grid.setVerticalSpacing(px(7))
-        for line, column, text, part, wide in (
+        for line, column, text, part, columns in (
             (0, 0, tr("Topic"), self.topic, 1),
             (0, 2, tr("Queue"), self.queue, 1),
             (1, 0, tr("Tags"), self.tags, 1),
@@ -146,7 +146,7 @@ class PutPanel(Paper):
         ):
             name = Label(text, 12, "text2")
             grid.addWidget(name, line, column, Qt.AlignmentFlag.AlignTop if part is self.body else Qt.AlignmentFlag(0))
-            grid.addWidget(part, line, column + 1, 1, wide)
+            grid.addWidget(part, line, column + 1, 1, columns)
         grid.addWidget(row(self.forms, None, self.wait, gap=8), 5, 1, 1, 3)
         grid.addWidget(self._extra_name, 6, 2)
         grid.addWidget(self.extra, 6, 3)
@@ -166,19 +166,19 @@ class PutPanel(Paper):
     # ---- what the pane calls -----------------------------------------------------------------------------------------
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows give figures less room and leave the size out."""
+        """Give numbers less width in narrow windows and hide the size."""
         if slim != self._slim:
             self._slim = slim
             self._retheme()
 
     def set_enabled(self, on: bool) -> None:
-        """Whether a message can be put now."""
+        """Allow or forbid puts."""
         self.put.setEnabled(on)
         self.again.setEnabled(on and bool(self._done))
         self.earlier.setEnabled(bool(self._done))
 
     def form(self) -> PutForm:
-        """What stands in the form."""
+        """Return the content of the form."""
         return PutForm(
             self.topic.text(),
             self.queue.text(),
@@ -194,7 +194,7 @@ class PutPanel(Paper):
         )
 
     def set_form(self, form: PutForm) -> None:
-        """Put ``form`` into the fields, to be edited again."""
+        """Fill the fields from ``form`` to edit it again."""
         for field, text in (
             (self.topic, form.topic),
             (self.queue, form.queue),
@@ -212,22 +212,26 @@ class PutPanel(Paper):
         self.wait.setChecked(form.wait)
 
     def show_done(self, done: Sequence[PutDone]) -> None:
-        """The messages put so far, oldest first; the last one's answer is shown."""
+        """List the messages put so far, oldest first, and show the answer to the last one."""
         self._done = list(done)
-        last = self._done[-1] if self._done else None
-        if last is None:
+        last_put = self._done[-1] if self._done else None
+        if last_put is None:
             self._say("", "", "")
             self._size.setText("")
             return
-        self._say("ok" if last.ok else "warn" if last.offset is not None else "error", last.status, last.where())
-        self._size.setText(tr("{n:,} bytes", n=last.size) if last.size else "")
+        self._say(
+            "ok" if last_put.ok else "warn" if last_put.offset is not None else "error",
+            last_put.status,
+            last_put.where(),
+        )
+        self._size.setText(tr("{n:,} bytes", n=last_put.size) if last_put.size else "")
 
     def fail(self, words: str) -> None:
-        """The put could not be asked for."""
+        """Show why the put could not be sent."""
         self._say("error", "", words)
 
     def put_now(self) -> None:
-        """Put what stands in the form."""
+        """Put the message in the form."""
         self._ask(self.form())
 
     def put_again(self) -> None:
@@ -244,26 +248,26 @@ class PutPanel(Paper):
         self.putAsked.emit(form)
 
     def show_fault(self, fault: FormFault) -> None:
-        """Mark the field that is wrong and say why."""
+        """Mark the wrong field and say why."""
         self._fault(fault.field, str(fault))
 
-    def _fault(self, field: str, said: str) -> None:
+    def _fault(self, field: str, reason: str) -> None:
         for name, part in self._parts.items():
             part.setProperty("state", "error" if name == field else "")
             part.style().unpolish(part)
             part.style().polish(part)
-        if said:
-            self._say("error", "", said)
+        if reason:
+            self._say("error", "", reason)
             (self._parts.get(field) or self.body).setFocus()
 
-    def _say(self, kind: str, status: str, said: str) -> None:
+    def _say(self, kind: str, status: str, details: str) -> None:
         self._mark.set_kind(kind)
         self._mark.setVisible(bool(kind))
         self._status.setText(status)
         self._status.set_role(kind or "text")
         self._status.setVisible(bool(status))
-        self.answer.setText(said)
-        self.answer.setAccessibleDescription(f"{status} {said}".strip())
+        self.answer.setText(details)
+        self.answer.setAccessibleDescription(f"{status} {details}".strip())
 
     def _kind_changed(self) -> None:
         name = EXTRA.get(str(self.kind.currentData()), "")
@@ -282,15 +286,15 @@ class PutPanel(Paper):
         dialog.fileSelected.connect(self.body.setPlainText)
         dialog.open()
 
-    def _take_back(self, done: PutDone) -> None:
+    def _edit_again(self, done: PutDone) -> None:
         self.set_form(done.form)
         self.shown.emit(done)
 
-    def _open_earlier(self) -> None:
+    def _show_earlier_menu(self) -> None:
         menu = QMenu(self)
         menu.setObjectName("lab.put.menu")
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for done in reversed(self._done[-MOST_LISTED:]):
+        for done in reversed(self._done[-MAX_LISTED:]):
             text = f"{clock(done.at_ms)[:8]}  {done.status}  {done.where()}"
-            menu.addAction(text, partial(self._take_back, done))
+            menu.addAction(text, partial(self._edit_again, done))
         menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))

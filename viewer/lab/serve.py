@@ -1,4 +1,4 @@
-"""Serve: the lab's store as a broker with a name server, for any client; who is connected, what is asked."""
+"""Serve the lab's store as a broker with a name server for any client; its clients and requests."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
 LAST_PORT = 65_535
-LEGEND, LEGEND_BESIDE = 190, 300
+LEGEND_WIDTH, LEGEND_MARGIN = 190, 300
 """Px of a code in the legend of the plot, and of what stands beside."""
 
 
 class ServePanel(Paper):
-    """``serveAsked(ServeSettings)``, ``stopAsked()``, ``cutAsked()``; ``requestsAsked(filter)``: what was asked is to
-    be seen; ``placeRequested(place)`` of a link.
+    """Emits ``serveAsked(ServeSettings)``, ``stopAsked()``, ``cutAsked()``.
+
+    ``requestsAsked(filter)`` shows requests in their view; ``placeRequested(place)`` follows a link.
     """
 
     serveAsked = Signal(object)
@@ -59,7 +60,7 @@ class ServePanel(Paper):
     def __init__(self) -> None:
         super().__init__()
         self.state: ServingState | None = None
-        self._before: ServingState | None = None
+        self._previous_state: ServingState | None = None
         self.history = ServeHistory()
         self.plots_ready = False
         """Whether the plot library was loaded; until then nothing is drawn."""
@@ -75,8 +76,8 @@ class ServePanel(Paper):
         self.chip = Chip("live", tr("serving"))
         self.head = PaneHead(tr("Serve"), "", self.chip, self.cut, self.stop)
         self.pages = QStackedWidget()
-        self.pages.addWidget(self._off_page())
-        self.pages.addWidget(self._on_page())
+        self.pages.addWidget(self._start_page())
+        self.pages.addWidget(self._running_page())
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -84,10 +85,10 @@ class ServePanel(Paper):
         box.addWidget(self.pages, 1)
         self.show_state(None, able=False)
 
-    def _off_page(self) -> QWidget:
+    def _start_page(self) -> QWidget:
         self.port, self.namesrv, self.ha = (
-            _port(name, said)
-            for name, said in (
+            _port(name, explanation)
+            for name, explanation in (
                 ("lab.serve.port", tr("Broker's port")),
                 ("lab.serve.namesrv", tr("Name server's port")),
                 ("lab.serve.ha", tr("HA port, where slaves follow the log")),
@@ -108,10 +109,10 @@ class ServePanel(Paper):
         choose.setObjectName("lab.serve.choose")
         choose.clicked.connect(self.ask_config)
         for field in (self.port, self.config):
-            field.textChanged.connect(lambda _text: self._hint())
+            field.textChanged.connect(lambda _text: self._show_placeholders())
         self.fault = Label("", 12, "error", wrap=True)
         self.fault.setObjectName("lab.serve.fault")
-        said = Label(
+        explanation = Label(
             tr(
                 "A name server and a broker over this store, on the loopback: point a client of RocketMQ at "
                 "it. 0 takes a free port; an empty field follows broker.conf, or the broker's port."
@@ -120,9 +121,9 @@ class ServePanel(Paper):
             "text2",
             wrap=True,
         )
-        names = [Label(one, 12, "text3") for one in (tr("Broker"), tr("Name server"), tr("HA"), tr("Config"))]
+        names = [Label(label, 12, "text3") for label in (tr("Broker"), tr("Name server"), tr("HA"), tr("Config"))]
         inner = column(
-            said,
+            explanation,
             row(names[0], self.port, 8, names[1], self.namesrv, 8, names[2], self.ha, 8, self.vip, None),
             row(names[3], self.config, choose, 8, self.go, None),
             self.fault,
@@ -133,7 +134,7 @@ class ServePanel(Paper):
         self.config.setMinimumWidth(px(220))
         self.config.setMaximumWidth(px(360))
         self.fault.hide()
-        self._hint()
+        self._show_placeholders()
         follow(self, self._fit)
         self._fit()
         return inner
@@ -141,19 +142,19 @@ class ServePanel(Paper):
     def _fit(self) -> None:
         self.vip.setFont(ui(12))
 
-    def _hint(self) -> None:
-        """What the empty fields stand for."""
-        told = self.port.text()
-        port = int(told) if told else BROKER_PORT
-        of_file = bool(self.config.text().strip())
-        self.port.setPlaceholderText("…" if of_file else str(BROKER_PORT))
+    def _show_placeholders(self) -> None:
+        """Show what empty fields stand for."""
+        port_text = self.port.text()
+        port = int(port_text) if port_text else BROKER_PORT
+        has_file = bool(self.config.text().strip())
+        self.port.setPlaceholderText("…" if has_file else str(BROKER_PORT))
         self.namesrv.setPlaceholderText(str(NAMESRV_PORT))
-        self.ha.setPlaceholderText("…" if of_file or not port else str(port + 1))
-        unknown = not port or (of_file and not told)
+        self.ha.setPlaceholderText("…" if has_file or not port else str(port + 1))
+        unknown = not port or (has_file and not port_text)
         self.vip.setText(tr("VIP") if unknown else tr("VIP {port}", port=port - 2))
         self.vip.setAccessibleName(self.vip.text())
 
-    def _on_page(self) -> QWidget:
+    def _running_page(self) -> QWidget:
         copy = Link(tr("Copy"), 12)
         copy.clicked.connect(self._copy)
         self.facts = Facts(88)
@@ -176,43 +177,43 @@ class ServePanel(Paper):
         show.clicked.connect(lambda: self.requestsAsked.emit(""))
         self.code_head = PaneHead(tr("By code"), "", show)
         self.client_head = PaneHead(tr("Clients"), tr("as their heartbeats tell"))
-        left = stacked(PaneHead(tr("Addresses"), "", copy), scrolling(ground), room=1)
-        left.setMinimumWidth(px(280))
-        top = splitter(False, (left, 320), (self.rates, 420), (self.waits, 240))
+        addresses = stacked(PaneHead(tr("Addresses"), "", copy), scrolling(ground), room=1)
+        addresses.setMinimumWidth(px(280))
+        top = splitter(False, (addresses, 320), (self.rates, 420), (self.waits, 240))
         codes, clients = stacked(self.code_head, self.codes), stacked(self.client_head, self.clients)
         return splitter(True, (top, 210), (splitter(False, (codes, 680), (clients, 300)), 230))
 
     def show_state(self, state: ServingState | None, *, able: bool) -> None:
-        """How the store is served, None where it is not; ``able``: whether it can be."""
-        was, self.state = self.state, state
-        on = state is not None
-        self.pages.setCurrentIndex(int(on))
+        """Show how the store is served, None if it is not; ``able`` says whether it can be."""
+        previous_state, self.state = self.state, state
+        is_serving = state is not None
+        self.pages.setCurrentIndex(int(is_serving))
         for part in (self.chip, self.cut, self.stop):
-            part.setVisible(on)
+            part.setVisible(is_serving)
         self.go.setEnabled(able)
         if state is None:
-            self._before = None
+            self._previous_state = None
             self.history.clear()
             self.head.set_note(tr("name server and broker on this store, for any client"))
             return
         self.fault.hide()
-        if was is not None and was.at < state.at:
-            self._before = was
+        if previous_state is not None and previous_state.at < state.at:
+            self._previous_state = previous_state
         self.history.take(state, time.time())
         self._draw()
-        rows = code_rows(state, self._before, self.history.roles)
+        rows = code_rows(state, self._previous_state, self.history.roles)
         rate = rate_of(rows)
         self.head.set_note("" if rate is None else tr("{n:,} requests a second", n=round(rate)))
         self.code_head.set_note(tr("a double click shows the rows"))
         self.facts.show_facts(address_facts(state))
-        _keep(self.codes, rows, tr("Nothing has been asked yet."))
-        _keep(self.clients, client_rows(state), tr("No client has sent a heartbeat yet."))
+        _update_rows(self.codes, rows, tr("Nothing has been asked yet."))
+        _update_rows(self.clients, client_rows(state), tr("No client has sent a heartbeat yet."))
 
     def _draw(self) -> None:
-        """The plots, where they are looked at and the plot library is there."""
+        """Draw the plots if they are visible and the plot library is loaded."""
         if not self.plots_ready or not self.isVisible():
             return
-        names = max(0, (self.rates.width() - px(LEGEND_BESIDE)) // px(LEGEND))
+        names = max(0, (self.rates.width() - px(LEGEND_MARGIN)) // px(LEGEND_WIDTH))
         pictures = (
             (self.rates, self.history.rates(self.rates.live_width(), names)),
             (self.waits, self.history.waits(self.waits.live_width())),
@@ -224,7 +225,7 @@ class ServePanel(Paper):
                 plot.show_live(frame)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What came meanwhile."""
+        """Draw what came while the panel was hidden."""
         super().showEvent(event)
         if self.state is not None:
             self._draw()
@@ -238,33 +239,42 @@ class ServePanel(Paper):
         dialog.fileSelected.connect(self.config.setText)
         dialog.open()
 
-    def fail(self, said: str) -> None:
-        """Why it is not served, under the fields."""
-        self.fault.setText(engine_words(said))
+    def fail(self, reason: str) -> None:
+        """Show below the fields why serving failed."""
+        self.fault.setText(engine_words(reason))
         self.fault.show()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         for table in (self.codes, self.clients):
             table.refresh_look()
 
     def _serve(self) -> None:
         from engine.lab.samples import ServeSettings
 
-        port, names, ha = (int(one.text()) if one.text() else None for one in (self.port, self.namesrv, self.ha))
-        ports = port, names, ha
-        wrong = next((port for port in ports if port is not None and port > LAST_PORT), None)
-        if wrong is not None:
-            self.fail(tr("{port} is no port: expected 0 to 65,535", port=wrong))
+        broker_port, namesrv_port, ha_port = (
+            int(field.text()) if field.text() else None for field in (self.port, self.namesrv, self.ha)
+        )
+        ports = broker_port, namesrv_port, ha_port
+        bad_port = next(
+            (broker_port for broker_port in ports if broker_port is not None and broker_port > LAST_PORT), None
+        )
+        if bad_port is not None:
+            self.fail(tr("{port} is no port: expected 0 to 65,535", port=bad_port))
             return
-        named = [port for port in ports if port]
-        if len(set(named)) < len(named):
-            self.fail(tr("{port} is named twice: each needs a port of its own", port=max(named, key=named.count)))
+        nonzero_ports = [broker_port for broker_port in ports if broker_port]
+        if len(set(nonzero_ports)) < len(nonzero_ports):
+            self.fail(
+                tr(
+                    "{port} is named twice: each needs a port of its own",
+                    port=max(nonzero_ports, key=nonzero_ports.count),
+                )
+            )
             return
         self.fault.hide()
         file = self.config.text().strip()
         config = Path(file).expanduser() if file else None
-        self.serveAsked.emit(ServeSettings(port, names, ha, vip=self.vip.isChecked(), config=config))
+        self.serveAsked.emit(ServeSettings(broker_port, namesrv_port, ha_port, vip=self.vip.isChecked(), config=config))
 
     def _copy(self) -> None:
         if self.state is not None:
@@ -276,22 +286,22 @@ class ServePanel(Paper):
             self.requestsAsked.emit(f"code = {chosen.code}")
 
 
-def _port(name: str, said: str) -> Field:
-    field = Field(said, code=True, width=76)
+def _port(name: str, label: str) -> Field:
+    field = Field(label, code=True, width=76)
     field.setObjectName(name)
-    field.setAccessibleName(said)
-    field.setToolTip(said)
+    field.setAccessibleName(label)
+    field.setToolTip(label)
     field.setValidator(QIntValidator(0, 99_999, field))
     field.setAlignment(Qt.AlignmentFlag.AlignRight)
     field.setMinimumHeight(px(24))
     return field
 
 
-def _keep(table: RecordView, rows: Sequence[object], said: str) -> None:
-    """Show these rows; the chosen number stays."""
-    at = table.currentIndex().row()
+def _update_rows(table: RecordView, rows: Sequence[object], empty_text: str) -> None:
+    """Show these rows and keep the selected row number."""
+    selected_row = table.currentIndex().row()
     if list(rows) != table.table.rows:
         table.set_rows(list(rows))
-        if 0 <= at < len(rows):
-            table.go_to(at)
-    table.set_state(None if rows else State("empty", said))
+        if 0 <= selected_row < len(rows):
+            table.go_to(selected_row)
+    table.set_state(None if rows else State("empty", empty_text))

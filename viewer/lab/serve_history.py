@@ -1,8 +1,6 @@
-"""What a served store was asked over time, for the plots of Serve: requests a second by code, pulls that were held,
-answers that were not 0; no Qt.
+"""Time series of a served store for the plots of Serve: requests by code, held pulls, answers other than 0. No Qt.
 
-Filled from one state of serving after the other; memory is bounded however long that goes on. Times are seconds since
-the epoch.
+It is filled from successive serving states; memory is bounded. Times are seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -19,83 +17,87 @@ from viewer.widgets.live_frame import LiveFrame, Trace
 if TYPE_CHECKING:
     from engine.lab.serving import ServingState
 
-SECONDS = 60.0
+SHOWN_SECONDS = 60.0
 """What the plots show."""
 CAPACITY = 1200
 """Points of a series; older ones become coarser."""
-MOST_CODES = 32
+MAX_CODES = 32
 """Codes that have a series of their own; all count in the sum."""
 ROLES = ("posLog", "posBuild", "posTime", "posLog3", "posBuild2")
 """Colours of the codes that are drawn: those with most requests in the time shown."""
-LONG_PAUSE = 2.5
+LONG_PAUSE_S = 2.5
 """Seconds between two states from which on nobody sampled."""
-MOST_BREAKS = 100
+MAX_BREAKS = 100
 
 
 class ServeHistory:
-    """See the module; :meth:`take` each state as it comes."""
+    """Series of a served store; pass each state to :meth:`take`."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing was served yet."""
-        self._before: ServingState | None = None
-        self._ahead = 0.0
+        """Forget everything."""
+        self._previous: ServingState | None = None
+        self._clock_offset_s = 0.0
         self.codes: dict[int, PeakSeries] = {}
         self.names: dict[int, str] = {}
         self.roles: dict[int, str] = {}
         """Colours of the codes that are drawn; one keeps its own as long as it is."""
-        self.every = PeakSeries(CAPACITY)
+        self.all_requests = PeakSeries(CAPACITY)
         self.held = PeakSeries(CAPACITY)
         self.not_ok = PeakSeries(CAPACITY)
         self.breaks: list[tuple[float, float]] = []
 
     def take(self, state: ServingState, now: float) -> None:
-        """One more state; ``now`` is the time at which it came. One that was taken already, counts no more."""
-        before = self._before
-        if before is not None and before.started_ms != state.started_ms:
+        """Add a state that came at the time ``now``; one that was taken already is ignored."""
+        previous = self._previous
+        if previous is not None and previous.started_ms != state.started_ms:
             self.clear()
-            before = None
-        if before is not None and state.at <= before.at:
+            previous = None
+        if previous is not None and state.at <= previous.at:
             return
-        self._before = state
-        if before is None:
-            self._ahead = now - state.at
+        self._previous = state
+        if previous is None:
+            self._clock_offset_s = now - state.at
             return
-        span, at, since = state.at - before.at, self._ahead + state.at, self._ahead + before.at
-        if span > LONG_PAUSE:
-            self.breaks.append((since, at))
-            del self.breaks[:-MOST_BREAKS]
-            for series in (self.every, self.held, self.not_ok, *self.codes.values()):
-                series.append(since, None)
-        known = {one.code: one for one in before.codes}
-        asked = failed = 0
-        for one in state.codes:
-            was = known.get(one.code)
-            came = one.count - (was.count if was is not None else 0)
-            asked += came
-            failed += one.not_ok - (was.not_ok if was is not None else 0)
-            series_of_code = self._series_of(one.code, one.name, since)
+        span, end_s, start_s = (
+            state.at - previous.at,
+            self._clock_offset_s + state.at,
+            self._clock_offset_s + previous.at,
+        )
+        if span > LONG_PAUSE_S:
+            self.breaks.append((start_s, end_s))
+            del self.breaks[:-MAX_BREAKS]
+            for series in (self.all_requests, self.held, self.not_ok, *self.codes.values()):
+                series.append(start_s, None)
+        previous_codes = {code_counts.code: code_counts for code_counts in previous.codes}
+        request_count = failed_count = 0
+        for code_counts in state.codes:
+            previous_counts = previous_codes.get(code_counts.code)
+            new_requests = code_counts.count - (previous_counts.count if previous_counts is not None else 0)
+            request_count += new_requests
+            failed_count += code_counts.not_ok - (previous_counts.not_ok if previous_counts is not None else 0)
+            series_of_code = self._series_of(code_counts.code, code_counts.name, start_s)
             if series_of_code is not None:
-                series_of_code.append(at, came / span)
-        self.every.append(at, asked / span)
-        self.not_ok.append(at, failed / span)
-        self.held.append(at, state.held)
+                series_of_code.append(end_s, new_requests / span)
+        self.all_requests.append(end_s, request_count / span)
+        self.not_ok.append(end_s, failed_count / span)
+        self.held.append(end_s, state.held)
         self._colour()
 
     def _series_of(self, code: int, name: str, since: float) -> PeakSeries | None:
-        found = self.codes.get(code)
-        if found is None and len(self.codes) < MOST_CODES:
-            found = self.codes[code] = PeakSeries(CAPACITY)
+        series = self.codes.get(code)
+        if series is None and len(self.codes) < MAX_CODES:
+            series = self.codes[code] = PeakSeries(CAPACITY)
             self.names[code] = name
-            if len(self.every):
-                found.append(since, 0.0)
-        return found
+            if len(self.all_requests):
+                series.append(since, 0.0)
+        return series
 
     def _colour(self) -> None:
-        """Colours for those with most requests in the time shown; whoever has one keeps it."""
-        begin = self._end - SECONDS
+        """Give colours to the codes with most requests in the time shown; a code keeps its colour."""
+        begin = self._end - SHOWN_SECONDS
         sums = {code: _sum(series, begin) for code, series in self.codes.items()}
         drawn = [code for code in sorted(sums, key=lambda code: (-sums[code], code)) if sums[code] > 0][: len(ROLES)]
         self.roles = {code: role for code, role in self.roles.items() if code in drawn}
@@ -106,26 +108,27 @@ class ServeHistory:
 
     @property
     def _end(self) -> float:
-        return float(self.every.times[-1]) if len(self.every) else 0.0
+        return float(self.all_requests.times[-1]) if len(self.all_requests) else 0.0
 
     def rates(self, width: int, names: int) -> LiveFrame | None:
-        """Requests a second, all and by code, the last minute in ``width`` columns; ``names`` codes have theirs in the
-        legend. None as long as nothing is known.
+        """Return the requests a second, all and by code, of the last minute in ``width`` columns.
+
+        ``names`` codes have their rate in the legend. None while nothing is known.
         """
-        if not len(self.every):
+        if not len(self.all_requests):
             return None
-        xs, ys = self._cut(self.every, width)
-        now = self.every.at(self._end)
+        xs, ys = self._cut(self.all_requests, width)
+        now = self.all_requests.at(self._end)
         traces = [Trace(tr("all"), "posMin", xs, ys, "" if now is None else f"{now:,.0f}", filled=True)]
         for number, code in enumerate(sorted(self.roles, key=lambda code: -(self.codes[code].at(self._end) or 0.0))):
             series = self.codes[code]
             value = series.at(self._end)
-            said = f"{value:,.0f}" if value is not None and number < names else ""
-            traces.append(Trace(self.names[code], self.roles[code], *self._cut(series, width), said))
+            legend_value = f"{value:,.0f}" if value is not None and number < names else ""
+            traces.append(Trace(self.names[code], self.roles[code], *self._cut(series, width), legend_value))
         return self._frame(traces, width)
 
     def waits(self, width: int) -> LiveFrame | None:
-        """Pulls that are held, and answers a second that were not 0."""
+        """Return the held pulls, and answers a second other than 0."""
         if not len(self.held):
             return None
         traces = []
@@ -135,22 +138,27 @@ class ServeHistory:
         return self._frame(traces, width)
 
     def _cut(self, series: PeakSeries, width: int) -> tuple[np.ndarray, np.ndarray]:
-        shown = Range(self._end, SECONDS)
+        shown = Range(self._end, SHOWN_SECONDS)
         edge = shown.edge(width)
-        xs, ys = series.columns(edge, SECONDS, width)
-        return np.clip(xs - shown.end, edge - shown.end - SECONDS, edge - shown.end), ys
+        xs, ys = series.columns(edge, SHOWN_SECONDS, width)
+        return np.clip(xs - shown.end, edge - shown.end - SHOWN_SECONDS, edge - shown.end), ys
 
     def _frame(self, traces: list[Trace], width: int) -> LiveFrame:
         end = self._end
-        edge = Range(end, SECONDS).edge(width)
-        tops = [float(np.nanmax(one.ys)) for one in traces if len(one.ys) and np.isfinite(one.ys).any()]
-        breaks = tuple((a - end, b - end) for a, b in self.breaks if b > end - SECONDS)
+        edge = Range(end, SHOWN_SECONDS).edge(width)
+        tops = [float(np.nanmax(trace.ys)) for trace in traces if len(trace.ys) and np.isfinite(trace.ys).any()]
+        breaks = tuple((begin - end, stop - end) for begin, stop in self.breaks if stop > end - SHOWN_SECONDS)
         return LiveFrame(
-            tuple(traces), edge - end - SECONDS, edge - end, nice_top(max(tops, default=0.0)), at=edge, breaks=breaks
+            tuple(traces),
+            edge - end - SHOWN_SECONDS,
+            edge - end,
+            nice_top(max(tops, default=0.0)),
+            at=edge,
+            breaks=breaks,
         )
 
 
 def _sum(series: PeakSeries, begin: float) -> float:
-    first = int(np.searchsorted(series.times, begin))
-    values = series.values[first:]
+    first_index = int(np.searchsorted(series.times, begin))
+    values = series.values[first_index:]
     return float(np.nansum(values)) if len(values) else 0.0

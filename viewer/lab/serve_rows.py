@@ -1,4 +1,4 @@
-"""What is shown of a lab store that is served: addresses, requests by code with their rates, clients. No Qt."""
+"""Rows of a served lab store: addresses, requests by code with their rates, clients. No Qt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """Requests of one code: ``rate`` a second between the last two looks, None as long as there was one."""
+    """Requests of one code; ``rate`` is per second between the last two states, None before the second one."""
 
     name: str
     code: int
@@ -37,19 +37,21 @@ class CodeRow:
 
     @property
     def entry(self) -> Place | None:
-        """The queue entry that its last send wrote, or its last pull was answered first."""
-        last = self.last
-        return None if last is None else places.queue(last.topic, last.queue_id, last.queue_offset)
+        """Queue entry that its last send wrote, or the first one that its last pull returned."""
+        last_entry = self.last
+        return (
+            None if last_entry is None else places.queue(last_entry.topic, last_entry.queue_id, last_entry.queue_offset)
+        )
 
     @property
     def unit(self) -> Place | None:
-        """The unit behind that entry."""
+        """Unit of that entry."""
         return None if self.last is None else places.log(self.last.physical_offset)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
-    """A client as its heartbeats tell it."""
+    """A client as its heartbeats describe it."""
 
     client_id: str
     peer: str
@@ -60,63 +62,67 @@ class ClientRow:
 
 
 def code_rows(
-    state: ServingState, before: ServingState | None, roles: Mapping[int, str] | None = None
+    state: ServingState, previous: ServingState | None, roles: Mapping[int, str] | None = None
 ) -> list[CodeRow]:
-    """By code, the most asked for first; rates since ``before``; ``roles`` are the colours of curves."""
-    known = {one.code: one.count for one in before.codes} if before is not None else {}
-    span = state.at - before.at if before is not None else 0.0
-    found = [
+    """Return the rows by code, most requested first; rates since ``previous``; ``roles`` are curve colours."""
+    previous_counts = (
+        {code_counts.code: code_counts.count for code_counts in previous.codes} if previous is not None else {}
+    )
+    span = state.at - previous.at if previous is not None else 0.0
+    code_table = [
         CodeRow(
-            one.name,
-            one.code,
-            one.count,
-            (one.count - known.get(one.code, 0)) / span if span > 0 else None,
-            one.p50,
-            one.p99,
-            one.held,
-            one.not_ok,
-            one.last,
-            (roles or {}).get(one.code, ""),
+            code_counts.name,
+            code_counts.code,
+            code_counts.count,
+            (code_counts.count - previous_counts.get(code_counts.code, 0)) / span if span > 0 else None,
+            code_counts.p50,
+            code_counts.p99,
+            code_counts.held,
+            code_counts.not_ok,
+            code_counts.last,
+            (roles or {}).get(code_counts.code, ""),
         )
-        for one in state.codes
+        for code_counts in state.codes
     ]
-    return sorted(found, key=lambda row: (-row.count, row.code))
+    return sorted(code_table, key=lambda row: (-row.count, row.code))
 
 
 def client_rows(state: ServingState) -> list[ClientRow]:
-    """Who is connected, as heartbeats tell it."""
-    found = []
-    for one in state.clients:
+    """Return the connected clients, as their heartbeats describe them."""
+    client_table = []
+    for client in state.clients:
         role = (
             tr("producer and consumer")
-            if one.producers and one.consumers
-            else (tr("producer") if one.producers else tr("consumer"))
+            if client.producers and client.consumers
+            else (tr("producer") if client.producers else tr("consumer"))
         )
-        groups = ", ".join(dict.fromkeys((*one.producers, *one.consumers)))
-        found.append(ClientRow(one.client_id, one.peer, groups, f"{one.language} {one.release}", role, one.held))
-    return found
+        groups = ", ".join(dict.fromkeys((*client.producers, *client.consumers)))
+        client_table.append(
+            ClientRow(client.client_id, client.peer, groups, f"{client.language} {client.release}", role, client.held)
+        )
+    return client_table
 
 
 def address_facts(state: ServingState) -> list[Fact]:
-    """Where clients find it, and how it stands."""
-    not_ok = sum(one.not_ok for one in state.codes)
-    found = [
+    """Return the addresses for clients, and the status of the server."""
+    not_ok = sum(code_counts.not_ok for code_counts in state.codes)
+    facts = [
         Fact(tr("Name server"), state.namesrv),
         Fact(tr("Broker"), state.broker, state.name),
     ]
     if state.ha:
-        found.append(Fact(tr("HA"), state.ha, tr("{n:,} slaves", n=state.slaves)))
+        facts.append(Fact(tr("HA"), state.ha, tr("{n:,} slaves", n=state.slaves)))
     if state.vip:
-        found.append(Fact(tr("VIP"), state.vip, tr("for old clients")))
+        facts.append(Fact(tr("VIP"), state.vip, tr("for old clients")))
     elif state.no_vip:
-        found.append(Fact(tr("VIP"), tr("not served"), engine_words(state.no_vip), "warn", code=False))
+        facts.append(Fact(tr("VIP"), tr("not served"), engine_words(state.no_vip), "warn", code=False))
     if state.config:
         name = PurePath(state.config).name
         ignored = ", ".join(state.without_effect)
         note = tr("without effect here: {keys}", keys=ignored) if ignored else ""
-        found.append(Fact(tr("Config"), name, note, "warn" if ignored else "text"))
+        facts.append(Fact(tr("Config"), name, note, "warn" if ignored else "text"))
     return [
-        *found,
+        *facts,
         Fact(tr("Held pulls"), f"{state.held:,}", place=_requests("held and waits") if state.held else None),
         Fact(tr("Not 0"), f"{not_ok:,}", place=_requests(NOT_OK) if not_ok else None),
         Fact(tr("Connections"), f"{state.connections:,}"),
@@ -134,7 +140,7 @@ def _requests(term: str) -> Place:
 
 
 def rate_of(rows: list[CodeRow]) -> float | None:
-    """Requests a second in all; None as long as nobody knows."""
+    """Return the requests a second in all; None while it is unknown."""
     rates = [row.rate for row in rows if row.rate is not None]
     return sum(rates) if rates else None
 
@@ -144,8 +150,8 @@ def _ms(value: float | None) -> str:
 
 
 def _entry_text(row: CodeRow) -> str:
-    last = row.last
-    return "" if last is None else f"{last.topic}/{last.queue_id}/{last.queue_offset:,}"
+    last_entry = row.last
+    return "" if last_entry is None else f"{last_entry.topic}/{last_entry.queue_id}/{last_entry.queue_offset:,}"
 
 
 CODES = RecordKind(

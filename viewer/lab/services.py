@@ -1,6 +1,6 @@
-"""The services of a lab store: running or paused, what waits for them, what they did last; paused, stepped, resumed.
+"""Services of a lab store: running or paused, their backlog and last work; pause, step, resume.
 
-Below them where the log stands now, as one line: on disk, in the page cache, in the transient pool.
+Below them the log now as one line: on disk, in the page cache, in the transient pool.
 """
 
 from __future__ import annotations
@@ -22,111 +22,118 @@ from viewer.widgets.recovery_line import RecoveryLine
 if TYPE_CHECKING:
     from engine.lab.samples import PositionSample, ServiceState
 
-BEAT_MS = 300
+FLASH_MS = 300
 NONE_MS = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ServiceLabel:
     """A service as the list names it."""
 
     key: str
     name: str
-    way: str
+    data_path: str
 
 
 SERVICES = (
-    Shown("commit", words("Commit"), words("pool → page cache")),
-    Shown("flush", words("Flush"), words("page cache → disk")),
-    Shown("reput", words("Dispatch"), words("log → queues, index")),
-    Shown("queues", words("Queue flush"), words("queues → disk")),
-    Shown("clean", words("Clean"), words("old files")),
+    ServiceLabel("commit", words("Commit"), words("pool → page cache")),
+    ServiceLabel("flush", words("Flush"), words("page cache → disk")),
+    ServiceLabel("reput", words("Dispatch"), words("log → queues, index")),
+    ServiceLabel("queues", words("Queue flush"), words("queues → disk")),
+    ServiceLabel("clean", words("Clean"), words("old files")),
 )
 
 
 class ServiceLine(QWidget):
-    """One service: lamp, name, what it did, what waits, pause and step."""
+    """One service: lamp, name, last work, backlog, pause and step."""
 
     pauseAsked = Signal(str, bool)
     stepAsked = Signal(str)
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, service: ServiceLabel) -> None:
         super().__init__()
-        self.key = shown.key
-        self._paused = self._there = self._slim = False
-        self.setObjectName(f"lab.service.{shown.key}")
-        self.words = tr(shown.name)
+        self.key = service.key
+        self._paused = self._exists = self._slim = False
+        self.setObjectName(f"lab.service.{service.key}")
+        self.words = tr(service.name)
         self._lamp = Mark("")
-        self._name = Label(tr(shown.name), 13, "text", 600)
+        self._name = Label(tr(service.name), 13, "text", 600)
         self._state = Label("", 12, "warn", 500)
-        self._did = Elided("", 12, "text2")
-        self._waits = Elided("", 12, "text3")
-        self.pause = Tool("pause", tr("Pause {service}", service=tr(shown.name)))
-        self.pause.setObjectName(f"lab.service.{shown.key}.pause")
+        self._last_work = Elided("", 12, "text2")
+        self._backlog = Elided("", 12, "text3")
+        self.pause = Tool("pause", tr("Pause {service}", service=tr(service.name)))
+        self.pause.setObjectName(f"lab.service.{service.key}.pause")
         self.pause.clicked.connect(lambda: self.pauseAsked.emit(self.key, not self._paused))
-        self.step = Tool("step", tr("One step of {service}", service=tr(shown.name)))
-        self.step.setObjectName(f"lab.service.{shown.key}.step")
-        self.step.clicked.connect(self._stepped)
-        self._way = Elided(tr(shown.way), 12, "text3")
-        left = column(None, row(self._name, self._state, None, gap=6), self._way, None, gap=0)
-        self._left, self._right = left, column(None, self._did, self._waits, None, gap=0)
-        line = row(self._lamp, left, self._right, self.pause, self.step, gap=4)
+        self.step = Tool("step", tr("One step of {service}", service=tr(service.name)))
+        self.step.setObjectName(f"lab.service.{service.key}.step")
+        self.step.clicked.connect(self._step)
+        self._path_label = Elided(tr(service.data_path), 12, "text3")
+        name_column = column(None, row(self._name, self._state, None, gap=6), self._path_label, None, gap=0)
+        self._left, self._right = name_column, column(None, self._last_work, self._backlog, None, gap=0)
+        line = row(self._lamp, name_column, self._right, self.pause, self.step, gap=4)
         line.box.setStretch(2, 1)
         box = QVBoxLayout(self)
         box.setContentsMargins(px(12), 0, px(8), 0)
         box.addWidget(line)
-        self._beat = QTimer(self, interval=BEAT_MS, singleShot=True)
-        self._beat.timeout.connect(self._show_lamp)
+        self._flash_timer = QTimer(self, interval=FLASH_MS, singleShot=True)
+        self._flash_timer.timeout.connect(self._show_lamp)
         self._fit()
         follow(self, self._fit)
         self.show_state(None, "", "")
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows give the name less room: lamp and picture say that it is paused."""
+        """Give the name less width in narrow windows: the lamp shows that it is paused."""
         self._slim = slim
         self._fit()
 
     def _fit(self) -> None:
         self._left.setFixedWidth(px(86 if self._slim else 144))
-        self._way.setVisible(not self._slim)
+        self._path_label.setVisible(not self._slim)
         self._state.setVisible(not self._slim)
         self.setFixedHeight(px(42))
         for tool in (self.pause, self.step):
             tool.setFixedSize(px(26), px(26))
 
-    def _stepped(self) -> None:
+    def _step(self) -> None:
         if not theme.still:
             self._lamp.set_kind("note")
-            self._beat.start()
+            self._flash_timer.start()
         self.stepAsked.emit(self.key)
 
-    def show_state(self, paused: bool | None, did: str, waits: str, *, warn: bool = False, off: bool = False) -> None:
-        """How it stands; ``paused`` None: this store has no such service, or no engine that runs it (``off``)."""
-        self._there, self._paused = paused is not None, bool(paused)
+    def show_state(
+        self, paused: bool | None, last_work: str, backlog: str, *, warn: bool = False, off: bool = False
+    ) -> None:
+        """Show the status of the service.
+
+        ``paused`` is None if the store has no such service, or no engine runs it (``off``).
+        """
+        self._exists, self._paused = paused is not None, bool(paused)
         missing = tr("off") if off else tr("not there")
         self._state.setText(tr("paused") if paused else "" if paused is not None else missing)
         self._state.set_role("warn" if paused else "text3")
-        self._left.setToolTip(f"{self.words}: {self._way.text()}")
-        self._did.setText(did)
-        self._waits.setText(waits)
-        self._waits.set_role("warn" if warn else "text3")
+        self._left.setToolTip(f"{self.words}: {self._path_label.text()}")
+        self._last_work.setText(last_work)
+        self._backlog.setText(backlog)
+        self._backlog.set_role("warn" if warn else "text3")
         for tool in (self.pause, self.step):
-            tool.setEnabled(self._there)
+            tool.setEnabled(self._exists)
         self.pause.set_icon("play" if paused else "pause")
-        said = tr("Go on with {service}" if paused else "Pause {service}", service=self._name.text())
-        self.pause.setToolTip(said)
-        self.pause.setAccessibleName(said)
-        self.setAccessibleName(f"{self._name.text()} {self._state.text()}. {did}. {waits}")
-        if not self._beat.isActive():
+        tooltip = tr("Go on with {service}" if paused else "Pause {service}", service=self._name.text())
+        self.pause.setToolTip(tooltip)
+        self.pause.setAccessibleName(tooltip)
+        self.setAccessibleName(f"{self._name.text()} {self._state.text()}. {last_work}. {backlog}")
+        if not self._flash_timer.isActive():
             self._show_lamp()
 
     def _show_lamp(self) -> None:
-        self._lamp.set_kind("warn" if self._paused else "live" if self._there else "out")
+        self._lamp.set_kind("warn" if self._paused else "live" if self._exists else "out")
 
 
 class ServicesPanel(Paper):
-    """``pauseAsked(name, on)``, ``stepAsked(name)``, ``flushAsked()``, ``commitAsked()``, ``reopenAsked(changes)`` with
-    attributes of the configuration and their new values.
+    """Emits ``pauseAsked(name, on)``, ``stepAsked(name)``, ``flushAsked()``, ``commitAsked()``,
+    ``reopenAsked(changes)``.
+
+    ``changes`` maps attributes of the configuration to new values.
     """
 
     pauseAsked = Signal(str, bool)
@@ -147,7 +154,7 @@ class ServicesPanel(Paper):
         self.commit.setObjectName("lab.commit")
         self.commit.setToolTip(tr("Hand the transient pool's buffers to the page cache"))
         self.commit.clicked.connect(self.commitAsked)
-        self.lines = {shown.key: ServiceLine(shown) for shown in SERVICES}
+        self.lines = {service.key: ServiceLine(service) for service in SERVICES}
         self.now = RecoveryLine("lab.now", tr("Where the log stands now"), 18)
         self._mode, self._has_pool = Elided("", 12, "text2", code=True), Elided("", 12, "text2")
         self.mode = Button("", "pill")
@@ -166,19 +173,19 @@ class ServicesPanel(Paper):
             line.stepAsked.connect(self.stepAsked)
         box.addWidget(column(Label(tr("Now"), 12, "text2"), self.now, gap=2, margins=(12, 6, 12, 0)))
         lines = [
-            row(said, None, button, gap=6) for said, button in ((self._mode, self.mode), (self._has_pool, self.pool))
+            row(label, None, button, gap=6) for label, button in ((self._mode, self.mode), (self._has_pool, self.pool))
         ]
         box.addWidget(column(*lines, gap=6, margins=(12, 4, 12, 8)))
         box.addStretch(1)
         self.show_store(None)
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows give the names less room."""
+        """Give the names less width in narrow windows."""
         for line in self.lines.values():
             line.set_slim(slim)
 
     def show_store(self, config: object, *, able: bool = False) -> None:
-        """Another store's configuration, None for no store; ``able``: its engine is alive."""
+        """Show a store's configuration, None for no store; ``able`` says that its engine is alive."""
         self._sync = getattr(config, "flush_disk_type", "") == "SYNC_FLUSH"
         self._pool = bool(getattr(config, "transient_store_pool_enable", False))
         for part in (self.flush, self.commit, self.mode, self.pool):
@@ -197,21 +204,21 @@ class ServicesPanel(Paper):
             self.show_sample(None)
 
     def show_off(self) -> None:
-        """No engine runs: the plug was pulled, or the store is being opened."""
+        """Show that no engine runs: after a power loss, or while the store is opened."""
         for line in self.lines.values():
             line.show_state(None, "", "", off=True)
         self.now.show_parts([])
 
     def show_sample(self, sample: PositionSample | None) -> None:
-        """The services and the line as they stand now."""
+        """Show the status of the services and of the log."""
         states: Mapping[str, ServiceState] = sample.services if sample is not None else {}
-        at = sample.at_ms if sample is not None else 0
+        now_ms = sample.at_ms if sample is not None else 0
         for key, line in self.lines.items():
             state = states.get(key)
             if state is None or sample is None:
                 line.show_state(None, "", "")
             else:
-                line.show_state(state.paused, _did(state, at), _waits(state), warn=state.paused)
+                line.show_state(state.paused, _last_work(state, now_ms), _backlog(state), warn=state.paused)
         if sample is None:
             self.now.show_parts([])
         else:
@@ -225,7 +232,7 @@ class ServicesPanel(Paper):
         self.reopenAsked.emit({"transient_store_pool_enable": not self._pool})
 
 
-UNITS = {
+UNIT_WORDS = {
     "bytes": words("{n:,} bytes"),
     "units": words("{n:,} units"),
     "queues": words("{n:,} queues"),
@@ -234,7 +241,7 @@ UNITS = {
 }
 
 
-ONE = {
+ONE_UNIT_WORDS = {
     "units": words("1 unit"),
     "queues": words("1 queue"),
     "files": words("1 file"),
@@ -243,20 +250,22 @@ ONE = {
 
 
 def _counted(count: int, unit: str) -> str:
-    if count == 1 and unit in ONE:
-        return tr(ONE[unit])
-    return size(count) if unit == "bytes" else tr(UNITS.get(unit, "{n:,}"), n=count)
+    if count == 1 and unit in ONE_UNIT_WORDS:
+        return tr(ONE_UNIT_WORDS[unit])
+    return size(count) if unit == "bytes" else tr(UNIT_WORDS.get(unit, "{n:,}"), n=count)
 
 
-def _did(state: ServiceState, at: int) -> str:
-    """``274 units, now`` · ``0.8 MiB, 14.9 s ago``."""
+def _last_work(state: ServiceState, now_ms: int) -> str:
+    """Return ``274 units, now`` or ``0.8 MiB, 14.9 s ago``."""
     if state.last_ms is None:
         return tr("nothing yet")
-    ago = max(0, at - state.last_ms)
-    return f"{_counted(state.moved, state.unit)}, " + (tr("now") if ago < 1500 else tr("{span} ago", span=span(ago)))
+    age_ms = max(0, now_ms - state.last_ms)
+    return f"{_counted(state.moved, state.unit)}, " + (
+        tr("now") if age_ms < 1500 else tr("{span} ago", span=span(age_ms))
+    )
 
 
-def _waits(state: ServiceState) -> str:
+def _backlog(state: ServiceState) -> str:
     count, unit = (state.waiting_bytes, "bytes") if state.waiting_bytes is not None else (state.waiting, state.unit)
     if count is None:
         return ""

@@ -1,6 +1,4 @@
-"""Every value of a store's configuration with default, range and meaning, searched and changed: as a part of a dialog,
-and as a dialog of its own.
-"""
+"""Editor for every value of a store's configuration, with default, range and meaning; and a dialog around it."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from viewer.widgets.record_view import RecordView
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One value: ``text`` as it will be, ``default`` RocketMQ's; ``choices`` where only some words are permitted."""
+    """One value: ``text`` is its new value, ``default`` RocketMQ's; ``choices`` are the permitted words, if limited."""
 
     key: str
     text: str
@@ -40,24 +38,25 @@ class ConfigRow:
 
     @property
     def changed(self) -> bool:
-        """Whether it differs from RocketMQ's default."""
+        """Return True if it differs from RocketMQ's default."""
         return self.text != self.default
 
 
 def config_rows(config: MessageStoreConfig, search: str = "") -> list[ConfigRow]:
-    """Every value, in the order of the configuration's page, those that a lab store keeps at the end; only those that
-    ``search`` finds in name or meaning.
+    """Return the values in the configuration's order, those that are fixed in a lab last.
+
+    Only values whose name or meaning contains all words of ``search``.
     """
-    wanted = search.casefold().split()
-    found = []
+    search_words = search.casefold().split()
+    rows = []
     for item in fields(MessageStoreConfig):
         if "java" not in item.metadata:
             continue
         row = _row(config, item)
-        spoken = f"{row.key} {item.metadata['meaning']} {row.meaning}".casefold()
-        if all(word in spoken for word in wanted):
-            found.append(row)
-    return sorted(found, key=lambda row: row.fixed)
+        searched_text = f"{row.key} {item.metadata['meaning']} {row.meaning}".casefold()
+        if all(word in searched_text for word in search_words):
+            rows.append(row)
+    return sorted(rows, key=lambda row: row.fixed)
 
 
 def _row(config: MessageStoreConfig, item: Any) -> ConfigRow:
@@ -72,7 +71,7 @@ def _row(config: MessageStoreConfig, item: Any) -> ConfigRow:
 
 
 def range_words(item: Any, choices: tuple[str, ...]) -> str:
-    """``128 … 2,147,483,647``, or the words there are."""
+    """Return ``128 … 2,147,483,647``, or the permitted words."""
     if choices:
         return " | ".join(choices)
     if isinstance(item.default, str):
@@ -81,12 +80,12 @@ def range_words(item: Any, choices: tuple[str, ...]) -> str:
 
 
 def as_text(value: object) -> str:
-    """A value as a properties file writes it."""
+    """Return the value as a properties file writes it."""
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def changed(config: MessageStoreConfig, key: str, text: str) -> MessageStoreConfig:
-    """``config`` with one value changed; raises :class:`UsageError` that says what is permitted."""
+    """Return ``config`` with one value changed; raises :class:`UsageError` that says what is permitted."""
     if key in NOT_IN_A_LAB:
         raise UsageError(tr("a lab store keeps its files below its own folder, in the default form"))
     try:
@@ -98,17 +97,17 @@ def changed(config: MessageStoreConfig, key: str, text: str) -> MessageStoreConf
 
 
 def differences(config: MessageStoreConfig) -> list[ConfigRow]:
-    """The rows that differ from RocketMQ's defaults."""
+    """Return the rows that differ from RocketMQ's defaults."""
     return [row for row in config_rows(config) if row.changed]
 
 
 def _grouped(text: str) -> str:
-    """A number with separators, as its range has them; anything else as it is."""
+    """Return a number with separators; other text unchanged."""
     return number(int(text)) if text.isascii() and text.isdecimal() else text
 
 
 def row_kind() -> RecordKind:
-    """The table of values."""
+    """Return the table of values."""
     return RecordKind(
         "configValue",
         (
@@ -150,7 +149,7 @@ def row_kind() -> RecordKind:
 
 
 class ValuesEditor(QWidget):
-    """``changed()`` when :attr:`config` has another value, or what is typed is not permitted (:attr:`wrong`)."""
+    """Emits ``changed()`` when :attr:`config` has changed, or the input is not permitted (:attr:`wrong`)."""
 
     changed = Signal()
 
@@ -167,11 +166,11 @@ class ValuesEditor(QWidget):
         self._key.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.value = Field(tr("Value"), code=True, width=220)
         self.value.setObjectName(f"{name}.value")
-        self.value.textEdited.connect(lambda _text: self._try())
+        self.value.textEdited.connect(lambda _text: self._apply_input())
         self.choice = ChoiceField()
         self.choice.setObjectName(f"{name}.choice")
         self.choice.setAccessibleName(tr("Value"))
-        self.choice.activated.connect(lambda _n: self._try())
+        self.choice.activated.connect(lambda _n: self._apply_input())
         self._editor = QStackedWidget()
         self._editor.addWidget(self.value)
         self._editor.addWidget(self.choice)
@@ -180,7 +179,7 @@ class ValuesEditor(QWidget):
         self._note_mark = Mark("")
         self.reset = Button(tr("Default"), "flat")
         self.reset.setObjectName(f"{name}.default")
-        self.reset.clicked.connect(self._take_default)
+        self.reset.clicked.connect(self._reset_value)
         editor = row(self._key, self._editor, self.reset, self._note_mark, self._note, gap=8)
         editor.box.setStretch(4, 1)
         box = QVBoxLayout(self)
@@ -193,12 +192,12 @@ class ValuesEditor(QWidget):
 
     @property
     def wrong(self) -> bool:
-        """Whether what is typed is not permitted."""
+        """Return True if the input is not permitted."""
         return bool(self.value.property("state") == "error")
 
     @property
     def note(self) -> str:
-        """What is said of the value."""
+        """Remark on the value."""
         return self._note.text()
 
     def set_config(self, config: MessageStoreConfig) -> None:
@@ -211,7 +210,7 @@ class ValuesEditor(QWidget):
         rows = config_rows(self.config, self.search.text())
         self.table.set_rows(list(rows))
         self.table.set_state(None if rows else State("empty", tr("No value has these words.")))
-        keys = [one.key for one in rows]
+        keys = [row.key for row in rows]
         if rows:
             self.table.go_to_row(keys.index(chosen.key) if chosen is not None and chosen.key in keys else 0)
         self._row_chosen(self.table.current_row())
@@ -239,7 +238,7 @@ class ValuesEditor(QWidget):
         self._say("", fixed if chosen.fixed else f"{chosen.span} {chosen.unit}".strip() + f" · {chosen.meaning}")
 
     def set_value(self, key: str, text: str) -> bool:
-        """Give the value ``key`` another text; False where it is not permitted, and the line below says why."""
+        """Set the value ``key``; return False if it is not permitted, and show why."""
         try:
             self.config = changed(self.config, key, text)
         except UsageError as error:
@@ -248,7 +247,7 @@ class ValuesEditor(QWidget):
         self._refresh()
         return True
 
-    def _try(self) -> None:
+    def _apply_input(self) -> None:
         chosen = self.table.current_row()
         if chosen is None:
             return
@@ -267,30 +266,30 @@ class ValuesEditor(QWidget):
         self.changed.emit()
 
     def _refresh(self) -> None:
-        """New values in the rows; the chosen one and what is typed stay."""
-        at = self.table.currentIndex().row()
+        """Update the rows; selection and input stay."""
+        selected_row = self.table.currentIndex().row()
         self.table.blockSignals(True)
         self.table.set_rows(list(config_rows(self.config, self.search.text())))
-        if at >= 0:
-            self.table.go_to_row(at)
+        if selected_row >= 0:
+            self.table.go_to_row(selected_row)
         self.table.blockSignals(False)
         self.changed.emit()
 
-    def _take_default(self) -> None:
+    def _reset_value(self) -> None:
         chosen = self.table.current_row()
         if chosen is not None and self.set_value(chosen.key, chosen.default):
             self._row_chosen(self.table.current_row())
             self.changed.emit()
 
-    def _say(self, kind: str, said: str) -> None:
+    def _say(self, kind: str, remark: str) -> None:
         self._note_mark.set_kind(kind)
         self._note.set_role("error" if kind == "error" else "text3")
-        self._note.setText(said)
-        self._note.setAccessibleName(said)
+        self._note.setText(remark)
+        self._note.setAccessibleName(remark)
 
 
 class ValuesDialog(QDialog):
-    """``taken(MessageStoreConfig)`` when the values shall be used; ``base`` is what they are changed from."""
+    """Emits ``taken(MessageStoreConfig)`` when the values are accepted."""
 
     taken = Signal(object)
 
@@ -300,10 +299,10 @@ class ValuesDialog(QDialog):
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.editor = ValuesEditor(name, config)
-        self._said = Elided("", 12, "text2")
+        self._summary = Elided("", 12, "text2")
         self.agree = Button(tr("Use these values"), "primary")
         self.agree.setObjectName(f"{name}.deed")
-        self.agree.clicked.connect(self._take)
+        self.agree.clicked.connect(self._accept)
         cancel = Button(tr("Cancel"))
         cancel.setObjectName(f"{name}.cancel")
         cancel.clicked.connect(self.reject)
@@ -312,23 +311,23 @@ class ValuesDialog(QDialog):
         box.setSpacing(px(10))
         box.addWidget(Label(title, 18, "text", 600))
         box.addWidget(self.editor, 1)
-        last = row(self._said, None, cancel, self.agree, gap=8)
-        last.box.setStretch(0, 1)
-        box.addWidget(last)
+        button_row = row(self._summary, None, cancel, self.agree, gap=8)
+        button_row.box.setStretch(0, 1)
+        box.addWidget(button_row)
         self.editor.changed.connect(self._show)
         self._show()
         self.resize(px(960), px(560))
 
     def _show(self) -> None:
-        self._said.setText(values_words(self.editor.config))
+        self._summary.setText(values_words(self.editor.config))
         self.agree.setEnabled(not self.editor.wrong)
 
-    def _take(self) -> None:
+    def _accept(self) -> None:
         self.taken.emit(self.editor.config)
         self.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter in a field takes the values only where a button has the focus."""
+        """Accept the values on Enter only while a button has the focus."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not isinstance(self.focusWidget(), Button):
             event.accept()
             return
@@ -336,10 +335,10 @@ class ValuesDialog(QDialog):
 
 
 def values_words(config: MessageStoreConfig) -> str:
-    """How many values differ from RocketMQ's defaults, and which."""
-    own = differences(config)
-    if not own:
+    """Describe how many values differ from RocketMQ's defaults, and which."""
+    changed_rows = differences(config)
+    if not changed_rows:
         return tr("RocketMQ's defaults")
-    names = ", ".join(f"{one.key}={one.text}" for one in own)
-    said = tr("{n} values differ from RocketMQ's defaults", n=len(own))
-    return f"{said}: {names}"
+    names = ", ".join(f"{changed_row.key}={changed_row.text}" for changed_row in changed_rows)
+    summary = tr("{n} values differ from RocketMQ's defaults", n=len(changed_rows))
+    return f"{summary}: {names}"

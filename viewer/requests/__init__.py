@@ -1,1 +1,1 @@
-"""Requests: what goes over a server's connections, each request with its answer, live or out of a file."""
+"""Requests view: traffic on a server's connections, each request with its response, live or from a file."""

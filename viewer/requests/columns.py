@@ -1,4 +1,4 @@
-"""The tables of the view: a row each exchange, a row each header field, a row each talk. No Qt."""
+"""Tables of the view: a row for each exchange or frame, for each header field, for each filter entry. No Qt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from engine.remoting.frame_parts import EXTRA
 from viewer.look.assets import tr, words
 from viewer.look.formats import number
 from viewer.requests.fields import term_of
-from viewer.requests.request_log import ANSWER, REQUEST, Frame, RequestLog, Shown, Unasked, frame_record, is_trouble
+from viewer.requests.request_log import (
+    ANSWER,
+    REQUEST,
+    Frame,
+    OrphanResponse,
+    RequestLog,
+    ShownRow,
+    frame_record,
+    is_trouble,
+)
 from viewer.runtime import places
 from viewer.runtime.places import Place
 from viewer.widgets.columns import (
@@ -26,12 +35,12 @@ from viewer.widgets.columns import (
     topic_column,
 )
 
-ASKS, ASKED = "→", "←"
+FROM_CLIENT, FROM_SERVER = "→", "←"
 INDENT = "   "
 
 
-def entry_place(row: Shown) -> Place | None:
-    """The queue entry that a send wrote or a pull asked for; None where the request names none."""
+def entry_place(row: ShownRow) -> Place | None:
+    """Return the queue entry that a send wrote or a pull asked for; None if the request names none."""
     if row.exchange.broken or not row.topic or row.queue_id is None or row.offset is None:
         return None
     if row.code not in SENDS and row.exchange.answer_code != 0:
@@ -39,14 +48,14 @@ def entry_place(row: Shown) -> Place | None:
     return places.queue(row.topic, row.queue_id, row.offset)
 
 
-def unit_place(row: Shown) -> Place | None:
-    """The unit that a send wrote."""
-    at = row.exchange.written_at
-    return None if at is None else places.log(at)
+def unit_place(row: ShownRow) -> Place | None:
+    """Return the unit that a send wrote."""
+    offset = row.exchange.written_at
+    return None if offset is None else places.log(offset)
 
 
-def answer_chip(row: Shown) -> Chip:
-    """The answer as mark and word."""
+def answer_chip(row: ShownRow) -> Chip:
+    """Return the response as mark and word."""
     exchange = row.exchange
     if exchange.broken:
         return Chip("error", tr("no frame"))
@@ -65,22 +74,22 @@ def answer_chip(row: Shown) -> Chip:
 _TONES = {"ok": "text", "chat": "text3", "live": "live", "warn": "warn", "error": "error"}
 
 
-def _answer_text(row: Shown) -> str:
-    """The answer in words; what went well has a tick and no colour."""
+def _answer_text(row: ShownRow) -> str:
+    """Return the response in words; success has a tick and no colour."""
     chip = answer_chip(row)
     return f"✓ {chip.word}" if chip.kind == "ok" else chip.word
 
 
-def ms_text(row: Shown) -> str:
-    """How long the answer took; a pull that was kept says so."""
+def ms_text(row: ShownRow) -> str:
+    """Return the response time; for a pull that was held, say so."""
     ms = row.ms
     if ms is None:
         return ""
-    said = f"{ms:,.2f}" if ms < 10 else f"{ms:,.1f}" if ms < 100 else f"{ms:,.0f}"
-    return tr("held {ms}", ms=said) if row.exchange.held else said
+    text = f"{ms:,.2f}" if ms < 10 else f"{ms:,.1f}" if ms < 100 else f"{ms:,.0f}"
+    return tr("held {ms}", ms=text) if row.exchange.held else text
 
 
-def _look(row: Shown) -> RowLook | None:
+def _look(row: ShownRow) -> RowLook | None:
     exchange = row.exchange
     if exchange.broken:
         return RowLook("error", words=tr("No frame: {reason}", reason=exchange.request.reason))
@@ -106,7 +115,7 @@ EXCHANGES = RecordKind(
             "direction",
             "",
             26,
-            lambda row: ASKS if row.direction == "in" else ASKED,
+            lambda row: FROM_CLIENT if row.direction == "in" else FROM_SERVER,
             lambda row: row.direction,
             tone=lambda row: "live" if row.direction == "out" else "",
             filterable=False,
@@ -179,15 +188,15 @@ EXCHANGES = RecordKind(
 
 
 def _frame_name(frame: Frame) -> str:
-    """What a frame is: the request's name, or the answer's with a tick where it went well."""
+    """Return the request's name, or the response's, with a tick for success."""
     return frame.name if frame.frame == REQUEST else _answer_text(frame)
 
 
 def _other_words(frame: Frame) -> str:
-    """The other half by its number, or why there is none."""
-    other = frame.other
-    if other is not None:
-        return f"{'→' if frame.frame == REQUEST else '←'} {other.number:,}"
+    """Return the number of the frame's other half, or why there is none."""
+    other_half = frame.other
+    if other_half is not None:
+        return f"{'→' if frame.frame == REQUEST else '←'} {other_half.number:,}"
     if frame.exchange.broken:
         return ""
     return tr("not seen") if frame.frame == ANSWER else answer_chip(frame).word
@@ -219,7 +228,7 @@ FRAMES = RecordKind(
             "direction",
             "",
             26,
-            lambda row: ASKS if row.direction == "in" else ASKED,
+            lambda row: FROM_CLIENT if row.direction == "in" else FROM_SERVER,
             lambda row: row.direction,
             filterable=False,
             tip=lambda row: tr("the client sent it") if row.direction == "in" else tr("the server sent it"),
@@ -313,7 +322,7 @@ FRAMES = RecordKind(
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """A line of the detail: ``part`` is its name among the parts of the ``side``'s frame (``answer``, ``request``)."""
+    """A line of the details: ``part`` is its name among the parts of the ``side``'s frame (``answer``, ``request``)."""
 
     name: str
     value: str
@@ -324,8 +333,8 @@ class FieldRow:
     head: bool = False
 
 
-def field_rows(row: Shown) -> list[FieldRow]:
-    """The answer first with its links, then the request's head, then its header fields with their long names."""
+def field_rows(row: ShownRow) -> list[FieldRow]:
+    """Return the response with its links, then the request's head, then its header fields with long names."""
     exchange = row.exchange
     if exchange.broken:
         return [
@@ -339,64 +348,65 @@ def field_rows(row: Shown) -> list[FieldRow]:
     return [*_answer_rows(row), *_request_rows(row)]
 
 
-def _other_row(frame: Frame, said: str) -> FieldRow:
-    """The other half of a frame, as a link."""
+def _other_row(frame: Frame, name: str) -> FieldRow:
+    """Return a link to the other half of a frame."""
     note = "" if frame.other is None else frame.name if frame.frame == ANSWER else answer_chip(frame).word
-    return FieldRow(said, _other_words(frame), note, place=frame.other, head=True)
+    return FieldRow(name, _other_words(frame), note, place=frame.other, head=True)
 
 
-def _answer_rows(row: Shown) -> list[FieldRow]:
-    found: list[FieldRow] = []
+def _answer_rows(row: ShownRow) -> list[FieldRow]:
+    rows: list[FieldRow] = []
     answer = row.exchange.answer
     if answer is not None and answer.command is not None:
-        took = "" if isinstance(row.exchange, Unasked) else tr("{ms} ms later", ms=ms_text(row))
+        delay = "" if isinstance(row.exchange, OrphanResponse) else tr("{ms} ms later", ms=ms_text(row))
         code = answer.command.code
-        found.append(FieldRow(tr("Answer"), f"{code} {answer_name(code)}", took, "code", "answer", head=True))
+        rows.append(FieldRow(tr("Answer"), f"{code} {answer_name(code)}", delay, "code", "answer", head=True))
         if answer.command.remark:
-            found.append(FieldRow("remark", answer.command.remark, "", "remark", "answer"))
+            rows.append(FieldRow("remark", answer.command.remark, "", "remark", "answer"))
         for name, value in answer.command.fields.items():
             place, note = _answer_link(row, name)
-            found.append(FieldRow(name, value, note, EXTRA + name, "answer", place))
+            rows.append(FieldRow(name, value, note, EXTRA + name, "answer", place))
         if answer.data and answer.body:
-            found.append(FieldRow("body", tr("{n:,} bytes", n=len(answer.body)), "", "body", "answer"))
+            rows.append(FieldRow("body", tr("{n:,} bytes", n=len(answer.body)), "", "body", "answer"))
     else:
-        found.append(FieldRow(tr("Answer"), answer_chip(row).word, head=True))
-    return found
+        rows.append(FieldRow(tr("Answer"), answer_chip(row).word, head=True))
+    return rows
 
 
-def _request_rows(row: Shown) -> list[FieldRow]:
+def _request_rows(row: ShownRow) -> list[FieldRow]:
     exchange = row.exchange
     command = exchange.command
-    spoken = f"{command.language} {release_of(command.version)}"
-    wants = tr("one-way") if exchange.one_way else tr("waits for an answer")
-    found = [
-        FieldRow(tr("Request"), f"{exchange.code} {request_name(exchange.code)}", wants, "code", head=True),
+    language = f"{command.language} {release_of(command.version)}"
+    response_mode = tr("one-way") if exchange.one_way else tr("waits for an answer")
+    rows = [
+        FieldRow(tr("Request"), f"{exchange.code} {request_name(exchange.code)}", response_mode, "code", head=True),
         FieldRow("opaque", f"{command.opaque}", "", "opaque"),
         FieldRow("flag", f"{command.flag}", "", "flag"),
-        FieldRow("language", spoken, "", "language"),
+        FieldRow("language", language, "", "language"),
     ]
     if command.remark:
-        found.append(FieldRow("remark", command.remark, "", "remark"))
-    found.append(FieldRow("extFields", number(len(command.fields)), "", "", head=True))
-    found += _extra(command)
+        rows.append(FieldRow("remark", command.remark, "", "remark"))
+    rows.append(FieldRow("extFields", number(len(command.fields)), "", "", head=True))
+    rows += _extra(command)
     if exchange.request.data and exchange.request.body:
-        found.append(FieldRow("body", tr("{n:,} bytes", n=len(exchange.request.body)), "", "body"))
-    return found
+        rows.append(FieldRow("body", tr("{n:,} bytes", n=len(exchange.request.body)), "", "body"))
+    return rows
 
 
 def _extra(command: Command) -> list[FieldRow]:
-    letters = SHORT_NAMES if command.code in LETTERED else {}
+    long_names = SHORT_NAMES if command.code in LETTERED else {}
     return [
-        FieldRow(name, _shown(value), letters.get(name, ""), EXTRA + name) for name, value in command.fields.items()
+        FieldRow(name, _visible_separators(value), long_names.get(name, ""), EXTRA + name)
+        for name, value in command.fields.items()
     ]
 
 
-def _shown(value: str) -> str:
-    """Separators of property texts made visible."""
+def _visible_separators(value: str) -> str:
+    """Make the separators of property texts visible."""
     return value.replace("\x01", "␁").replace("\x02", "␂")
 
 
-def _answer_link(row: Shown, name: str) -> tuple[Place | None, str]:
+def _answer_link(row: ShownRow, name: str) -> tuple[Place | None, str]:
     if name == "msgId" and (unit := unit_place(row)) is not None:
         return unit, tr("{offset:,} → the unit it wrote", offset=unit.offset or 0)
     if name == "queueOffset" and (entry := entry_place(row)) is not None:
@@ -434,7 +444,7 @@ FIELD_ROWS = RecordKind(
 
 @dataclass(frozen=True, slots=True)
 class TalkRow:
-    """A line of the list of talks: choosing it asks for ``term``."""
+    """A line of the list of filters: selecting it applies ``term``."""
 
     kind: str
     name: str
@@ -445,31 +455,31 @@ class TalkRow:
 
 
 def talk_rows(log: RequestLog) -> list[TalkRow]:
-    """Connections, codes, answers, held now, broken: each a filter."""
-    found = [TalkRow("head", tr("Connections"), len(log.clients), "")]
+    """Return connections, codes, responses, held pulls and broken frames, each as a filter."""
+    rows = [TalkRow("head", tr("Connections"), len(log.clients), "")]
     for client in list(log.clients.values())[:200]:
         talker = client.talker
         groups = ", ".join(dict.fromkeys((*talker.producers, *talker.consumers)))
-        told = groups or talker.client_id or client.peer or client.server
-        spoken = f"{talker.language} {release_of(talker.version)}" if talker.language else ""
-        tip = " · ".join(one for one in (client.peer, talker.client_id, spoken) if one)
+        label = groups or talker.client_id or client.peer or client.server
+        language = f"{talker.language} {release_of(talker.version)}" if talker.language else ""
+        tip = " · ".join(part for part in (client.peer, talker.client_id, language) if part)
         mark = "warn" if client.not_ok else "" if client.open else "out"
-        found.append(
+        rows.append(
             TalkRow(
-                "client", f"{INDENT}{client.name}  {told}", client.requests, term_of("client", client.name), mark, tip
+                "client", f"{INDENT}{client.name}  {label}", client.requests, term_of("client", client.name), mark, tip
             )
         )
-    found.append(TalkRow("head", tr("Codes"), len(log.codes), ""))
+    rows.append(TalkRow("head", tr("Codes"), len(log.codes), ""))
     for code, count in log.codes.most_common(40):
         name = request_name(code)
-        found.append(TalkRow("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
-    found.append(TalkRow("head", tr("Answers"), len(log.answers), ""))
+        rows.append(TalkRow("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
+    rows.append(TalkRow("head", tr("Answers"), len(log.answers), ""))
     for code, count in log.answers.most_common(40):
         mark = "warn" if code not in {0, 19, 22} else ""
-        found.append(TalkRow("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
-    found.append(TalkRow("head", tr("Held now"), log.waiting, "held and waits"))
-    found.append(TalkRow("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))
-    return found
+        rows.append(TalkRow("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
+    rows.append(TalkRow("head", tr("Held now"), log.waiting, "held and waits"))
+    rows.append(TalkRow("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))
+    return rows
 
 
 TALKS = RecordKind(

@@ -1,4 +1,4 @@
-"""What can be asked for in a filter of requests: the language of the log's filter, with fields of requests. No Qt.
+"""Fields of the request filter, in the language of the log's filter. No Qt.
 
 ``properties.NAME`` is a header field of the request under its long name (``properties.consumerGroup``).
 """
@@ -11,14 +11,14 @@ from typing import Any
 from engine.query import Filter, parse, quote
 from engine.query.fields import FieldSpec, Kind
 from engine.remoting.exchanges import answer_name
-from viewer.requests.request_log import ANSWER, REQUEST, Shown
+from viewer.requests.request_log import ANSWER, REQUEST, ShownRow
 
 
-def _spec(name: str, kind: Kind, about: str, read: Callable[[Shown], Any], words: tuple[str, ...] = ()) -> FieldSpec:
+def _spec(name: str, kind: Kind, about: str, read: Callable[[ShownRow], Any], words: tuple[str, ...] = ()) -> FieldSpec:
     return FieldSpec(name, kind, about, read, read, None, words)
 
 
-def _answer(row: Shown) -> str | None:
+def _answer(row: ShownRow) -> str | None:
     code = row.exchange.answer_code
     return None if code is None else answer_name(code)
 
@@ -66,12 +66,12 @@ PILLS = {
 
 
 def request_filter(text: str, now_ms: int | None = None) -> Filter:
-    """The filter of ``text``. Raises :class:`engine.errors.BadFilter` with the place of what is wrong."""
+    """Parse a filter. Raises :class:`engine.errors.BadFilter` with the position of the error."""
     return parse(text, now_ms=now_ms, fields=FIELDS)
 
 
 def term_of(name: str, value: object) -> str:
-    """The condition that a field of :data:`FIELDS` has this value."""
+    """Return the condition that a field of :data:`FIELDS` has this value."""
     if value is None:
         return f"{name} is null"
     return f"{name} = {quote(value)}" if isinstance(value, str) else f"{name} = {value}"

@@ -1,7 +1,8 @@
-"""The Requests view: what goes over a server's connections, each request with its answer a row; its fields, its bytes.
+"""The Requests view: traffic on a server's connections, a row for each request with its response; fields and bytes.
 
-Rows come by the window's :class:`~viewer.requests.watch.RequestWatch`, which outlives this pane: from the broker that
-the lab runs, or out of a file that ``storescope serve`` wrote.
+Rows come from the window's :class:`~viewer.requests.watch.RequestWatch`, which outlives this pane: from the
+broker of
+the lab, or from a file that ``storescope serve`` wrote.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from viewer.requests.columns import (
 )
 from viewer.requests.fields import PILLS, term_of
 from viewer.requests.rate_strip import RateStrip
-from viewer.requests.request_log import Frame, RequestLog, Shown
-from viewer.requests.words import Standing, card_words, edge_words, standing_words
+from viewer.requests.request_log import Frame, RequestLog, ShownRow
+from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
 from viewer.runtime.places import REQUESTS_LIVE, Place
 from viewer.widgets.basics import (
     Button,
@@ -68,8 +69,8 @@ if TYPE_CHECKING:
     from viewer.requests.watch import RequestWatch
     from viewer.runtime.store_session import StoreSession
 
-TALK_WIDTH = 264
-SLIM = 1240
+FILTER_LIST_WIDTH = 264
+SLIM_BELOW_WIDTH = 1240
 PILL_WORDS = {
     "not0": words("Not 0"),
     "held": words("Held"),
@@ -80,7 +81,7 @@ SUFFIX = "requests"
 
 
 class LogSource:
-    """The rows of a log that the filter lets through; their positions are the numbers of exchanges, or of frames."""
+    """Rows that pass the filter, as a source of the table; positions are the numbers of exchanges or frames."""
 
     def __init__(self, log: RequestLog) -> None:
         self._log = log
@@ -97,31 +98,31 @@ class LogSource:
     def total(self) -> int:
         return len(self._log.rows)
 
-    def read(self, position: int, before: int, after: int) -> Page[Shown]:
-        """A slice; see :class:`viewer.widgets.row_window.RowSource`."""
+    def read(self, position: int, before: int, after: int) -> Page[ShownRow]:
+        """Return a page of rows; see :class:`viewer.widgets.row_window.RowSource`."""
         rows = self._log.rows
-        at = self._at(position)
-        low, high = max(0, at - before), min(len(rows), at + after)
-        return Page(rows[low:high], at - low, low == 0, high == len(rows))
+        index = self._index_at(position)
+        start_index, end_index = max(0, index - before), min(len(rows), index + after)
+        return Page(rows[start_index:end_index], index - start_index, start_index == 0, end_index == len(rows))
 
-    def _at(self, position: int) -> int:
+    def _index_at(self, position: int) -> int:
         return bisect_left(self._log.rows, position, key=self.position)
 
-    def position(self, row: Shown) -> int:
+    def position(self, row: ShownRow) -> int:
         return row.number
 
-    def behind(self, row: Shown) -> int:
+    def behind(self, row: ShownRow) -> int:
         return row.number + 1
 
-    def number(self, row: Shown) -> int | None:
-        return self._at(row.number)
+    def number(self, row: ShownRow) -> int | None:
+        return self._index_at(row.number)
 
     def position_of(self, number: int) -> int | None:
         return self._log.rows[number].number if 0 <= number < len(self._log.rows) else None
 
 
 class RequestsPane(Pane):
-    """See the module. ``watch`` comes once the pane was made; ``recordAsked()``: the lab's server is wanted."""
+    """View of requests. ``watch`` is set after construction; ``recordAsked()`` asks for the lab's server."""
 
     recordAsked = Signal()
 
@@ -132,8 +133,8 @@ class RequestsPane(Pane):
         self.setObjectName("requests.pane")
         self.watch: RequestWatch | None = None
         self._log = RequestLog()
-        self._chosen: Shown | None = None
-        self._keeps_end = True
+        self._chosen: ShownRow | None = None
+        self._follows_end = True
         self._build()
         self._show()
 
@@ -147,7 +148,7 @@ class RequestsPane(Pane):
         self.table.rowChosen.connect(self._row_chosen)
         self.table.placeRequested.connect(self._follow)
         self.table.installEventFilter(self)
-        self._tail = TableTail(self.table, self._follows, self._leave_end, self.go_to_end)
+        self._tail = TableTail(self.table, self._is_following, self._leave_end, self.go_to_end)
         self.talks = RecordView("requests.talks", TALKS)
         self.talks.setAccessibleName(tr("Connections, codes and answers"))
         self.talks.rowChosen.connect(self._talk_chosen, Qt.ConnectionType.QueuedConnection)  # the list changes by it
@@ -167,7 +168,7 @@ class RequestsPane(Pane):
         body = splitter(True, (upper, 560), (lower, 320))
         right = stacked(self.strip, self._filters(), body, room=2)
         self.left = stacked(self._card(), self.talks, room=1)
-        self.left.setFixedWidth(px(TALK_WIDTH))
+        self.left.setFixedWidth(px(FILTER_LIST_WIDTH))
         line = row(self.left, right, gap=0)
         line.box.setStretch(1, 1)
         box = QVBoxLayout(self)
@@ -193,26 +194,26 @@ class RequestsPane(Pane):
         self.again.clicked.connect(self.ask_replay)
         self.tabs = ClusterTabs("requests.tabs", (REQUESTS,))
         self.tabs.placeRequested.connect(self.placeRequested)
-        made = Paper("pane", ("bottom",))
+        bar = Paper("pane", ("bottom",))
         line = row(
             self.record, self.pause, 8, self.open, None, self.export, self.again, 8, self.tabs, margins=(12, 6, 10, 6)
         )
-        box = QVBoxLayout(made)
+        box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
-        return made
+        return bar
 
     def _card(self) -> QWidget:
-        made = Paper("side", ("right", "bottom"))
+        card = Paper("side", ("right", "bottom"))
         self.card_name, self.card_where = Elided("", 15, "text", 600, middle=True), Elided("", 12, "text2")
         self.card_kept = Elided("", 12, "text3")
         self.chip = Chip("live", tr("recording"))
         top = row(self.card_name, self.chip)
         top.box.setStretch(0, 1)
-        box = QVBoxLayout(made)
+        box = QVBoxLayout(card)
         box.setContentsMargins(px(14), px(8), px(12), px(8))
         box.addWidget(column(top, self.card_where, self.card_kept, gap=3))
-        return made
+        return card
 
     def _filters(self) -> QWidget:
         self.filter = Field(tr('Filter, as topic = "Orders" and ms > 100'), code=True, icon_name="filter")
@@ -221,8 +222,8 @@ class RequestsPane(Pane):
         self.filter.returnPressed.connect(lambda: self.set_filter(self.filter.text()))
         self.filter.textEdited.connect(lambda _text: self._fault(""))
         self.pills: dict[str, Button] = {}
-        for key, said in PILL_WORDS.items():
-            pill = self.pills[key] = Button(tr(said), "pill")
+        for key, label in PILL_WORDS.items():
+            pill = self.pills[key] = Button(tr(label), "pill")
             pill.setObjectName(f"requests.only.{key}")
             pill.setCheckable(True)
             pill.clicked.connect(lambda on, key=key: self._pill(key, on))
@@ -233,57 +234,57 @@ class RequestsPane(Pane):
         self.filter_fault = Elided("", 12, "error")
         self.filter_fault.setObjectName("requests.filter.fault")
         self.filter_fault.hide()
-        made = Paper("pane", ("bottom",))
+        box_paper = Paper("pane", ("bottom",))
         line = row(self.filter, Key("Ctrl L"), self.pill_box, 4, self.shape)
         line.box.setStretch(0, 1)
-        box = QVBoxLayout(made)
+        box = QVBoxLayout(box_paper)
         box.setContentsMargins(px(12), px(6), px(12), px(7))
         box.addWidget(column(line, self.filter_fault, gap=3))
-        return made
+        return box_paper
 
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def set_watch(self, watch: RequestWatch) -> None:
-        """The requests of this window; once."""
+        """Set the source of this window's requests; called once."""
         self.watch, self._log = watch, watch.log
         watch.changed.connect(self._show)
-        watch.came.connect(self._came)
+        watch.came.connect(self._on_rows)
         self.filter.setText(watch.text)
         self._show()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store is open: links lead there."""
+        """Set the store that links lead to."""
         super().set_session(session)
         for table in (self.table, self.talks, self.fields):
             table.filter_place = None
 
     def show_place(self, place: Place) -> None:
-        """The view as a whole; ``requests:PATH`` opens that file; a part is a filter."""
+        """Show the view; ``requests:PATH`` opens that file, a part is a filter."""
         if self.watch is None:
             return
         if place.name == REQUESTS_LIVE:
             if self.watch.feed is None:
                 self.recordAsked.emit()
-        elif place.name and place.name != self.watch.standing.name:
+        elif place.name and place.name != self.watch.source_status.name:
             self.watch.open_file(Path(place.name))
         if place.part:
             self.set_filter(place.part)
         self._show()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         for table in (self.table, self.talks, self.fields):
             table.refresh_look()
-        self.left.setFixedWidth(px(TALK_WIDTH))
+        self.left.setFixedWidth(px(FILTER_LIST_WIDTH))
         self._show_bytes()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow windows leave the buttons beside the filter out, as the log does."""
+        """Hide the filter buttons in narrow windows."""
         super().resizeEvent(event)
-        self.pill_box.setVisible(self.width() >= px(SLIM))
+        self.pill_box.setVisible(self.width() >= px(SLIM_BELOW_WIDTH))
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """On the table: Space pauses; Alt+Enter shows the other half of the exchange."""
+        """Handle keys on the table: Space pauses; Alt+Enter shows the other half of the exchange."""
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
             return False
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -296,16 +297,16 @@ class RequestsPane(Pane):
         return True
 
     def status(self) -> str:
-        """How it stands."""
-        return standing_words(self._log, self._standing)
+        """Describe the source and the number of requests."""
+        return status_words(self._log, self._source_status)
 
     def busy(self) -> bool:
-        """Whether a file is being read."""
-        return self._standing.kind == "reading" and self.isVisible()
+        """Return True while a file is read."""
+        return self._source_status.kind == "reading" and self.isVisible()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Recording, pausing, files; the table's own."""
-        found: dict[str, Callable[[], object]] = {
+        """Return the commands of the view and of its table."""
+        commands: dict[str, Callable[[], object]] = {
             "requests.record": self.record_or_end,
             "requests.pause": self.pause_now,
             "requests.open": self.ask_file,
@@ -322,21 +323,21 @@ class RequestsPane(Pane):
             "same.key.previous": lambda: self.next_of_client(-1),
         }
         if self.session is not None:
-            found |= {
-                name: does
-                for name, does in table_commands(self, lambda: self.table, "requests.jsonl").items()
+            commands |= {
+                name: action
+                for name, action in table_commands(self, lambda: self.table, "requests.jsonl").items()
                 if not name.startswith(("filter.", "frequency"))
             }
-        return found
+        return commands
 
     # ---- sources -----------------------------------------------------------------------------------------------------
 
     @property
-    def _standing(self) -> Standing:
-        return self.watch.standing if self.watch is not None else Standing()
+    def _source_status(self) -> SourceStatus:
+        return self.watch.source_status if self.watch is not None else SourceStatus()
 
     def record_or_end(self) -> None:
-        """Record what the lab's broker is asked from now on, or no more."""
+        """Start to record the lab broker's requests, or stop."""
         if self.watch is None:
             return
         if self.watch.feed is not None:
@@ -346,7 +347,7 @@ class RequestsPane(Pane):
             self.recordAsked.emit()
 
     def pause_now(self) -> None:
-        """Fetch nothing for a while, or go on."""
+        """Pause fetching, or continue."""
         if self.watch is not None:
             self.watch.pause()
 
@@ -367,7 +368,7 @@ class RequestsPane(Pane):
             self.placeMoved.emit(Place("requests", name=str(path)))
 
     def ask_export(self) -> None:
-        """Ask where the rows in sight go as JSON lines, or all that is kept as a recording."""
+        """Ask for the target: visible rows as JSON lines, or everything stored as a recording."""
         if not self._log.kept:
             self.statusMessage.emit(tr("There is nothing to export yet."))
             return
@@ -386,17 +387,17 @@ class RequestsPane(Pane):
         if self.watch is None:
             return
 
-        def told(result: int | Exception) -> None:
+        def on_result(result: int | Exception) -> None:
             if isinstance(result, Exception):
                 self.statusMessage.emit(f"{path}: {engine_words(str(result))}")
             else:
                 self.statusMessage.emit(tr("{count:,} rows written to {path}", count=result, path=str(path)))
 
-        self.watch.export(path, self._log.rows, told)
+        self.watch.export(path, self._log.rows, on_result)
 
     def ask_replay(self) -> None:
-        """Ask for the folder of a new store into which everything that is kept is sent again."""
-        if not any(one.exchange.request.data for one in self._log.rows):
+        """Ask for the folder of a new store into which all stored requests are replayed."""
+        if not any(row.exchange.request.data for row in self._log.rows):
             self.statusMessage.emit(tr("Nothing here can be sent again: a recording with whole frames is needed."))
             return
         if self.watch is not None:
@@ -413,12 +414,12 @@ class RequestsPane(Pane):
             )
 
     def replay(self, folder: Path) -> None:
-        """Send everything that is kept again, into a new store; says what was answered otherwise."""
+        """Replay all stored requests into a new store; report the responses that differ."""
         if self.watch is None:
             return
         self.statusMessage.emit(tr("Sending the requests again into {path} …", path=str(folder)))
 
-        def told(result: Replayed | Exception) -> None:
+        def on_result(result: Replayed | Exception) -> None:
             if isinstance(result, Exception):
                 self.statusMessage.emit(engine_words(str(result)))
                 return
@@ -435,12 +436,12 @@ class RequestsPane(Pane):
 
         line = f"storescope replay RECORDING --store '{folder}'"
         self.did.emit("requests.replay", tr("Replay requests"), {"path": str(folder)}, line)
-        self.watch.replay(folder, told)
+        self.watch.replay(folder, on_result)
 
     # ---- filter ------------------------------------------------------------------------------------------------------
 
     def set_filter(self, text: str) -> None:
-        """Show what ``text`` asks for; what is wrong with it stands under the field."""
+        """Apply a filter; an error in it is shown below the field."""
         if self.watch is None:
             return
         self.filter.setText(text)
@@ -453,12 +454,12 @@ class RequestsPane(Pane):
         for key, pill in self.pills.items():
             pill.setChecked(PILLS[key] == text)
 
-    def _fault(self, said: str) -> None:
-        self.filter.setProperty("state", "error" if said else "")
+    def _fault(self, reason: str) -> None:
+        self.filter.setProperty("state", "error" if reason else "")
         self.filter.style().polish(self.filter)
-        self.filter.setAccessibleDescription(said)
-        self.filter_fault.setText(said)
-        self.filter_fault.setVisible(bool(said))
+        self.filter.setAccessibleDescription(reason)
+        self.filter_fault.setText(reason)
+        self.filter_fault.setVisible(bool(reason))
 
     def _pill(self, key: str, on: bool) -> None:
         self.set_filter(PILLS[key] if on else "")
@@ -468,35 +469,35 @@ class RequestsPane(Pane):
             self.set_filter(talk.term)
 
     def follow_client(self) -> None:
-        """Only the requests of this client, or all again."""
+        """Show only the requests of the selected client, or all again."""
         if self._chosen is not None:
             term = term_of("client", self._chosen.client)
             self.set_filter("" if self.filter.text() == term else term)
 
     def follow_opaque(self) -> None:
-        """Only what this connection said under this opaque, or all again."""
+        """Show only the frames of this connection with this opaque, or all again."""
         if self._chosen is not None:
             term = f"{term_of('peer', self._chosen.peer)} and {term_of('opaque', self._chosen.opaque)}"
             self.set_filter("" if self.filter.text() == term else term)
 
     def next_of_client(self, step: int) -> None:
-        """Choose the next request of the same connection."""
-        found = self._log.next_of(self._chosen, step) if self._chosen is not None else None
-        if found is None:
+        """Select the next request of the same connection."""
+        row = self._log.next_of(self._chosen, step) if self._chosen is not None else None
+        if row is None:
             self.statusMessage.emit(tr("There is no further request of this client in sight."))
         else:
             self._leave_end()
-            self.table.go_to(found.number)
+            self.table.go_to(row.number)
 
     def other_half(self) -> None:
-        """The answer's bytes in the place of the request's, or the other way round; of a frame the row of its other."""
+        """Switch between the bytes of request and response; for a frame, go to its other half."""
         if isinstance(self._chosen, Frame):
             self._go_to_frame(self._chosen.other)
             return
         self.side.choose("answer" if self.side.key == "request" else "request")
 
     def show_frames(self, on: bool) -> None:
-        """A row each frame, or each request with its answer; what was chosen stays chosen."""
+        """Show a row for each frame, or for each exchange; the selection stays."""
         if self.watch is None or self._log.by_frame == on:
             return
         chosen = self._chosen
@@ -505,7 +506,7 @@ class RequestsPane(Pane):
         self.watch.show_by_frame(on)
 
     def _follow(self, place: object) -> None:
-        """A link: to the other half of an exchange here, else out of the view."""
+        """Follow a link: to the other half of an exchange in this view, else to a place outside."""
         if isinstance(place, Frame):
             self._go_to_frame(place)
         else:
@@ -521,56 +522,56 @@ class RequestsPane(Pane):
             self.table.go_to(frame.number)
 
     def _go_to_second(self, ms: int) -> None:
-        found = next((one for one in self._log.rows if one.time >= ms), None)
-        if found is not None:
+        first_row = next((row for row in self._log.rows if row.time >= ms), None)
+        if first_row is not None:
             self._leave_end()
-            self.table.go_to(found.number)
+            self.table.go_to(first_row.number)
 
     # ---- the end of the table ----------------------------------------------------------------------------------------
 
-    def _follows(self) -> bool:
-        """Whether rows that come are kept in view."""
-        return self._keeps_end and self._standing.kind == "live"
+    def _is_following(self) -> bool:
+        """Return True if the table follows new rows."""
+        return self._follows_end and self._source_status.kind == "live"
 
     def _leave_end(self) -> None:
-        """Somebody looks at one place: the table stands still."""
-        if self._follows():
-            self._keeps_end = False
+        """Stop following new rows, because the user looks at one place."""
+        if self._is_following():
+            self._follows_end = False
             self.table.set_state(self._state())
 
     def go_to_end(self) -> None:
-        """Show the newest rows, and those that come."""
-        self._keeps_end = True
+        """Show the newest rows and follow."""
+        self._follows_end = True
         self.table.tail()
         self.table.set_state(self._state())
 
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Everything as it stands now: another source, another filter."""
+        """Show everything anew after the source or filter has changed."""
         chosen = self._chosen
         if self.watch is not None and not self.filter.hasFocus():
             self.filter.setText(self.watch.text)
             for key, pill in self.pills.items():
                 pill.setChecked(PILLS[key] == self.watch.text)
         self._show_shape()
-        if self._standing.kind in {"off", "reading", "starting", "file"}:
-            self._keeps_end = True
-        if self._log.rows and self._follows():
+        if self._source_status.kind in {"off", "reading", "starting", "file"}:
+            self._follows_end = True
+        if self._log.rows and self._is_following():
             self.table.go_to(self._log.rows[-1].number)
             self.table.scrollToBottom()
         elif chosen is not None and self._log.holds(chosen):
             self.table.go_to(chosen.number)
         elif self._log.rows:
-            self.table.go_to(self._log.rows[-1 if self._standing.kind == "paused" else 0].number)
+            self.table.go_to(self._log.rows[-1 if self._source_status.kind == "paused" else 0].number)
         else:
             self._row_chosen(None)
-        self._show_standing()
+        self._show_status()
         if self.isVisible():
             self.statusMessage.emit(self.status())
 
     def _show_shape(self) -> None:
-        """The rows under the columns that are theirs; those of exchanges can tell of a frame, not the other way."""
+        """Set source and columns; rows of exchanges have no frame columns, so the order of changes matters."""
         frames = self._log.by_frame
         if not frames and self.table.kind is not EXCHANGES:
             self.table.set_kind(EXCHANGES)
@@ -581,49 +582,49 @@ class RequestsPane(Pane):
         self.side.setVisible(not frames)
         self.field_head.set_title(tr("Frame") if frames else tr("Exchange"))
 
-    def _came(self, new: list[Shown], changed: list[Shown]) -> None:
+    def _on_rows(self, new_rows: list[ShownRow], changed_rows: list[ShownRow]) -> None:
         if not self.isVisible():
             return
-        held = {one.number: number for number, one in enumerate(self.table.table.rows)}
-        for one in changed:
-            number = held.get(one.number)
+        shown_numbers = {row.number: number for number, row in enumerate(self.table.table.rows)}
+        for changed_row in changed_rows:
+            number = shown_numbers.get(changed_row.number)
             if number is not None:
                 self.table.table.row_changed(number)
-        if self._chosen is not None and self._chosen in changed:
+        if self._chosen is not None and self._chosen in changed_rows:
             self._show_chosen()
-        if new and self._follows():
+        if new_rows and self._is_following():
             self.table.tail()
         elif self._log.reordered:
             self.table.reload(anew=True)
-        elif new:
+        elif new_rows:
             self.table.show_extent()
-        self._show_standing()
+        self._show_status()
 
     def showEvent(self, event: object) -> None:
-        """What came meanwhile."""
+        """Show what came while the view was hidden."""
         super().showEvent(event)  # type: ignore[arg-type]
         self._show()
 
-    def _show_standing(self) -> None:
-        log, standing = self._log, self._standing
+    def _show_status(self) -> None:
+        log, source_status = self._log, self._source_status
         running = self.watch is not None and self.watch.feed is not None
         self.record.setText(tr("Stop") if running else tr("Record"))
         self.record.setAccessibleName(self.record.text())
-        self.pause.setEnabled(standing.kind in {"live", "paused"})
-        self.pause.setChecked(standing.kind == "paused")
+        self.pause.setEnabled(source_status.kind in {"live", "paused"})
+        self.pause.setChecked(source_status.kind == "paused")
         self.export.setEnabled(bool(log.kept))
         self.again.setEnabled(bool(log.kept))
-        name, where, kept = card_words(log, standing)
+        name, where, kept = card_words(log, source_status)
         self.card_name.setText(name)
         self.card_where.setText(where)
         self.card_kept.setText(kept)
-        self.chip.setVisible(standing.kind in {"live", "paused"})
-        self.chip.set_chip(*(("live", tr("recording")) if standing.kind == "live" else ("warn", tr("paused"))))
-        if not self.talks.hasFocus() or standing.kind != "live":
+        self.chip.setVisible(source_status.kind in {"live", "paused"})
+        self.chip.set_chip(*(("live", tr("recording")) if source_status.kind == "live" else ("warn", tr("paused"))))
+        if not self.talks.hasFocus() or source_status.kind != "live":
             self._show_talks()
-        self.strip.show_seconds(log.seconds, live=standing.kind == "live")
+        self.strip.show_seconds(log.seconds, live=source_status.kind == "live")
         self.table.set_state(self._state())
-        self.statusGrew.emit(standing_words(log, standing))
+        self.statusGrew.emit(status_words(log, source_status))
 
     def _show_talks(self) -> None:
         rows = talk_rows(self._log) if self._log.total else []
@@ -633,37 +634,41 @@ class RequestsPane(Pane):
         current = self.talks.current_row()
         self.talks.set_rows(rows)
         if current is not None:
-            at = next((n for n, one in enumerate(rows) if one.term == current.term and one.kind == current.kind), None)
-            if at is not None:
-                self.talks.go_to(at)
+            index = next(
+                (n for n, talk in enumerate(rows) if talk.term == current.term and talk.kind == current.kind), None
+            )
+            if index is not None:
+                self.talks.go_to(index)
 
     def _state(self) -> State | None:
-        log, standing = self._log, self._standing
-        if standing.fault:
-            return State("error", engine_words(standing.fault))
-        if standing.kind in {"reading", "starting"}:
-            return State("loading", tr("Reading {path} …", path=standing.name))
+        log, source_status = self._log, self._source_status
+        if source_status.fault:
+            return State("error", engine_words(source_status.fault))
+        if source_status.kind in {"reading", "starting"}:
+            return State("loading", tr("Reading {path} …", path=source_status.name))
         if not log.rows and log.kept:
-            none = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
-            return State("empty", none, steps=((tr("Show all"), lambda: self.set_filter("")),))
-        if standing.kind == "off":
+            message = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
+            return State("empty", message, steps=((tr("Show all"), lambda: self.set_filter("")),))
+        if source_status.kind == "off":
             return State("empty", tr("Nothing is recorded. Record keeps the last 64 MiB, the oldest go."))
-        if not log.rows and standing.kind == "live":
-            return State("empty", tr("No request has come yet. Point a client at {address}.", address=standing.name))
+        if not log.rows and source_status.kind == "live":
+            return State(
+                "empty", tr("No request has come yet. Point a client at {address}.", address=source_status.name)
+            )
         if not log.rows:
-            return State("empty", tr("There is no request in {path}.", path=standing.name))
-        said = edge_words(standing, self._keeps_end)
-        if standing.kind == "live" and not self._keeps_end:
-            return State("note", said, steps=((tr("Go to the end"), self.go_to_end),))
-        return State("live" if standing.kind == "live" else "note", said) if said else None
+            return State("empty", tr("There is no request in {path}.", path=source_status.name))
+        edge_text = edge_words(source_status, self._follows_end)
+        if source_status.kind == "live" and not self._follows_end:
+            return State("note", edge_text, steps=((tr("Go to the end"), self.go_to_end),))
+        return State("live" if source_status.kind == "live" else "note", edge_text) if edge_text else None
 
-    def _row_chosen(self, chosen: Shown | None) -> None:
+    def _row_chosen(self, chosen: ShownRow | None) -> None:
         self._chosen = chosen
         self._show_chosen()
         if chosen is not None and self.watch is not None:
             part = "" if chosen.exchange.broken else f"{chosen.client} · {tr('opaque')} {chosen.opaque:,}"
-            live = self._standing.kind in {"starting", "live", "paused", "ended"}
-            name = REQUESTS_LIVE if live else self._standing.name
+            live = self._source_status.kind in {"starting", "live", "paused", "ended"}
+            name = REQUESTS_LIVE if live else self._source_status.name
             self.placeMoved.emit(Place("requests", name=name, key=part))
 
     def _show_chosen(self) -> None:
@@ -681,22 +686,22 @@ class RequestsPane(Pane):
 
     def _show_bytes(self) -> None:
         chosen = self._chosen
-        seen = None
+        frame = None
         if isinstance(chosen, Frame):
-            seen = chosen.seen
+            frame = chosen.seen
         elif chosen is not None:
-            seen = chosen.exchange.request if self.side.key == "request" else chosen.exchange.answer
-        there = seen is not None and bool(seen.data)
-        self.hex.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
-        if seen is None or not there:
+            frame = chosen.exchange.request if self.side.key == "request" else chosen.exchange.answer
+        has_bytes = frame is not None and bool(frame.data)
+        self.hex.setFocusPolicy(Qt.FocusPolicy.StrongFocus if has_bytes else Qt.FocusPolicy.NoFocus)
+        if frame is None or not has_bytes:
             self.hex.clear()
-            why = "" if chosen is None else answer_chip(chosen).word
+            reason = "" if chosen is None else answer_chip(chosen).word
             if chosen is not None and chosen.exchange.sizes is not None:
-                why = tr("the bytes are not kept in a log of requests")
-            self.hex_head.set_note(why)
+                reason = tr("the bytes are not kept in a log of requests")
+            self.hex_head.set_note(reason)
             return
-        data = seen.data
-        self.hex.show_bytes(lambda at, count: data[at : at + count], 0, painted(data), len(data), 0, len(data))
+        data = frame.data
+        self.hex.show_bytes(lambda at, count: data[at : at + count], 0, frame_fields(data), len(data), 0, len(data))
         self.hex_head.set_note(tr("{n:,} bytes", n=len(data)))
 
     def _field_chosen(self, chosen: FieldRow | None) -> None:
@@ -706,24 +711,26 @@ class RequestsPane(Pane):
         self.hex.choose_field(chosen.part)
 
     def _byte_chosen(self, name: str) -> None:
-        rows = [one for one in self.fields.table.rows if isinstance(one, FieldRow)]
+        rows = [field_row for field_row in self.fields.table.rows if isinstance(field_row, FieldRow)]
         side = "" if self._log.by_frame else self.side.key
-        at = next((n for n, one in enumerate(rows) if one.part == name and side in {"", one.side}), None)
-        if at is not None:
-            self.fields.go_to(at)
+        index = next(
+            (n for n, field_row in enumerate(rows) if field_row.part == name and side in {"", field_row.side}), None
+        )
+        if index is not None:
+            self.fields.go_to(index)
 
 
-def painted(frame: bytes) -> list[HexField]:
-    """The parts of a frame with their fills: lengths and form as frame, what names it as identity, its own fields in
-    turns.
+def frame_fields(frame: bytes) -> list[HexField]:
+    """Return the parts of a frame as hex fields: lengths and encoding, identity, and header fields in alternating
+    colours.
     """
-    found: list[HexField] = []
-    other = False
-    for name, at, size in frame_parts(frame):
+    fields: list[HexField] = []
+    is_odd = False
+    for name, position, size in frame_parts(frame):
         group = {"body": "body", "remark": "topic", "language": "host", "version": "host"}.get(name, "id")
         if name in {"totalLength", "serializeType", "headerLength", "extFieldsLength"}:
             group = "frame"
         elif name.startswith(EXTRA):
-            group, other = ("propsAlt" if other else "props"), not other
-        found.append(HexField(name, at, size, group))
-    return found
+            group, is_odd = ("propsAlt" if is_odd else "props"), not is_odd
+        fields.append(HexField(name, position, size, group))
+    return fields

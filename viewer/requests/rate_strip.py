@@ -1,4 +1,4 @@
-"""The Line over the requests: requests a second by family, old left, new right; pins where something was not done."""
+"""Strip over the requests: requests a second by family, old to new; marks where responses were not 0."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ HEIGHT = 62
 SIDE = 12
 ROLES = ("posLog", "posBuild", "posTime", "disabled")
 NAMES = (words("pulls"), words("sends"), words("offsets"), words("the rest"))
-SHOWN = 3 * MINUTE
+MAX_SECONDS = 3 * MINUTE
 """Seconds that are drawn at most; of a longer recording those with requests are put side by side."""
 
 
 class RateStrip(Canvas):
-    """``chose(ms)`` where the user clicks: the second that lies there."""
+    """Emits ``chose(ms)`` when the user clicks: the second at that place."""
 
     chose = Signal(object)
 
@@ -33,13 +33,16 @@ class RateStrip(Canvas):
 
     def show_seconds(self, seconds: Sequence[Second], *, live: bool) -> None:
         """Show these seconds, the newest right; a second without requests between others is a gap."""
-        found = list(seconds)
-        if found and found[-1].at - found[0].at < SHOWN:
-            first, known = found[0].at, {one.at: one for one in found}
-            found = [known.get(at) or Second(at) for at in range(first, found[-1].at + 1)]
-        if live and len(found) > 1:
-            del found[-1]  # it is not over
-        self._seconds = found[-SHOWN:]
+        shown = list(seconds)
+        if shown and shown[-1].at - shown[0].at < MAX_SECONDS:
+            first_second, by_second = shown[0].at, {second.at: second for second in shown}
+            shown = [
+                by_second.get(second_number) or Second(second_number)
+                for second_number in range(first_second, shown[-1].at + 1)
+            ]
+        if live and len(shown) > 1:
+            del shown[-1]  # it is not over
+        self._seconds = shown[-MAX_SECONDS:]
         self.update()
 
     def _width(self) -> float:
@@ -47,52 +50,55 @@ class RateStrip(Canvas):
         return room / max(len(self._seconds), MINUTE)
 
     def second_at(self, point: QPointF) -> Second | None:
-        """The second under a point."""
-        at = int((point.x() - px(SIDE)) // self._width())
-        return self._seconds[at] if 0 <= at < len(self._seconds) else None
+        """Return the second under a point, or None."""
+        index = int((point.x() - px(SIDE)) // self._width())
+        return self._seconds[index] if 0 <= index < len(self._seconds) else None
 
     def words_under(self, point: QPointF) -> str:
-        """What one second had."""
-        found = self.second_at(point)
-        if found is None:
+        """Describe one second."""
+        second = self.second_at(point)
+        if second is None:
             return ""
-        told = [f"{count:,} {tr(name)}" for count, name in zip(found.counts, NAMES, strict=True) if count]
-        if found.not_ok:
-            told.append(tr("{n:,} not 0", n=found.not_ok))
-        return f"{clock(found.at * 1000)}: {', '.join(told) or tr('no requests')}"
+        parts = [f"{count:,} {tr(name)}" for count, name in zip(second.counts, NAMES, strict=True) if count]
+        if second.not_ok:
+            parts.append(tr("{n:,} not 0", n=second.not_ok))
+        return f"{clock(second.at * 1000)}: {', '.join(parts) or tr('no requests')}"
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Go to the rows of that second."""
-        found = self.second_at(event.position())
-        if found is not None:
-            self.chose.emit(found.at * 1000)
+        second = self.second_at(event.position())
+        if second is not None:
+            self.chose.emit(second.at * 1000)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
         p.fillRect(self.rect(), C("pane"))
-        top, high = px(16), px(26)
-        p.fillRect(QRectF(px(SIDE), top + high, self.width() - 2 * px(SIDE), 1), C("hair"))
+        top, bars_height = px(16), px(26)
+        p.fillRect(QRectF(px(SIDE), top + bars_height, self.width() - 2 * px(SIDE), 1), C("hair"))
         p.fillRect(QRectF(0, self.height() - 1, self.width(), 1), C("hair"))
         if not self._seconds:
             return
-        wide, most = self._width(), max((sum(one.counts) for one in self._seconds), default=0) or 1
+        bar_width, max_requests = (
+            self._width(),
+            max((sum(counted_second.counts) for counted_second in self._seconds), default=0) or 1,
+        )
         for number, second in enumerate(self._seconds):
-            x, y = px(SIDE) + number * wide, float(top + high)
+            x, y = px(SIDE) + number * bar_width, float(top + bars_height)
             for count, role in zip(second.counts, ROLES, strict=True):
-                tall = count / most * high
-                y -= tall
-                p.fillRect(QRectF(x, y, max(wide - 1, 1), tall), C(role))
+                bar_height = count / max_requests * bars_height
+                y -= bar_height
+                p.fillRect(QRectF(x, y, max(bar_width - 1, 1), bar_height), C(role))
             if second.not_ok:
-                mark(p, "warn", QPointF(x + wide / 2, px(9)), px(4))
+                mark(p, "warn", QPointF(x + bar_width / 2, px(9)), px(4))
         p.setFont(mono(11))
         p.setPen(C("text3"))
-        line = QRectF(px(SIDE), top + high + 2, self.width() - 2 * px(SIDE), px(16))
+        line = QRectF(px(SIDE), top + bars_height + 2, self.width() - 2 * px(SIDE), px(16))
         p.drawText(line, Qt.AlignmentFlag.AlignLeft, clock(self._seconds[0].at * 1000)[:8])
-        last = QRectF(px(SIDE), line.top(), len(self._seconds) * wide, line.height())
-        if last.width() > px(160):
-            p.drawText(last, Qt.AlignmentFlag.AlignRight, clock(self._seconds[-1].at * 1000)[:8])
+        time_box = QRectF(px(SIDE), line.top(), len(self._seconds) * bar_width, line.height())
+        if time_box.width() > px(160):
+            p.drawText(time_box, Qt.AlignmentFlag.AlignRight, clock(self._seconds[-1].at * 1000)[:8])
         p.drawText(
             QRectF(0, 0, self.width() - px(SIDE), px(16)),
             Qt.AlignmentFlag.AlignRight,
-            tr("{n:,} a second at most", n=most),
+            tr("{n:,} a second at most", n=max_requests),
         )

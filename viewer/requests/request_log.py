@@ -1,7 +1,8 @@
-"""The requests that a view shows: kept within a bound, counted, filtered; no Qt, no clock.
+"""Requests that a view shows: stored up to a limit, counted, filtered. No Qt, no clock.
 
-Frames come from a server that runs in the lab or out of a file (:mod:`engine.remoting.recording`); what is kept are
-exchanges, a row for each, or a row for each of their frames. The oldest go where there is no room: how many, is said.
+Frames come from a server in the lab or from a file (:mod:`engine.remoting.recording`). They are stored as
+exchanges, with
+a row for each exchange or for each frame. When the limit is reached, the oldest are dropped and counted.
 """
 
 from __future__ import annotations
@@ -33,26 +34,27 @@ from engine.remoting.exchanges import (
 )
 from engine.remoting.frame import Command
 
-KEPT = 64 << 20
+MAX_STORED_BYTES = 64 << 20
 """Bytes of frames that are kept, with what they cost beside."""
-_COST = 1500
+_ROW_OVERHEAD_BYTES = 1500
 MINUTE = 60
 OFFSETS = frozenset({14, 15, 30, 31})
 FAMILIES = ("pulls", "sends", "offsets", "rest")
 """Kinds of requests that the strip tells apart."""
 REQUEST, ANSWER = "request", "answer"
 """The halves of an exchange, each a frame."""
-_FRAMES = frozenset({CAME, WENT, LATER, BROKEN})
+_FRAME_KINDS = frozenset({CAME, WENT, LATER, BROKEN})
 
 
 def family(code: int) -> int:
-    """Which of :data:`FAMILIES` a request belongs to."""
+    """Return the index in :data:`FAMILIES` of a request code."""
     return 0 if code in HOLDING else 1 if code in SENDS else 2 if code in OFFSETS else 3
 
 
 class Row:
-    """An exchange as a row; ``client`` is the short name of who is at the other end (``of``). What an answer changes is
-    read from the exchange each time. ``asked`` and ``answered`` are its frames.
+    """An exchange as a row; ``client`` is the short name of the other end.
+
+    Whatever a response changes is read from the exchange each time. ``asked`` and ``answered`` are the frames.
     """
 
     __slots__ = ("answered", "asked", "exchange", "of")
@@ -71,15 +73,15 @@ class Row:
         return getattr(self.exchange, name)
 
     def get(self, name: str, default: object = None) -> object:
-        """``properties``: the request's header fields, as a filter asks for them."""
+        """Return the request's header fields for ``properties``, as a filter asks for them."""
         return self.exchange.long_fields if name == "properties" else default
 
 
 class Frame:
-    """One frame as a row: ``number`` counts frames as they were seen, ``frame`` says which half of its exchange it is.
+    """One frame as a row: ``number`` counts frames in order of arrival, ``frame`` is the half of the exchange.
 
-    Time, bytes and who sent it are its own; everything else is that of its exchange, so that a condition which takes
-    one half takes the other.
+    Time, bytes and sender are the frame's own; all else is the exchange's, so that a condition matches both
+    halves.
     """
 
     __slots__ = ("frame", "number", "row")
@@ -94,29 +96,29 @@ class Frame:
 
     @property
     def seen(self) -> Seen:
-        """What was seen."""
+        """Recorded frame."""
         answer = self.row.exchange.answer
         return answer if self.frame == ANSWER and answer is not None else self.row.exchange.request
 
     @property
     def time(self) -> int:
-        """When the frame was seen, ms since 1970."""
+        """Time of the frame, ms since 1970."""
         return self.seen.time // 1000
 
     @property
     def direction(self) -> str:
-        """Who sent it: ``in`` the client, ``out`` the server."""
+        """``in`` if the client sent it, ``out`` if the server did."""
         return "in" if self.seen.from_client else "out"
 
     @property
     def bytes(self) -> int:
-        """Of this frame."""
+        """Length of this frame."""
         sizes = self.row.exchange.sizes
         return len(self.seen.data) if sizes is None else sizes[self.frame == ANSWER]
 
     @property
     def frame_code(self) -> int | None:
-        """The request's code, or the answer's."""
+        """Code of the request, or of the response."""
         exchange = self.row.exchange
         if exchange.broken:
             return None
@@ -124,39 +126,40 @@ class Frame:
 
     @property
     def other(self) -> Frame | None:
-        """The other half; None where it was not seen."""
+        """Other half of the exchange; None if it was not recorded."""
         return self.row.asked if self.frame == ANSWER else self.row.answered
 
     def get(self, name: str, default: object = None) -> object:
-        """As :meth:`Row.get`."""
+        """Like :meth:`Row.get`."""
         return self.row.get(name, default)
 
 
-class Unasked(Exchange):
-    """An answer whose request was not seen: it came before recording began."""
+class OrphanResponse(Exchange):
+    """A response whose request is unknown: it came before recording began."""
 
     @property
     def name(self) -> str:
-        """Nobody knows."""
+        """Empty: unknown."""
         return ""
 
     @property
     def ms(self) -> None:
-        """Nobody knows."""
+        """None: unknown."""
         return None
 
 
-Shown = Row | Frame
+ShownRow = Row | Frame
 
 
 def frame_record(frame: Frame) -> dict[str, Any]:
-    """A frame as the record ``frame``: its header as it stands there, its body by length and digest; ``other`` is the
-    number of the other half.
+    """Return a frame as the JSON record ``frame``.
+
+    The header is unchanged, the body is given by length and digest; ``other`` is the number of the other half.
     """
-    seen, exchange, code = frame.seen, frame.exchange, frame.frame_code
-    command = seen.command if seen.command is not None else Command(0)
+    recorded, exchange, code = frame.seen, frame.exchange, frame.frame_code
+    command = recorded.command if recorded.command is not None else Command(0)
     name = request_name if frame.frame == REQUEST else answer_name
-    whole = bool(seen.data) and not exchange.broken
+    has_body = bool(recorded.data) and not exchange.broken
     return {
         "type": "frame",
         "number": frame.number,
@@ -173,14 +176,16 @@ def frame_record(frame: Frame) -> dict[str, Any]:
         "fields": command.fields,
         "ms": frame.ms if frame.frame == ANSWER else None,
         "bytes": frame.bytes,
-        "body": digest(seen.body) if whole else None,
-        "broken": {"reason": seen.reason, "bytes": base64.b64encode(seen.data).decode()} if exchange.broken else None,
+        "body": digest(recorded.body) if has_body else None,
+        "broken": {"reason": recorded.reason, "bytes": base64.b64encode(recorded.data).decode()}
+        if exchange.broken
+        else None,
     }
 
 
 @dataclass(slots=True)
 class Client:
-    """Who is at the other end of connections: ``name`` is short (``P1``, ``C2``), ``talker`` what it told."""
+    """The other end of connections: ``name`` is short (``P1``, ``C2``), ``talker`` what it sent about itself."""
 
     name: str
     peer: str
@@ -193,7 +198,7 @@ class Client:
 
 @dataclass(slots=True)
 class Second:
-    """Requests of one second by family, and whether one was answered with a code that is no 0."""
+    """Requests of one second by family, and the number of responses that report a failure."""
 
     at: int
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
@@ -201,21 +206,22 @@ class Second:
 
 
 class RequestLog:
-    """See the module. ``take`` frames as they come; ``rows`` are those that the filter lets through: exchanges, or
-    frames where ``by_frame`` says so.
+    """Stored requests; pass frames to :meth:`take`. ``rows`` are the exchanges (or frames, if ``by_frame``) that
+    pass
+    the filter.
     """
 
-    def __init__(self, most: int = KEPT) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int = MAX_STORED_BYTES) -> None:
+        self._max_bytes = max_bytes
         self.by_frame = False
         self.clear()
 
     def clear(self) -> None:
-        """Nothing has been seen."""
+        """Forget everything."""
         self._exchanges = Exchanges()
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._strays: deque[Frame] = deque()
-        self.rows: list[Shown] = []
+        self.rows: list[ShownRow] = []
         self.clients: dict[int, Client] = {}
         self.codes: Counter[int] = Counter()
         self.answers: Counter[int] = Counter()
@@ -232,68 +238,70 @@ class RequestLog:
         self.broken = 0
         self.total = 0
         self._names: Counter[str] = Counter()
-        self._test: Callable[[Shown], bool] | None = None
+        self._test: Callable[[ShownRow], bool] | None = None
 
     # ---- what comes --------------------------------------------------------------------------------------------------
 
-    def take(self, items: Iterable[Seen]) -> tuple[list[Shown], list[Shown]]:
-        """Rows that are new and let through, and those of which more is known now: their answer has come."""
-        new: list[Shown] = []
+    def take(self, items: Iterable[Seen]) -> tuple[list[ShownRow], list[ShownRow]]:
+        """Add frames; return the new rows that pass the filter, and the rows whose response has come."""
+        new_rows: list[ShownRow] = []
         changed: list[Row] = []
-        for seen in items:
-            self.frames += seen.kind in _FRAMES
-            tied = False
-            for exchange in self._exchanges.take(seen):
+        for frame in items:
+            self.frames += frame.kind in _FRAME_KINDS
+            is_response = False
+            for exchange in self._exchanges.take(frame):
                 row = self._rows.get(exchange.number)
                 if row is None and (exchange.answer is None or exchange.broken):
                     if not exchange.ended:
-                        added = self._added(exchange)
-                        new.append(added.asked if self.by_frame and added.asked is not None else added)
+                        added = self._add_row(exchange)
+                        new_rows.append(added.asked if self.by_frame and added.asked is not None else added)
                 elif row is not None:
-                    tied = True
-                    self._answered(row)
-                    if self.by_frame and row.answered is not None and exchange.answer is seen:
-                        new.append(row.answered)
+                    is_response = True
+                    self._add_response(row)
+                    if self.by_frame and row.answered is not None and exchange.answer is frame:
+                        new_rows.append(row.answered)
                     changed.append(row)
-            if not tied and seen.kind in _FRAMES and seen.command is not None and seen.command.is_answer:
-                stray = self._stray(seen)
+            if not is_response and frame.kind in _FRAME_KINDS and frame.command is not None and frame.command.is_answer:
+                stray = self._add_stray(frame)
                 if self.by_frame:
-                    new.append(stray)
-            if seen.kind == CLOSED and seen.connection in self.clients:
-                self.clients[seen.connection].open = False
+                    new_rows.append(stray)
+            if frame.kind == CLOSED and frame.connection in self.clients:
+                self.clients[frame.connection].open = False
         self._make_room()
-        shown = [one for one in new if self._held(one) and (self._test is None or self._test(one))]
-        self.rows += shown
-        return [*shown, *self._judge_again(changed)], self._seen_as(changed)
+        passing_rows = [
+            new_row for new_row in new_rows if self._is_stored(new_row) and (self._test is None or self._test(new_row))
+        ]
+        self.rows += passing_rows
+        return [*passing_rows, *self._refilter(changed)], self._shown_rows_of(changed)
 
     def take_exchanges(self, exchanges: Iterable[Exchange]) -> None:
-        """Exchanges that are whole: of a log of requests, which has no frames. Those that are there already go on."""
-        added = []
+        """Add complete exchanges from a log of requests, which has no frames."""
+        new_rows = []
         for exchange in exchanges:
-            row = self._added(exchange)
+            row = self._add_row(exchange)
             self.frames += 1
             if exchange.answer is not None:
-                self._answered(row)
+                self._add_response(row)
                 self.frames += 1
-            added.append(row)
-        halves = [half for row in added for half in (row.asked, row.answered) if half is not None]
+            new_rows.append(row)
+        halves = [half for row in new_rows for half in (row.asked, row.answered) if half is not None]
         halves.sort(key=lambda half: half.seen.time)
         for number, half in enumerate(halves, self.frames - len(halves) + 1):
             half.number = number
         self._make_room()
         self.show(self._test)
 
-    def _added(self, exchange: Exchange) -> Row:
+    def _add_row(self, exchange: Exchange) -> Row:
         self.total += 1
         client = self._client(exchange)
         if exchange.direction == "in" and not exchange.broken:
             client.talker.hear(exchange)
         if not client.name:
-            client.name = self._named(client)
+            client.name = self._client_name(client)
         client.requests += 1
         row = self._rows[exchange.number] = Row(exchange, client)
         row.asked = Frame(row, self.frames, REQUEST)
-        self.bytes += exchange.bytes + _COST
+        self.bytes += exchange.bytes + _ROW_OVERHEAD_BYTES
         if exchange.broken:
             self.broken += 1
             self._second(exchange.time).not_ok += 1
@@ -309,13 +317,13 @@ class RequestLog:
             client = self.clients[key] = Client("", exchange.peer, exchange.server)
         return client
 
-    def _named(self, client: Client) -> str:
+    def _client_name(self, client: Client) -> str:
         talker = client.talker
         letter = "C" if talker.consumers else "P" if talker.producers else "N" if client.server == "namesrv" else "A"
         self._names[letter] += 1
         return f"{letter}{self._names[letter]}"
 
-    def _answered(self, row: Row) -> None:
+    def _add_response(self, row: Row) -> None:
         exchange = row.exchange
         code = exchange.answer_code
         if code is None:
@@ -328,51 +336,51 @@ class RequestLog:
             key = exchange.connection or hash(exchange.peer)
             self.clients[key].not_ok += 1
 
-    def _stray(self, seen: Seen) -> Frame:
-        """An answer whose request is not held: a frame of its own."""
-        told = self._exchanges.connections.get(seen.connection)
-        asked = Command(0, opaque=seen.command.opaque if seen.command is not None else 0)
-        request = Seen(seen.time, seen.connection, WENT if seen.from_client else CAME, b"", asked)
-        peer, server = (told.peer, told.server) if told is not None else ("", "broker")
-        exchange = Unasked(-self.frames, seen.connection, peer, server, request, seen)
+    def _add_stray(self, frame: Seen) -> Frame:
+        """Store a response whose request is not stored, as a frame of its own."""
+        connection = self._exchanges.connections.get(frame.connection)
+        unknown_request = Command(0, opaque=frame.command.opaque if frame.command is not None else 0)
+        request = Seen(frame.time, frame.connection, WENT if frame.from_client else CAME, b"", unknown_request)
+        peer, server = (connection.peer, connection.server) if connection is not None else ("", "broker")
+        exchange = OrphanResponse(-self.frames, frame.connection, peer, server, request, frame)
         row = Row(exchange, self._client(exchange))
         row.answered = Frame(row, self.frames, ANSWER)
-        self.bytes += exchange.bytes + _COST
+        self.bytes += exchange.bytes + _ROW_OVERHEAD_BYTES
         self._strays.append(row.answered)
         return row.answered
 
     def _second(self, ms: int) -> Second:
-        at = ms // 1000
-        for found in reversed(self.seconds):
-            if found.at == at:
-                return found
-            if found.at < at:
+        second_number = ms // 1000
+        for second in reversed(self.seconds):
+            if second.at == second_number:
+                return second
+            if second.at < second_number:
                 break
-        made = Second(at)
-        self.seconds.append(made)
-        if len(self.seconds) > 1 and self.seconds[-2].at > at:
-            self.seconds.sort(key=lambda one: one.at)
+        new_second = Second(second_number)
+        self.seconds.append(new_second)
+        if len(self.seconds) > 1 and self.seconds[-2].at > second_number:
+            self.seconds.sort(key=lambda counted: counted.at)
         del self.seconds[: -10 * MINUTE]
-        return made
+        return new_second
 
     # ---- the bound ---------------------------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        gone: list[Row] = []
-        while self.bytes > self._most and len(self._rows) > 1:
+        dropped_rows: list[Row] = []
+        while self.bytes > self._max_bytes and len(self._rows) > 1:
             _, row = self._rows.popitem(last=False)
-            self.bytes -= row.exchange.bytes + _COST
-            gone.append(row)
+            self.bytes -= row.exchange.bytes + _ROW_OVERHEAD_BYTES
+            dropped_rows.append(row)
             self._drop_strays(self._first)
-        if self.bytes > self._most and self._strays:
+        if self.bytes > self._max_bytes and self._strays:
             self._drop_strays(self._strays[-1].number)
-        self.dropped += len(gone)
-        if gone:
-            first = self._first if self.by_frame else next(iter(self._rows), 0)
-            del self.rows[: bisect_left(self.rows, first, key=_number)]
-            for row in gone if self.by_frame else ():
-                if row.answered is not None and row.answered.number > first:
-                    self._cut(row.answered)
+        self.dropped += len(dropped_rows)
+        if dropped_rows:
+            first_number = self._first if self.by_frame else next(iter(self._rows), 0)
+            del self.rows[: bisect_left(self.rows, first_number, key=_number)]
+            for row in dropped_rows if self.by_frame else ():
+                if row.answered is not None and row.answered.number > first_number:
+                    self._remove_row(row.answered)
 
     @property
     def _first(self) -> int:
@@ -380,50 +388,50 @@ class RequestLog:
         row = next(iter(self._rows.values()), None)
         return row.asked.number if row is not None and row.asked is not None else 0
 
-    def _drop_strays(self, before: int) -> None:
-        while self._strays and self._strays[0].number < before:
+    def _drop_strays(self, first_number: int) -> None:
+        while self._strays and self._strays[0].number < first_number:
             stray = self._strays.popleft()
-            self.bytes -= stray.row.exchange.bytes + _COST
+            self.bytes -= stray.row.exchange.bytes + _ROW_OVERHEAD_BYTES
             if self.by_frame:
-                self._cut(stray)
+                self._remove_row(stray)
 
-    def _held(self, one: Shown) -> bool:
-        exchange = one.exchange
-        if isinstance(exchange, Unasked):
-            return bool(self._strays) and one.number >= self._strays[0].number
+    def _is_stored(self, row: ShownRow) -> bool:
+        exchange = row.exchange
+        if isinstance(exchange, OrphanResponse):
+            return bool(self._strays) and row.number >= self._strays[0].number
         return exchange.number in self._rows
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
     @property
     def kept(self) -> int:
-        """Exchanges that are held."""
+        """Number of stored exchanges."""
         return len(self._rows)
 
     @property
     def showable(self) -> int:
-        """Rows there would be without a filter: exchanges, or frames."""
+        """Number of rows without a filter: exchanges, or frames."""
         if not self.by_frame:
             return len(self._rows)
         return len(self._strays) + sum(1 + (row.answered is not None) for row in self._rows.values())
 
     def kept_rows(self) -> list[Row]:
-        """Every exchange that is held, whatever the filter is."""
+        """Return every stored exchange, whatever the filter is."""
         return list(self._rows.values())
 
     @property
     def waiting(self) -> int:
-        """Pulls that are held by the server now."""
+        """Number of pulls that the server holds now."""
         return sum(row.exchange.waits and row.exchange.held for row in self._rows.values())
 
-    def show(self, test: Callable[[Shown], bool] | None) -> None:
-        """Let through what ``test`` takes; None: everything."""
+    def show(self, test: Callable[[ShownRow], bool] | None) -> None:
+        """Set the filter; None passes everything."""
         self._test = test
-        every = self._frames() if self.by_frame else iter(self._rows.values())
-        self.rows = [row for row in every if test is None or test(row)]
+        all_rows = self._frames() if self.by_frame else iter(self._rows.values())
+        self.rows = [row for row in all_rows if test is None or test(row)]
 
     def show_by_frame(self, on: bool) -> None:
-        """A row each frame, or each exchange; the filter stays."""
+        """Show a row for each frame or for each exchange; the filter stays."""
         self.by_frame = on
         self.show(self._test)
 
@@ -431,81 +439,82 @@ class RequestLog:
         halves = [half for row in self._rows.values() for half in (row.asked, row.answered) if half is not None]
         return iter(sorted([*self._strays, *halves], key=_number))
 
-    def _seen_as(self, changed: list[Row]) -> list[Shown]:
-        """What stands in the table for exchanges whose answer has come."""
+    def _shown_rows_of(self, changed: list[Row]) -> list[ShownRow]:
+        """Return the table's rows for exchanges whose response has come."""
         if not self.by_frame:
             return list(changed)
         return [row.asked for row in changed if row.asked is not None]
 
-    def _judge_again(self, changed: list[Row]) -> list[Shown]:
-        """Have the filter judge what stood there before its answer came; those that it lets through only now."""
+    def _refilter(self, changed: list[Row]) -> list[ShownRow]:
+        """Filter exchanges again after their response; return the rows that pass only now."""
         self.reordered = False
-        found: list[Shown] = []
+        new_rows: list[ShownRow] = []
         if self._test is None:
-            return found
-        for one in self._seen_as(changed):
-            if not self._held(one):
+            return new_rows
+        for row in self._shown_rows_of(changed):
+            if not self._is_stored(row):
                 continue
-            at = bisect_left(self.rows, one.number, key=_number)
-            there = at < len(self.rows) and self.rows[at] is one
-            if self._test(one) == there:
+            index = bisect_left(self.rows, row.number, key=_number)
+            is_shown = index < len(self.rows) and self.rows[index] is row
+            if self._test(row) == is_shown:
                 continue
             self.reordered = True
-            if there:
-                del self.rows[at]
+            if is_shown:
+                del self.rows[index]
             else:
-                self.rows.insert(at, one)
-                found.append(one)
-        return found
+                self.rows.insert(index, row)
+                new_rows.append(row)
+        return new_rows
 
-    def _cut(self, one: Shown) -> None:
-        at = bisect_left(self.rows, one.number, key=_number)
-        if at < len(self.rows) and self.rows[at] is one:
-            del self.rows[at]
+    def _remove_row(self, row: ShownRow) -> None:
+        index = bisect_left(self.rows, row.number, key=_number)
+        if index < len(self.rows) and self.rows[index] is row:
+            del self.rows[index]
 
     def row(self, number: int) -> Row | None:
-        """The row of an exchange that is held."""
+        """Return the row of a stored exchange."""
         return self._rows.get(number)
 
-    def holds(self, one: Shown) -> bool:
-        """Whether it is in sight."""
-        at = bisect_left(self.rows, one.number, key=_number)
-        return at < len(self.rows) and self.rows[at] is one
+    def holds(self, row: ShownRow) -> bool:
+        """Return True if the row passes the filter."""
+        index = bisect_left(self.rows, row.number, key=_number)
+        return index < len(self.rows) and self.rows[index] is row
 
-    def next_of(self, row: Shown, step: int = 1) -> Shown | None:
-        """The next row in sight of the same connection; None behind the last."""
+    def next_of(self, row: ShownRow, step: int = 1) -> ShownRow | None:
+        """Return the next shown row of the same connection; None after the last."""
         if not self.holds(row):
             return None
-        at = bisect_left(self.rows, row.number, key=_number)
-        others = self.rows[at + 1 :] if step > 0 else list(reversed(self.rows[:at]))
+        index = bisect_left(self.rows, row.number, key=_number)
+        candidates = self.rows[index + 1 :] if step > 0 else list(reversed(self.rows[:index]))
         return next(
             (
-                one
-                for one in others
-                if one.exchange.connection == row.exchange.connection and one.exchange.peer == row.exchange.peer
+                candidate
+                for candidate in candidates
+                if candidate.exchange.connection == row.exchange.connection
+                and candidate.exchange.peer == row.exchange.peer
             ),
             None,
         )
 
     def items(self) -> list[Seen]:
-        """The frames of what is kept, as a recording holds them."""
-        found: list[Seen] = []
-        greeted: set[int] = set()
-        for one in self._frames():
-            seen = one.seen
-            if not seen.data:
+        """Return the stored frames in the form of a recording."""
+        recording: list[Seen] = []
+        opened_connections: set[int] = set()
+        for half in self._frames():
+            frame = half.seen
+            if not frame.data:
                 continue
-            if seen.connection not in greeted:
-                greeted.add(seen.connection)
-                hello = f"{one.peer} {one.server}".encode()
-                found.append(Seen(seen.time, seen.connection, OPENED, hello))
-            found.append(seen)
-        return found
+            if frame.connection not in opened_connections:
+                opened_connections.add(frame.connection)
+                opening = f"{half.peer} {half.server}".encode()
+                recording.append(Seen(frame.time, frame.connection, OPENED, opening))
+            recording.append(frame)
+        return recording
 
 
 _number = attrgetter("number")
 
 
 def is_trouble(exchange: Exchange) -> bool:
-    """Whether an answer says that something was not done: a code that is no 0, and not that nothing was found."""
+    """Return True if a response reports a failure: a code other than 0, except "nothing found"."""
     return exchange.answer_code not in {None, 0, 19, 22}

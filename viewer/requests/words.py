@@ -1,4 +1,4 @@
-"""What the view says of itself: how it stands, where its rows come from, what was left out. No Qt."""
+"""Texts of the view about its source: status, progress, what was left out. No Qt."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from viewer.look.assets import tr
 from viewer.look.formats import clock, size
-from viewer.requests.request_log import KEPT, RequestLog
+from viewer.requests.request_log import MAX_STORED_BYTES, RequestLog
 
 
 @dataclass(slots=True)
-class Standing:
-    """Where rows come from.
+class SourceStatus:
+    """Source of the rows and its status.
 
     ``kind``: ``off``, ``reading``, ``file``, ``starting``, ``live``, ``paused`` or ``ended``.
     """
@@ -25,21 +25,21 @@ class Standing:
     rate: float = 0.0
 
 
-def standing_words(log: RequestLog, standing: Standing) -> str:
-    """The sentence of the status bar."""
+def status_words(log: RequestLog, source_status: SourceStatus) -> str:
+    """Return the sentence of the status bar."""
     parts = []
-    if standing.kind == "live":
-        parts.append(tr("{n:,} requests a second", n=round(standing.rate)))
-    elif standing.kind == "paused":
+    if source_status.kind == "live":
+        parts.append(tr("{n:,} requests a second", n=round(source_status.rate)))
+    elif source_status.kind == "paused":
         parts.append(tr("paused"))
-    elif standing.kind == "off":
+    elif source_status.kind == "off":
         return tr("No requests are shown")
     if log.by_frame:
-        every = log.showable
+        row_count = log.showable
         parts.append(
-            tr("{n:,} frames", n=every)
-            if len(log.rows) == every
-            else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=every)
+            tr("{n:,} frames", n=row_count)
+            if len(log.rows) == row_count
+            else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=row_count)
         )
     elif len(log.rows) != log.kept:
         parts.append(tr("{n:,} of {all:,} requests match", n=len(log.rows), all=log.kept))
@@ -53,31 +53,31 @@ def standing_words(log: RequestLog, standing: Standing) -> str:
     return " · ".join(parts)
 
 
-def edge_words(standing: Standing, end_in_view: bool = True) -> str:
-    """What stands behind the last row: live, or why nothing more comes."""
-    if standing.kind == "live" and not end_in_view:
-        return tr("The table stands still · {n:,} requests a second", n=round(standing.rate))
-    if standing.kind == "live":
-        return tr("The end stays in view · {n:,} requests a second", n=round(standing.rate))
-    if standing.kind == "paused":
-        return tr("Paused: what comes meanwhile is shown behind it, as far as {size} go", size=size(KEPT))
-    if standing.kind == "ended":
-        return tr("The broker at {address} has stopped serving.", address=standing.name)
-    if standing.left_out is None:
+def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
+    """Return the text behind the last row: live, or why no more rows come."""
+    if source_status.kind == "live" and not end_in_view:
+        return tr("The table stands still · {n:,} requests a second", n=round(source_status.rate))
+    if source_status.kind == "live":
+        return tr("The end stays in view · {n:,} requests a second", n=round(source_status.rate))
+    if source_status.kind == "paused":
+        return tr("Paused: what comes meanwhile is shown behind it, as far as {size} go", size=size(MAX_STORED_BYTES))
+    if source_status.kind == "ended":
+        return tr("The broker at {address} has stopped serving.", address=source_status.name)
+    if source_status.left_out is None:
         return tr("The file ends without its last line: whoever wrote it was ended, or writes still.")
-    if standing.left_out:
-        return tr("The recording was full: {n:,} frames behind it were left out.", n=standing.left_out)
+    if source_status.left_out:
+        return tr("The recording was full: {n:,} frames behind it were left out.", n=source_status.left_out)
     return ""
 
 
-def card_words(log: RequestLog, standing: Standing) -> tuple[str, str, str]:
-    """The card over the talks: what it is, where from and since when, what is kept."""
-    of_file = standing.kind in {"file", "reading"}
-    name = standing.name.rpartition("/")[2] if of_file else tr("Requests")
-    first = next(iter(log.rows), None)
-    since = tr("since {time}", time=clock(first.time)) if first is not None else ""
-    where = tr("a file") if of_file else standing.name
-    kept = tr("kept {size} of {most}", size=size(log.bytes), most=size(KEPT))
+def card_words(log: RequestLog, source_status: SourceStatus) -> tuple[str, str, str]:
+    """Return the texts of the card: title, source and start, amount stored."""
+    is_file = source_status.kind in {"file", "reading"}
+    name = source_status.name.rpartition("/")[2] if is_file else tr("Requests")
+    first_row = next(iter(log.rows), None)
+    since_text = tr("since {time}", time=clock(first_row.time)) if first_row is not None else ""
+    where = tr("a file") if is_file else source_status.name
+    stored = tr("kept {size} of {most}", size=size(log.bytes), most=size(MAX_STORED_BYTES))
     if log.dropped:
-        kept += " · " + tr("the oldest go")
-    return name, " · ".join(part for part in (where, since) if part), kept
+        stored += " · " + tr("the oldest go")
+    return name, " · ".join(part for part in (where, since_text) if part), stored

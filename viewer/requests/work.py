@@ -1,4 +1,4 @@
-"""What is done off the loop: reading a file of requests, writing one, sending a recording again. No Qt."""
+"""Work off the loop: read a file of requests, write one, replay a recording. No Qt."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from engine.remoting.exchanges import Exchange, Seen, exchange_of, request_recor
 from engine.remoting.recording import MAGIC, Recorder, Recording
 from engine.remoting.replaying import Replay, Replayed
 from engine.whole_file import whole_text
-from viewer.requests.request_log import Frame, Shown, frame_record
+from viewer.requests.request_log import Frame, ShownRow, frame_record
 
-LARGEST_LINE = 32 << 20
-MOST = 64 << 20
+MAX_LINE_BYTES = 32 << 20
+MAX_SHOWN_BYTES = 64 << 20
 """Bytes of a file of which exchanges are shown, from its end; what lies before is counted."""
 
 
 @dataclass
-class Opened:
+class OpenedFile:
     """A file of requests: the frames of a recording, or the exchanges of a log."""
 
     items: list[Seen]
@@ -31,55 +31,57 @@ class Opened:
     """Items in front of those that are here: there was no room for them."""
 
 
-def read_file(path: Path) -> Opened:
-    """A recording of ``serve --record``, or a log of ``serve --log-requests``. Raises :class:`CannotRead` where it is
-    neither, and ``OSError``.
+def read_file(path: Path) -> OpenedFile:
+    """Read a recording of ``serve --record``, or a log of ``serve --log-requests``.
+
+    Raises :class:`CannotRead` if it is neither, and ``OSError``.
     """
     with path.open("rb") as file:
-        begin = file.read(len(MAGIC))
-    if begin == MAGIC:
+        magic = file.read(len(MAGIC))
+    if magic == MAGIC:
         return _recording(path)
-    if begin[:1] == b"{":
+    if magic[:1] == b"{":
         return _log(path)
     raise CannotRead(f"{path} holds no requests: a file of `storescope serve --record` or `--log-requests` is expected")
 
 
-def _recording(path: Path) -> Opened:
+def _recording(path: Path) -> OpenedFile:
     recording = Recording(path)
     items: list[Seen] = []
-    held = passed = first = 0
-    for seen in recording:
-        items.append(seen)
-        held += len(seen.data) + 600
-        while held > MOST and first < len(items) - 1:
-            held -= len(items[first].data) + 600
-            items[first] = Seen(0, 0, -1)
-            first += 1
-            passed += 1
-    return Opened(items[first:], [], recording.left_out, passed)
+    stored_bytes = skipped_count = first_index = 0
+    for frame in recording:
+        items.append(frame)
+        stored_bytes += len(frame.data) + 600
+        while stored_bytes > MAX_SHOWN_BYTES and first_index < len(items) - 1:
+            stored_bytes -= len(items[first_index].data) + 600
+            items[first_index] = Seen(0, 0, -1)
+            first_index += 1
+            skipped_count += 1
+    return OpenedFile(items[first_index:], [], recording.left_out, skipped_count)
 
 
-def _log(path: Path) -> Opened:
+def _log(path: Path) -> OpenedFile:
     exchanges: list[Exchange] = []
-    passed = 0
+    skipped_count = 0
     with path.open("rb") as file:
-        while line := file.readline(LARGEST_LINE):
+        while line := file.readline(MAX_LINE_BYTES):
             if not line.endswith(b"\n"):
-                return Opened([], exchanges, None, passed)
+                return OpenedFile([], exchanges, None, skipped_count)
             try:
-                exchanges.append(exchange_of(json.loads(line), len(exchanges) + passed + 1))
+                exchanges.append(exchange_of(json.loads(line), len(exchanges) + skipped_count + 1))
             except ValueError as error:
-                raise CannotRead(f"{path}, line {len(exchanges) + passed + 1:,}: {error}") from error
-            if len(exchanges) > MOST // 1500:
+                raise CannotRead(f"{path}, line {len(exchanges) + skipped_count + 1:,}: {error}") from error
+            if len(exchanges) > MAX_SHOWN_BYTES // 1500:
                 drop = len(exchanges) // 4
                 del exchanges[:drop]
-                passed += drop
-    return Opened([], exchanges, 0, passed)
+                skipped_count += drop
+    return OpenedFile([], exchanges, 0, skipped_count)
 
 
-def write_lines(path: Path, rows: Sequence[Shown]) -> int:
-    """The rows as lines of JSON: exchanges as ``--log-requests`` writes them, frames as records of their own; how many.
-    Raises ``OSError``.
+def write_lines(path: Path, rows: Sequence[ShownRow]) -> int:
+    """Write the rows as JSON lines and return their number.
+
+    Exchanges have the form of ``--log-requests``, frames are records of their own. Raises ``OSError``.
     """
     with whole_text(path) as out:
         for row in rows:
@@ -89,19 +91,20 @@ def write_lines(path: Path, rows: Sequence[Shown]) -> int:
 
 
 def write_recording(path: Path, items: Sequence[Seen]) -> int:
-    """The frames as a recording, in a new file; how many. Raises ``OSError``."""
+    """Write the frames as a recording in a new file and return their number. Raises ``OSError``."""
     recorder = Recorder(path)
     try:
-        for seen in items:
-            recorder.take(seen)
+        for frame in items:
+            recorder.take(frame)
     finally:
         recorder.close()
     return len(items)
 
 
 def replay_into(folder: Path, exchanges: Sequence[Exchange]) -> Replayed:
-    """Send the requests again into a new store in ``folder``, which is absent or empty. Raises ``StoreError``,
-    ``OSError``.
+    """Replay the requests into a new store in ``folder``, which is absent or empty.
+
+    Raises ``StoreError``, ``OSError``.
     """
     from engine.broker.serving import serving_store
 

@@ -21,11 +21,11 @@ def ask_end(
     """Where something would end, ask before ``agreed`` is called; whether that was asked."""
     if not running:
         return False
-    from viewer.lab.write_questions import Question  # the lab's words are not loaded before the first rows
+    from viewer.lab.confirmations import Confirmation  # the lab's words are not loaded before the first rows
 
-    if window.findChild(Question, QUESTION) is not None:
+    if window.findChild(Confirmation, QUESTION) is not None:
         return True
-    box = Question(window, QUESTION, title or tr("Stop what runs and close?"), "", deed or tr("Stop and close"))
+    box = Confirmation(window, QUESTION, title or tr("Stop what runs and close?"), "", deed or tr("Stop and close"))
     for line in running:
         box.box.addWidget(Label(line, 13, "text", wrap=True))
     box.finish()

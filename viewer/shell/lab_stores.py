@@ -241,13 +241,13 @@ class LabRoom(QObject):
 
     async def _ask_to_write(self, session: StoreSession) -> None:
         """A store that the lab made is its own; every other is asked about."""
-        from viewer.lab.write_questions import WriteDialog
+        from viewer.lab.confirmations import WriteConfirmation
 
         own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
         if own is not None:
             await self.start(own, None, NEWEST)
         elif session is self._window.session:
-            dialog = WriteDialog(self._window, session)
+            dialog = WriteConfirmation(self._window, session)
             dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))
             dialog.open()
 
@@ -301,9 +301,9 @@ class LabRoom(QObject):
         """Say what a power loss would take, and ask."""
         if not self.session.plug_possible:
             return
-        from viewer.lab.write_questions import PlugDialog
+        from viewer.lab.confirmations import PowerLossDialog
 
-        dialog = PlugDialog(self._window, self.session)
+        dialog = PowerLossDialog(self._window, self.session)
         dialog.agreed.connect(lambda: self._window.jobs.start(self.pull_the_plug()))
         dialog.open()
 

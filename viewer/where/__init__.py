@@ -1,1 +1,1 @@
-"""Where is my message: the question, the verdict, the evidence."""
+"""View that answers where a message is: the question, the verdict, the evidence."""

@@ -1,4 +1,4 @@
-"""Where is my message: one field, a verdict in words, and the chain of evidence with every place a link."""
+"""Where is my message: one field, a verdict in words, and the evidence with every place a link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from viewer.pane.view_tabs import MESSAGE, LookForTabs
 from viewer.runtime import places
 from viewer.runtime.jobs import Cancelled
 from viewer.runtime.places import Place
-from viewer.where.life import LifeLine
+from viewer.where.history_line import HistoryLine
 from viewer.where.words import (
     EVIDENCE,
     RESULTS,
@@ -30,12 +30,12 @@ from viewer.where.words import (
     RouteRow,
     entry_text,
     evidence_rows,
-    only_seen,
     route_rows,
     verdict_chip,
     verdict_meaning,
+    without_absence_verdicts,
 )
-from viewer.where.work import Answer, Question, log_offsets
+from viewer.where.work import Question, WhereAnswer, log_offsets
 from viewer.widgets.basics import (
     Button,
     Field,
@@ -64,11 +64,13 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 LOOKING = words("Looking for the message")
-ASK = words("An id, a unique key, a key, an offset, or topic/queue/offset. Everything in the store is asked for it.")
+EMPTY_HINT = words(
+    "An id, a unique key, a key, an offset, or topic/queue/offset. Everything in the store is asked for it."
+)
 
 
 class WherePane(Pane):
-    """The view that answers for one message, or for every message of a key."""
+    """View that answers for one message, or for every message of a key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +78,7 @@ class WherePane(Pane):
         self.question = Question("")
         self.results: tuple[WhereResult, ...] = ()
         self._running = False
-        self._said = ""
+        self._summary = ""
         self.strip = LineStrip("where.line")
         self.strip.placed.connect(lambda offset: self.placeRequested.emit(places.log(offset)))
         self._survey = LogSurvey(self.strip)
@@ -87,28 +89,34 @@ class WherePane(Pane):
         self.evidence.setAccessibleName(tr("Chain of evidence"))
         self.routes = RecordView("where.routes", ROUTES)
         self.routes.setAccessibleName(tr("Ways to the message"))
-        self.routes.rowChosen.connect(self._show_way)
+        self.routes.rowChosen.connect(self._show_route)
         for part in (self.table, self.evidence, self.routes):
             part.placeRequested.connect(self.placeRequested)
         self._results_head = PaneHead(tr("Messages"))
         self._evidence_head = PaneHead(tr("Evidence"), tr("in the order in which it was found; every place is a link"))
         self._routes_head = PaneHead(tr("Ways to it"), tr("by its place, its queue, each key and each group"))
-        left = splitter(
+        left_column = splitter(
             True,
             (stacked(self._results_head, self.table, self.table.strip), 260),
             (stacked(self._routes_head, self.routes, self.routes.strip), 340),
         )
-        self._whole = Label("", 12, "text2", wrap=True, select=True)
-        self._whole.setObjectName("where.says")
-        self.evidence.rowChosen.connect(self._show_whole)
-        whole = column(self._whole, margins=(14, 8, 14, 10))
-        right = stacked(
-            self._verdict_box(), self._evidence_head, self.evidence, self.evidence.strip, Hairline(), whole, room=2
+        self._sentence = Label("", 12, "text2", wrap=True, select=True)
+        self._sentence.setObjectName("where.says")
+        self.evidence.rowChosen.connect(self._show_sentence)
+        sentence_box = column(self._sentence, margins=(14, 8, 14, 10))
+        right_column = stacked(
+            self._verdict_box(),
+            self._evidence_head,
+            self.evidence,
+            self.evidence.strip,
+            Hairline(),
+            sentence_box,
+            room=2,
         )
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        fill(outer, (self.strip, self._form(), splitter(False, (left, 440), (right, 860))))
+        fill(outer, (self.strip, self._form(), splitter(False, (left_column, 440), (right_column, 860))))
         outer.setStretch(2, 1)
         self.lead = self.field
         self._show_state()
@@ -147,16 +155,16 @@ class WherePane(Pane):
         return form
 
     def _ask_trace(self) -> None:
-        """What stands in the form is looked for as the chain of a key in the index."""
+        """Open the trace of the key in the form."""
         self.placeRequested.emit(places.trace(self.topic.text().strip(), self.field.text().strip()))
 
     def _field(self, name: str, hint: str, width: int) -> Field:
-        made = Field(hint, code=True, width=width)
-        made.setObjectName(name)
-        made.returnPressed.connect(self.ask)
+        field = Field(hint, code=True, width=width)
+        field.setObjectName(name)
+        field.returnPressed.connect(self.ask)
         if not width:
-            made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        return made
+            field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        return field
 
     def _verdict_box(self) -> Paper:
         self._box = Paper("pane", ("bottom",))
@@ -167,19 +175,19 @@ class WherePane(Pane):
         self._meaning = Label("", 13, "text", wrap=True, select=True)
         self._step = Label("", 12, "text2", wrap=True, select=True)
         self._step.setObjectName("where.next")
-        self.life = LifeLine()
-        self.life.placeRequested.connect(self.placeRequested)
-        self._out = Link(tr("Copy the command that copies it out"))
-        self._out.setObjectName("where.copyOut")
-        self._out.clicked.connect(self._copy_out)
+        self.history_line = HistoryLine()
+        self.history_line.placeRequested.connect(self.placeRequested)
+        self._copy_out_link = Link(tr("Copy the command that copies it out"))
+        self._copy_out_link.setObjectName("where.copyOut")
+        self._copy_out_link.clicked.connect(self._copy_out)
         steps = row(Label(tr("Next step"), 12, "text3"), self._step, gap=8)
         steps.box.setStretch(1, 1)
         inner = column(
             row(self._chip, self._verdict, None, self._entry, gap=10),
             self._meaning,
-            self.life,
+            self.history_line,
             steps,
-            row(self._out, None),
+            row(self._copy_out_link, None),
             gap=6,
             margins=(14, 12, 14, 12),
         )
@@ -191,10 +199,10 @@ class WherePane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store: nothing has been asked of it."""
+        """Show another store, with an empty form."""
         super().set_session(session)
         self._survey.set_session(session)
-        self._running, self.results, self.question, self._said = False, (), Question(""), ""
+        self._running, self.results, self.question, self._summary = False, (), Question(""), ""
         for field in (self.field, self.topic, self.group):
             field.clear()
         self._fill((), "")
@@ -205,52 +213,52 @@ class WherePane(Pane):
             self._offer_topics()
 
     def show_place(self, place: Place) -> None:
-        """Ask for what ``place`` names; without a name the field waits."""
+        """Search for what ``place`` names; without a name, focus the field."""
         if not place.key:
             self.field.setFocus()
             self.field.selectAll()
             return
-        asked = Question(place.key, place.topic, place.name)
-        if asked != self.question or not self.results:
-            self.field.setText(asked.text)
-            self.topic.setText(asked.topic)
-            self.group.setText(asked.group)
+        question = Question(place.key, place.topic, place.name)
+        if question != self.question or not self.results:
+            self.field.setText(question.text)
+            self.topic.setText(question.topic)
+            self.group.setText(question.group)
             self.ask()
 
     def refresh(self) -> None:
-        """The store has grown: what was found may be old."""
+        """Draw the log anew after the store has grown; earlier results may be outdated."""
         self._survey.grown()
 
     def retheme(self) -> None:
-        """Fonts and colours."""
+        """Apply fonts and colours."""
         self._form_paper.setFixedHeight(px(40))
         self.table.refresh_look()
         self.evidence.refresh_look()
         self.routes.refresh_look()
 
     def busy(self) -> bool:
-        """Whether the question is under way."""
+        """Return True while a search runs."""
         return self._running
 
     def status(self) -> str:
-        """The verdict in one sentence."""
-        return self._said
+        """Return the verdict in one sentence."""
+        return self._summary
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Copying and stepping, in the table that has the focus."""
+        """Return the commands for copying and stepping in the focused table."""
         return {
-            **table_commands(self, self._asked_table, "where.jsonl"),
+            **table_commands(self, self._focused_table, "where.jsonl"),
             "copy.cli": self._copy_command,
             "copy.out": self._copy_out,
         }
 
-    def _asked_table(self) -> RecordView:
-        return next((one for one in (self.table, self.routes) if one.hasFocus()), self.evidence)
+    def _focused_table(self) -> RecordView:
+        return next((table for table in (self.table, self.routes) if table.hasFocus()), self.evidence)
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Ask for what stands in the fields."""
+        """Search for what the fields contain."""
         text = self.field.text().strip()
         if not text:
             self.field.setFocus()
@@ -262,24 +270,26 @@ class WherePane(Pane):
             self.session.jobs.start(self._ask(self.session, self.question))
 
     async def _ask(self, session: StoreSession, question: Question) -> None:
-        answer, error = Answer((), False), ""
+        answer, error = WhereAnswer((), False), ""
         try:
             answer = await session.jobs.in_worker(
                 tr(LOOKING), "viewer.where.work:where_of", session.path, session.config, question
             )
         except Cancelled:
             error = tr("The search was stopped.")
-        except (StoreError, OSError, RuntimeError) as failure:
-            error = str(failure)
+        except (StoreError, OSError, RuntimeError) as exception:
+            error = str(exception)
         if session is not self.session:
             return
         self._running = False
-        self._fill([only_seen(one) for one in answer.results] if session.unread else answer.results, error)
-        if answer.cut:
-            said = tr("The first {n:,} messages of this key. Name a topic to see others.", n=len(answer.results))
-            self.table.set_state(State("cut", said))
+        self._fill(
+            [without_absence_verdicts(result) for result in answer.results] if session.unread else answer.results, error
+        )
+        if answer.is_truncated:
+            message = tr("The first {n:,} messages of this key. Name a topic to see others.", n=len(answer.results))
+            self.table.set_state(State("cut", message))
         self.placeMoved.emit(Place("where", topic=question.topic, key=question.text, name=question.group))
-        self.statusMessage.emit(self._said)
+        self.statusMessage.emit(self._summary)
 
     def _fill(self, results: Sequence[WhereResult], error: str) -> None:
         self.results = tuple(results)
@@ -296,18 +306,18 @@ class WherePane(Pane):
     def _show_state(self, error: str = "") -> None:
         if self._running:
             self.table.set_state(State("loading", tr(LOOKING)))
-            found = None
+            state = None
         elif error:
             self.table.set_state(State("error", error, steps=((tr("Try again"), self.ask),)))
-            found = State("empty", tr("Nothing was found out."))
+            state = State("empty", tr("Nothing was found out."))
         elif not self.results:
-            self.table.set_state(State("empty", tr(ASK)))
-            found = State("empty", tr("Nothing was asked yet."))
+            self.table.set_state(State("empty", tr(EMPTY_HINT)))
+            state = State("empty", tr("Nothing was asked yet."))
         else:
             self.table.set_state(None)
-            found = None
-        self.evidence.set_state(found)
-        self.routes.set_state(found)
+            state = None
+        self.evidence.set_state(state)
+        self.routes.set_state(state)
 
     def _show_result(self, result: WhereResult | None) -> None:
         layout = self._chip.box
@@ -316,7 +326,7 @@ class WherePane(Pane):
         if result is None:
             self.evidence.set_rows([])
             self.routes.set_rows([])
-            self._show_whole(None)
+            self._show_sentence(None)
             return
         chip = verdict_chip(result)
         layout.addWidget(Mark(chip.kind, 6))
@@ -327,9 +337,9 @@ class WherePane(Pane):
             meaning = self.session.unread.beside(meaning)
         self._meaning.setText(meaning)
         self._step.setText(engine_words(result.next_step))
-        self.life.show_result(result)
-        self._out.setVisible(bool(self._told_out(result)))
-        self._out.setToolTip(self._told_out(result))
+        self.history_line.show_result(result)
+        self._copy_out_link.setVisible(bool(self._copy_out_command(result)))
+        self._copy_out_link.setToolTip(self._copy_out_command(result))
         set_reading_order(self)
         self.routes.set_rows(list(route_rows(result)))
         rows = evidence_rows(result)
@@ -338,41 +348,41 @@ class WherePane(Pane):
             self.evidence.go_to_row(0)
         if result.physical_offset is not None:
             self.strip.set_frame(result.physical_offset, result.physical_offset + 1)
-        self._said = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word, meaning=meaning)
-        self.setAccessibleDescription(self._said)
+        self._summary = tr("{text}: {verdict}. {meaning}", text=self.question.text, verdict=chip.word, meaning=meaning)
+        self.setAccessibleDescription(self._summary)
         if self.isVisible():
-            self.statusMessage.emit(self._said)
+            self.statusMessage.emit(self._summary)
 
-    def _show_whole(self, one: EvidenceRow | None) -> None:
-        """The chosen piece of evidence as a whole sentence."""
-        self._whole.setText(f"{one.number}. {one.what}: {one.holds}" if one is not None else "")
+    def _show_sentence(self, row: EvidenceRow | None) -> None:
+        """Show the selected piece of evidence as a full sentence."""
+        self._sentence.setText(f"{row.number}. {row.what}: {row.holds}" if row is not None else "")
 
-    def _show_way(self, one: RouteRow | None) -> None:
-        """Why the chosen way leads to the message, or does not."""
-        if one is not None:
-            self._whole.setText(f"{one.route.value}: {one.chip.word}. {engine_words(one.route.why)}")
+    def _show_route(self, row: RouteRow | None) -> None:
+        """Explain why the selected route leads to the message, or does not."""
+        if row is not None:
+            self._sentence.setText(f"{row.route.value}: {row.chip.word}. {engine_words(row.route.why)}")
 
     def _copy_command(self) -> None:
         if self.session is None or not self.question.text:
             return
-        told = ["storescope", "where", str(self.session.path)]
+        arguments = ["storescope", "where", str(self.session.path)]
         for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
-            told += [option, value] if value else []
-        self._put(shlex.join([*told, "--json", "--", self.question.text]))
+            arguments += [option, value] if value else []
+        self._copy_text(shlex.join([*arguments, "--json", "--", self.question.text]))
 
-    def _told_out(self, result: WhereResult | None) -> str:
-        """The command that copies the message out; "" where nothing of it is left."""
+    def _copy_out_command(self, result: WhereResult | None) -> str:
+        """Return the command that copies the message out; "" if none of it remains."""
         return copy_found(self.session.snapshot, result) if self.session is not None and result is not None else ""
 
     def _copy_out(self) -> None:
-        """The command for the chosen message goes to the clipboard."""
-        told = self._told_out(self.table.current_row())
-        if told:
-            self._put(told)
+        """Copy that command for the selected message to the clipboard."""
+        command = self._copy_out_command(self.table.current_row())
+        if command:
+            self._copy_text(command)
         else:
             self.statusMessage.emit(tr("Nothing of this message can be copied out."))
 
-    def _put(self, text: str) -> None:
+    def _copy_text(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
         self.statusMessage.emit(tr("Copied: {text}", text=text))
 
@@ -393,7 +403,7 @@ class WherePane(Pane):
 
 
 def known_groups(store: StoreSnapshot) -> list[str]:
-    """Names of the groups that have offsets in the store's tables; reads the disk."""
+    """Return the names of the groups that have offsets in the store's tables; reads the disk."""
     from engine.inspection.tables import offsets
 
     return sorted({row.group for row in offsets(store)})

@@ -1,4 +1,4 @@
-"""What the verdicts on a message mean, and the two tables of the view that asks where one is."""
+"""Texts for the verdicts on a message, and the tables of the view."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from engine.inspection.where.evidence import Evidence, WhereResult
     from engine.rules.where import Route
 
-HALF_A_NAME = ("note", words("Half a name"), words("Other names begin with it."))
+PARTIAL_NAME = ("note", words("Half a name"), words("Other names begin with it."))
 NOT_RULED_OUT = (
     "warn",
     words("Cannot be ruled out"),
     words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."),
 )
 """Verdicts that are ``unknown`` for a reason of their own."""
-WAYS = {
+ROUTE_KINDS = {
     "offset": words("Offset"),
     "queue": words("Queue entry"),
     "key": words("Key"),
     "uniqueKey": words("Unique key"),
     "group": words("Group"),
 }
-LEADS = {
+ROUTE_VERDICTS = {
     "found": ("ok", words("Leads to it")),
     "notInIndex": ("warn", words("Not reachable")),
     "notInQueue": ("error", words("Does not lead to it")),
@@ -55,7 +55,7 @@ LEADS = {
     "neverSeen": ("note", words("Nothing there")),
 }
 """What a way to a message says of itself, where that is not the word of the verdict."""
-FROM_ABSENCE = frozenset(
+ABSENCE_VERDICTS = frozenset(
     (
         "expired",
         "truncated",
@@ -70,7 +70,7 @@ FROM_ABSENCE = frozenset(
     )
 )
 """Verdicts that say that something is not there: bytes, an entry, an operation."""
-WHATS = {
+EVIDENCE_KINDS = {
     "unit": words("Unit"),
     "queue entry": words("Queue entry"),
     "queue": words("Queue"),
@@ -93,10 +93,10 @@ WHATS = {
     "was": words("It was"),
     "wrong field": words("Wrong field"),
 }
-AGAINST_ITSELF = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
-LONG_PLACE = 24
+ALWAYS_AGAINST = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
+MAX_PLACE_LETTERS = 24
 """Letters of a place that a piece of evidence shows in its row; offsets are shorter."""
-LONG_TOPIC = 16
+MAX_TOPIC_LETTERS = 16
 """Letters of a topic that a piece of evidence shows in its row."""
 _AGAINST = re.compile(
     r"^(no |holds no|.* has no |names no)|is stored, the body has|no unit|a stale entry|does not match"
@@ -107,7 +107,7 @@ _JSON = ("verdict", "physical_offset", "topic", "queue_id", "queue_offset", "nex
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """One link of the chain: its number, what was looked at, where, and what it says."""
+    """One piece of evidence: its number, what was examined, where, and what it says."""
 
     number: int
     what: str
@@ -119,88 +119,103 @@ class EvidenceRow:
 
     @property
     def says(self) -> str:
-        """What it says, with a long topic shortened in its middle: what tells it from its neighbours stays."""
-        topic, slash, rest = self.holds.partition("/")
-        if self.evidence.what != "unit" or len(topic) <= LONG_TOPIC:
+        """Text of the row. A long topic is shortened in its middle, so that similar topics stay distinguishable."""
+        topic, slash, tail = self.holds.partition("/")
+        if self.evidence.what != "unit" or len(topic) <= MAX_TOPIC_LETTERS:
             return self.holds
-        return f"{topic[:6]}…{topic[7 - LONG_TOPIC :]}{slash}{rest}"
+        return f"{topic[:6]}…{topic[7 - MAX_TOPIC_LETTERS :]}{slash}{tail}"
 
     @property
     def short_place(self) -> str:
-        """Where it was looked, with a long name shortened in its middle: the sentence beside it needs the room."""
-        if len(self.where) <= LONG_PLACE:
+        """Place of the row, shortened in its middle if it is long: the sentence needs the width."""
+        if len(self.where) <= MAX_PLACE_LETTERS:
             return self.where
-        return f"{self.where[: LONG_PLACE // 2]}…{self.where[1 - LONG_PLACE // 2 :]}"
+        return f"{self.where[: MAX_PLACE_LETTERS // 2]}…{self.where[1 - MAX_PLACE_LETTERS // 2 :]}"
 
     @property
     def against(self) -> bool:
-        """Whether it speaks against the message being where it belongs."""
-        return self.evidence.what in AGAINST_ITSELF or bool(_AGAINST.search(self.evidence.holds))
+        """Return True if it speaks against the message being where it belongs."""
+        return self.evidence.what in ALWAYS_AGAINST or bool(_AGAINST.search(self.evidence.holds))
 
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """One way to the message of ``result``."""
+    """One route to the message of ``result``."""
 
     route: Route
     result: WhereResult
 
     @property
     def chip(self) -> Chip:
-        """What it leads to."""
+        """Verdict on the route as a chip."""
         verdict = self.route.verdict
-        kind, word = LEADS.get(verdict) or VERDICTS[verdict][:2]
+        kind, word = ROUTE_VERDICTS.get(verdict) or VERDICTS[verdict][:2]
         return Chip(kind, tr(word))
 
 
-def only_seen(result: WhereResult) -> WhereResult:
-    """The result where not all of the store could be read: what rests on something not being there is not knowable."""
-    routes = tuple(replace(one, verdict="unknown") if one.verdict in FROM_ABSENCE else one for one in result.routes)
-    return replace(result, verdict="unknown" if result.verdict in FROM_ABSENCE else result.verdict, routes=routes)
+def without_absence_verdicts(result: WhereResult) -> WhereResult:
+    """Return the result with each verdict that rests on absence replaced by ``unknown``.
+
+    For stores of which a part could not be read: absence proves nothing there.
+    """
+    routes = tuple(
+        replace(route, verdict="unknown") if route.verdict in ABSENCE_VERDICTS else route for route in result.routes
+    )
+    return replace(result, verdict="unknown" if result.verdict in ABSENCE_VERDICTS else result.verdict, routes=routes)
 
 
 def verdict_chip(result: WhereResult) -> Chip:
-    """The verdict as shape and word."""
-    kind, word, _ = _said(result)
+    """Return the verdict as shape and word."""
+    kind, word, _ = _verdict_row(result)
     return Chip(kind, tr(word))
 
 
 def verdict_meaning(result: WhereResult) -> str:
-    """The verdict as a sentence."""
-    return tr(_said(result)[2])
+    """Return the verdict as a sentence."""
+    return tr(_verdict_row(result)[2])
 
 
-def _said(result: WhereResult) -> tuple[str, str, str]:
-    whats = {one.what for one in result.evidence} if result.verdict == "unknown" else set()
-    if "not ruled out" in whats:
+def _verdict_row(result: WhereResult) -> tuple[str, str, str]:
+    subjects = {evidence.what for evidence in result.evidence} if result.verdict == "unknown" else set()
+    if "not ruled out" in subjects:
         return NOT_RULED_OUT
-    return HALF_A_NAME if "beginning" in whats else VERDICTS.get(result.verdict, ("chat", result.verdict, ""))
+    return PARTIAL_NAME if "beginning" in subjects else VERDICTS.get(result.verdict, ("chat", result.verdict, ""))
 
 
 def route_rows(result: WhereResult) -> list[RouteRow]:
-    """Every way to the message."""
-    return [RouteRow(one, result) for one in result.routes]
+    """Return every route to the message."""
+    return [RouteRow(route, result) for route in result.routes]
 
 
 def evidence_rows(result: WhereResult) -> list[EvidenceRow]:
-    """The chain of evidence, in the order in which it was found."""
+    """Return the evidence in the order in which it was collected."""
     rows = []
-    for at, one in enumerate(result.evidence, 1):
-        place = place_of(one, result)
-        what = tr(WHATS.get(one.what, one.what))
-        rows.append(EvidenceRow(at, what, place_words(one, place), engine_words(one.holds), place, one, one.timestamp))
+    for position, evidence in enumerate(result.evidence, 1):
+        place = place_of(evidence, result)
+        subject = tr(EVIDENCE_KINDS.get(evidence.what, evidence.what))
+        rows.append(
+            EvidenceRow(
+                position,
+                subject,
+                place_words(evidence, place),
+                engine_words(evidence.holds),
+                place,
+                evidence,
+                evidence.timestamp,
+            )
+        )
     return rows
 
 
 def entry_text(result: WhereResult) -> str:
-    """``topic/queue/offset`` of the result's unit."""
+    """Return ``topic/queue/offset`` of the result's unit."""
     if result.topic is None:
         return ""
     return f"{result.topic}/{result.queue_id}/{number(result.queue_offset)}"
 
 
 def entry_place(result: WhereResult) -> Place | None:
-    """The queue entry of the result's unit."""
+    """Return the queue entry of the result's unit."""
     if result.topic is None:
         return None
     return places.queue(result.topic, result.queue_id, result.queue_offset)
@@ -279,7 +294,9 @@ ROUTES = RecordKind(
     "route",
     (
         gutter(12),
-        Column("by", words("By"), 104, lambda row: tr(WAYS[row.route.by]), lambda row: row.route.by, elide="never"),
+        Column(
+            "by", words("By"), 104, lambda row: tr(ROUTE_KINDS[row.route.by]), lambda row: row.route.by, elide="never"
+        ),
         Column(
             "value",
             words("Value"),

@@ -1,4 +1,4 @@
-"""Where is my message: the engine's question asked for the window, and where each piece of evidence is seen. No Qt."""
+"""Worker function of the Where view, and the place where each piece of evidence can be seen. No Qt."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from engine.inspection.where.evidence import Evidence, WhereResult
     from engine.rules.where import Route
 
-MOST = 200
+MAX_MESSAGES = 200
 """Messages of one key that are judged; a key of a whole log would go on for hours."""
 _QUEUE = re.compile(r"(?P<topic>\S.*)/(?P<queue>\d+)(?:/(?P<offset>-?\d+))?(?=[: ]|$)")
 _ENTRY = re.compile(r"entry ([\d,]+) (?:points|is )")
-_TRACED = re.compile(r"(?:no entry for |an entry for )?(?P<topic>[^#]+)#(?P<key>.+?) (?:leads to it|points )")
+_TRACE = re.compile(r"(?:no entry for |an entry for )?(?P<topic>[^#]+)#(?P<key>.+?) (?:leads to it|points )")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: an id, key, offset or ``topic/queue/offset``; a topic and a group where they matter."""
+    """Search input: an id, key, offset or ``topic/queue/offset``, with optional topic and group."""
 
     text: str
     topic: str = ""
@@ -34,51 +34,51 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One result a message; ``cut`` where there were more than :data:`MOST`."""
+class WhereAnswer:
+    """One result for each message; ``is_truncated`` if there were more than :data:`MAX_MESSAGES`."""
 
     results: tuple[WhereResult, ...]
-    cut: bool
+    is_truncated: bool
 
 
 class _Stopped(Exception):
-    """The search was told to stop while it walked."""
+    """The search was stopped while it walked the log."""
 
 
-def where_of(control: Control, path: Path, config: MessageStoreConfig | None, question: Question) -> Answer:
-    """Ask the store at ``path``; in the worker process."""
+def where_of(control: Control, path: Path, config: MessageStoreConfig | None, question: Question) -> WhereAnswer:
+    """Search the store at ``path``; runs in the worker process."""
     from engine.inspection import open_store
     from engine.inspection.where.evidence import where
 
-    found: list[WhereResult] = []
+    results: list[WhereResult] = []
     with open_store(path, config) as store:
         store.settle_log_end()
         total = max(1, store.log.sequence.total_size)
 
-        def progress(done: int) -> None:
+        def progress(done_bytes: int) -> None:
             if control.cancelled:
                 raise _Stopped
-            control.report(min(done, total), total)
+            control.report(min(done_bytes, total), total)
 
         try:
-            for one in where(store, question.text, question.topic or None, question.group or None, progress):
-                if len(found) == MOST or control.cancelled:
-                    return Answer(tuple(found), True)
-                found.append(one)
+            for result in where(store, question.text, question.topic or None, question.group or None, progress):
+                if len(results) == MAX_MESSAGES or control.cancelled:
+                    return WhereAnswer(tuple(results), True)
+                results.append(result)
         except _Stopped:
-            return Answer(tuple(found), True)
-    return Answer(tuple(found), False)
+            return WhereAnswer(tuple(results), True)
+    return WhereAnswer(tuple(results), False)
 
 
 def place_of_result(result: WhereResult) -> Place | None:
-    """The unit that a result speaks of."""
+    """Return the unit that a result is about."""
     if result.physical_offset is not None:
         return places.log(result.physical_offset)
     return places.queue(result.topic, result.queue_id, result.queue_offset) if result.topic is not None else None
 
 
 def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
-    """Where this piece of evidence is seen best; None where it is nothing that a view shows."""
+    """Return the best place to see a piece of evidence; None if no view shows it."""
     match evidence.what:
         case "queue entry" | "queue":
             return _queue_place(evidence, result)
@@ -98,45 +98,47 @@ def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
 
 
 def place_of_route(route: Route, result: WhereResult) -> Place | None:
-    """What a way to a message is walked on: the log, a queue, the trace of a key, a group."""
-    listed = next((one.value.rsplit("/", 2) for one in result.routes if one.by == "queue"), None)
+    """Return the place that a route leads through: the log, a queue, the trace of a key, a group."""
+    queue_entry = next(
+        (queue_route.value.rsplit("/", 2) for queue_route in result.routes if queue_route.by == "queue"), None
+    )
     if route.by == "offset":
         return place_of_result(result)
     if route.by == "group":
         return Place("groups", name=route.value)
-    if listed is None:
+    if queue_entry is None:
         return None
-    topic, queue_id, offset = listed
+    topic, queue_id, offset = queue_entry
     return places.queue(topic, int(queue_id), int(offset)) if route.by == "queue" else places.trace(topic, route.value)
 
 
 def _queue_place(evidence: Evidence, result: WhereResult) -> Place | None:
-    named = _QUEUE.match(evidence.holds)
+    queue_match = _QUEUE.match(evidence.holds)
     folder = Path(evidence.file) if evidence.file else None
-    if named is not None:
-        topic, queue_id = named["topic"], int(named["queue"])
+    if queue_match is not None:
+        topic, queue_id = queue_match["topic"], int(queue_match["queue"])
     elif folder is not None and folder.name.isdecimal():
         topic, queue_id = folder.parent.name, int(folder.name)
     elif result.topic is not None and result.queue_id is not None:
         topic, queue_id = result.topic, result.queue_id
     else:
         return None
-    entry = _ENTRY.match(evidence.holds)
-    if entry is not None:
-        return places.queue(topic, queue_id, int(entry[1].replace(",", "")))
-    same = (topic, queue_id) == (result.topic, result.queue_id)
-    return places.queue(topic, queue_id, result.queue_offset if same else None)
+    entry_match = _ENTRY.match(evidence.holds)
+    if entry_match is not None:
+        return places.queue(topic, queue_id, int(entry_match[1].replace(",", "")))
+    is_own_queue = (topic, queue_id) == (result.topic, result.queue_id)
+    return places.queue(topic, queue_id, result.queue_offset if is_own_queue else None)
 
 
 def _index_place(evidence: Evidence) -> Place | None:
-    traced = _TRACED.match(evidence.holds)
-    if traced is not None:
-        return places.trace(traced["topic"], traced["key"])
+    trace_match = _TRACE.match(evidence.holds)
+    if trace_match is not None:
+        return places.trace(trace_match["topic"], trace_match["key"])
     return places.index(Path(evidence.file).name) if evidence.file else None
 
 
 def place_words(evidence: Evidence, place: Place | None) -> str:
-    """The place as the table shows it: an offset, an entry, a file's name."""
+    """Return the place as the table shows it: an offset, an entry, the name of a file."""
     if place is None:
         return Path(evidence.file).name if evidence.file else ""
     match place.kind:
@@ -154,7 +156,12 @@ def place_words(evidence: Evidence, place: Place | None) -> str:
 
 
 def log_offsets(results: Sequence[WhereResult]) -> list[int]:
-    """Places in the log that evidence names, for the Line."""
-    found = {one.physical_offset for one in results if one.physical_offset is not None}
-    found |= {e.offset for one in results for e in one.evidence if e.what == "unit" and e.offset is not None}
-    return sorted(found)
+    """Return the log offsets that evidence names, for the Line."""
+    offsets = {result.physical_offset for result in results if result.physical_offset is not None}
+    offsets |= {
+        evidence.offset
+        for result in results
+        for evidence in result.evidence
+        if evidence.what == "unit" and evidence.offset is not None
+    }
+    return sorted(offsets)

@@ -34,7 +34,7 @@ def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tm
     dialog.search.setText("flushIntervalCommitLog")
     dialog.value.setText("100")
     dialog.value.textEdited.emit("100")
-    dialog._likes[-1][1].click()
+    dialog._release_buttons[-1][1].click()
     dialog.create_button.click()
     folder, config, like = made[0]
     assert (folder, like) == (tmp_path / "lab-2", "4.9")

@@ -47,7 +47,7 @@ def test_every_step_is_called_something_else_and_found_again(knob):
     assert all(said)
     assert len(set(said)) == len(said)
     assert [knob.step_of(step) for step in knob.steps] == list(range(len(knob.steps)))
-    assert knob.first in knob.steps
+    assert knob.initial in knob.steps
 
 
 def test_values_between_steps_stand_at_the_nearest():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.lab.serving import CodeCount, ServingState
-from viewer.lab.serve_history import CAPACITY, MOST_CODES, ROLES, ServeHistory
+from viewer.lab.serve_history import CAPACITY, MAX_CODES, ROLES, ServeHistory
 
 
 def state(at: float, counts: dict[int, int], held: int = 0, not_ok: int = 0, began: int = 0) -> ServingState:
@@ -62,8 +62,8 @@ def test_another_serving_begins_anew_and_memory_is_bounded() -> None:
     history = ServeHistory()
     for at in range(3 * CAPACITY):
         history.take(state(float(at), {at % 100: at, 500: at}), 100.0 + at)
-    assert len(history.codes) == MOST_CODES
-    assert max(len(series) for series in (history.every, history.held, *history.codes.values())) <= CAPACITY
+    assert len(history.codes) == MAX_CODES
+    assert max(len(series) for series in (history.all_requests, history.held, *history.codes.values())) <= CAPACITY
     history.take(state(1.0, {10: 5}, began=7), 9_000.0)
     assert not history.codes
     assert history.rates(300, 1) is None

@@ -32,7 +32,7 @@ def _side(name: str, ok: int, bucket: int) -> Side:
 def test_a_side_gathers_rates_gaps_and_flushes() -> None:
     side = _side("A", 2000, 15)
     assert (side.seconds, side.rate) == (1.0, 2000.0)
-    assert (side.unflushed, side.most_unflushed) == (500, 4000)
+    assert (side.unflushed, side.max_unflushed) == (500, 4000)
     assert (side.flush_ms, side.flush_bytes) == (12.5, 1000)
     assert side.median_ms == (1 << 15) / 1e6
 
@@ -42,7 +42,7 @@ def test_rows_say_which_way_is_better() -> None:
     assert found["answered a second"].verdict == "A is better 2.0 ×"
     assert found["median of a put"].verdict == "A is better 8.0 ×"
     assert found["not flushed, at most"].verdict == "alike"
-    assert (found["PUT_OK"].one, found["PUT_OK"].two) == ("2,000", "1,000")
+    assert (found["PUT_OK"].text_a, found["PUT_OK"].text_b) == ("2,000", "1,000")
     assert "lost at the pulled plug" not in found
 
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 from engine.remoting.exchanges import Seen
 from engine.remoting.recording import Recorder
 from viewer.look.theme import theme
-from viewer.requests.pane import RequestsPane, painted
+from viewer.requests.pane import RequestsPane, frame_fields
 from viewer.requests.watch import RequestWatch
 from viewer.runtime.places import Place
 from viewer.widgets.table_tail import shows_last_row
@@ -172,14 +172,14 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
 def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[Seen], tmp_path: Path) -> None:
     watch = pane.watch
     assert watch is not None
-    watch.standing.kind = "live"
+    watch.source_status.kind = "live"
     pane.show_frames(True)
     for seen in talk:
         watch.came.emit(*watch.log.take([seen]))
     assert pane.table.total_rows() == len(pane.table.table.rows) == 22
     assert pane.status().startswith("0 requests a second · 22 frames")
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
-    assert watch.standing.kind == "paused"
+    assert watch.source_status.kind == "paused"
     said: list[str] = []
     pane.statusMessage.connect(said.append)
     pane.write(tmp_path / "out.jsonl")
@@ -198,7 +198,7 @@ def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[
 def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, talk: list[Seen]) -> None:
     watch = pane.watch
     assert watch is not None
-    watch.standing.kind = "live"
+    watch.source_status.kind = "live"
     pane.set_filter("answerCode = 17 or waits")
     for seen in talk:
         watch.came.emit(*watch.log.take([seen]))
@@ -219,13 +219,13 @@ def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None
 def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk: list[Seen]) -> None:
     watch = pane.watch
     assert watch is not None
-    watch.standing.kind = "live"
+    watch.source_status.kind = "live"
     for seen in talk:
         watch.came.emit(*watch.log.take([seen]))
     assert pane.table.total_rows() == 12
     assert pane.chip.isVisible()
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
-    assert watch.standing.kind == "paused"
+    assert watch.source_status.kind == "paused"
     assert pane.pause.isChecked()
 
 
@@ -235,7 +235,7 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
     """
     watch = pane.watch
     assert watch is not None
-    watch.standing.kind = "live"
+    watch.source_status.kind = "live"
 
     def more(times: int) -> None:
         for _ in range(times):
@@ -299,7 +299,7 @@ def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path
 
 def test_every_part_of_a_frame_has_a_fill(talk: list[Seen]) -> None:
     for seen in talk[1:-1]:
-        fields = painted(seen.data)
+        fields = frame_fields(seen.data)
         assert {"totalLength", "headerLength"} <= {field.name for field in fields}
         assert {field.group for field in fields} <= {"frame", "id", "host", "body", "topic", "props", "propsAlt"}
 

@@ -54,7 +54,7 @@ def test_a_filter_lets_through_what_comes_later_too() -> None:
 
 
 def test_the_oldest_go_where_there_is_no_room() -> None:
-    log = RequestLog(most=50_000)
+    log = RequestLog(max_bytes=50_000)
     for number in range(100):
         log.take([frame(Command(10, opaque=number, body=b"x" * 500), ms=number)])
     assert log.bytes <= 50_000
@@ -233,7 +233,7 @@ def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: l
 @pytest.mark.parametrize("text", ["", "opaque != 3"])
 def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> None:
     """However answers and requests cross, what is shown is what is held, in order, and its bytes are counted."""
-    log = RequestLog(most=60_000)
+    log = RequestLog(max_bytes=60_000)
     log.show_by_frame(by_frame)
     log.show(request_filter(text).matches if text else None)  # type: ignore[arg-type]
     for number in range(200):

@@ -57,19 +57,19 @@ def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) 
         recorder.take(seen)
     recorder.close()
     watch.open_file(tmp_path / "talk.requests")
-    assert (watch.standing.kind, len(watch.log.rows)) == ("file", 12)
+    assert (watch.source_status.kind, len(watch.log.rows)) == ("file", 12)
 
 
 def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path) -> None:
     watch.open_file(tmp_path / "absent")
-    assert watch.standing.kind == "off"
-    assert watch.standing.fault == f"{tmp_path / 'absent'}: No such file or directory"
+    assert watch.source_status.kind == "off"
+    assert watch.source_status.fault == f"{tmp_path / 'absent'}: No such file or directory"
 
 
 def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[Seen]) -> None:
     feed = Served(talk)
     watch.follow(feed)
-    assert (watch.standing.kind, feed.on) == ("live", [True])
+    assert (watch.source_status.kind, feed.on) == ("live", [True])
     rows = []
     watch.came.connect(lambda new, _changed: rows.extend(new))
     for _ in range(10):
@@ -77,7 +77,7 @@ def test_a_server_is_followed_piece_by_piece(watch: RequestWatch, talk: list[See
     assert [row.name for row in rows] == [row.name for row in watch.log.rows]
     assert (len(rows), watch.log.missed) == (12, 0)
     watch.end()
-    assert (watch.standing.kind, feed.on) == ("ended", [True, False])
+    assert (watch.source_status.kind, feed.on) == ("ended", [True, False])
     assert len(watch.log.rows) == 12
 
 
@@ -93,9 +93,9 @@ def test_frames_that_had_gone_before_they_were_fetched_are_counted(watch: Reques
 def test_a_pause_asks_nothing(watch: RequestWatch, talk: list[Seen]) -> None:
     watch.follow(Served(talk))
     watch.pause()
-    assert (watch.standing.kind, watch._timer.isActive()) == ("paused", False)
+    assert (watch.source_status.kind, watch._timer.isActive()) == ("paused", False)
     watch.pause()
-    assert (watch.standing.kind, watch._timer.isActive()) == ("live", True)
+    assert (watch.source_status.kind, watch._timer.isActive()) == ("live", True)
 
 
 def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[Seen]) -> None:
@@ -103,7 +103,7 @@ def test_a_server_that_is_gone_ends_it(watch: RequestWatch, talk: list[Seen]) ->
     watch.follow(feed)
     feed.address = ""
     watch._fetch()
-    assert watch.standing.kind == "ended"
+    assert watch.source_status.kind == "ended"
 
 
 def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk: list[Seen]) -> None:

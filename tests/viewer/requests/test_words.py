@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.remoting.exchanges import CAME, Seen
 from engine.remoting.frame import Command
 from viewer.requests.request_log import RequestLog
-from viewer.requests.words import Standing, card_words, edge_words, standing_words
+from viewer.requests.words import SourceStatus, card_words, edge_words, status_words
 
 
 def filled(count: int = 3) -> RequestLog:
@@ -16,28 +16,28 @@ def filled(count: int = 3) -> RequestLog:
 
 def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
     log = filled()
-    assert standing_words(RequestLog(), Standing()) == "No requests are shown"
-    assert standing_words(log, Standing("file", "/a/talk.requests")).startswith("3 requests · ")
-    assert standing_words(log, Standing("live", "h:1", rate=4.4)).startswith("4 requests a second · 3 requests")
+    assert status_words(RequestLog(), SourceStatus()) == "No requests are shown"
+    assert status_words(log, SourceStatus("file", "/a/talk.requests")).startswith("3 requests · ")
+    assert status_words(log, SourceStatus("live", "h:1", rate=4.4)).startswith("4 requests a second · 3 requests")
     log.show(lambda row: row.opaque == 1)
     log.dropped, log.missed = 7, 2
-    said = standing_words(log, Standing("paused", "h:1"))
+    said = status_words(log, SourceStatus("paused", "h:1"))
     assert said.startswith("paused · 1 of 3 requests match")
     assert "7 older requests have gone" in said
     assert "2 frames came too fast" in said
 
 
 def test_the_last_line_says_why_nothing_more_comes() -> None:
-    assert "end stays in view" in edge_words(Standing("live", "h:1", rate=3))
-    assert edge_words(Standing("ended", "h:1")) == "The broker at h:1 has stopped serving."
-    assert "ends without its last line" in edge_words(Standing("file", "f", left_out=None))
-    assert "1,234 frames behind it" in edge_words(Standing("file", "f", left_out=1234))
-    assert "64" in edge_words(Standing("paused", "h:1"))
-    assert edge_words(Standing("file", "f")) == ""
+    assert "end stays in view" in edge_words(SourceStatus("live", "h:1", rate=3))
+    assert edge_words(SourceStatus("ended", "h:1")) == "The broker at h:1 has stopped serving."
+    assert "ends without its last line" in edge_words(SourceStatus("file", "f", left_out=None))
+    assert "1,234 frames behind it" in edge_words(SourceStatus("file", "f", left_out=1234))
+    assert "64" in edge_words(SourceStatus("paused", "h:1"))
+    assert edge_words(SourceStatus("file", "f")) == ""
 
 
 def test_the_card_names_the_file_and_what_is_kept() -> None:
-    name, where, kept = card_words(filled(), Standing("file", "/a/talk.requests"))
+    name, where, kept = card_words(filled(), SourceStatus("file", "/a/talk.requests"))
     assert name == "talk.requests"
     assert where.startswith("a file · since ")
     assert kept.endswith("of 64.0 MiB")

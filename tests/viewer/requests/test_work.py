@@ -43,7 +43,7 @@ def test_a_log_that_is_written_still_is_read_as_far_as_it_goes(files: Path, tmp_
 
 
 def test_a_large_recording_shows_its_end(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "MOST", 5_000)
+    monkeypatch.setattr(work, "MAX_SHOWN_BYTES", 5_000)
     opened = work.read_file(files / "talk.requests")
     assert opened.passed > 0
     assert len(opened.items) + opened.passed == len(list(Recording(files / "talk.requests")))

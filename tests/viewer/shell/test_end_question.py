@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from viewer.lab.write_questions import Question
+from viewer.lab.confirmations import Confirmation
 from viewer.shell.end_question import QUESTION, EndQuestion
 from viewer.shell.lab_stores import running_in_words
 
@@ -29,7 +29,7 @@ def test_one_question_names_all_that_would_end(qtbot) -> None:
     running += ["The lab's load runs.", "verify: 58 of 108 tasks"]
     assert ending.ask(lambda: closed.append(True))
     assert ending.ask(lambda: closed.append(True)), "it stands there already"
-    (box,) = window.findChildren(Question, QUESTION)
+    (box,) = window.findChildren(Confirmation, QUESTION)
     assert set(running) <= {label.text() for label in box.findChildren(QLabel)}
     box.agree.click()
     assert closed == [True]
@@ -56,7 +56,7 @@ def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window)
         window.lab.session.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
         window.actions_by_id["app.quit"].trigger()
         assert not window.closed
-        (box,) = window.findChildren(Question, QUESTION)
+        (box,) = window.findChildren(Confirmation, QUESTION)
         said = " ".join(label.text() for label in box.findChildren(QLabel))
         assert "127.0.0.1:10911: 2 connections" in said
         assert "1,214 requests were recorded and are in no file yet" in said
@@ -80,7 +80,7 @@ def test_another_store_in_place_of_a_lab_that_serves_is_asked_about(run, window)
         lab.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
         window.lab.ask_leave(lambda: left.append(True))
         assert left == [True]
-        window.findChild(Question, QUESTION).agree.click()
+        window.findChild(Confirmation, QUESTION).agree.click()
         assert left == [True, True]
         lab.serving = None
 

@@ -13,10 +13,10 @@ from viewer.where.words import (
     entry_place,
     entry_text,
     evidence_rows,
-    only_seen,
     route_rows,
     verdict_chip,
     verdict_meaning,
+    without_absence_verdicts,
 )
 
 
@@ -45,8 +45,8 @@ def test_evidence_and_ways_are_rows_with_places(results):
 
 
 def test_nothing_is_concluded_from_an_absence_where_something_is_unread(results):
-    assert only_seen(results["K99"]).verdict == "unknown"
-    assert only_seen(results["K3"]).verdict == "found"
+    assert without_absence_verdicts(results["K99"]).verdict == "unknown"
+    assert without_absence_verdicts(results["K3"]).verdict == "found"
 
 
 def test_long_names_lose_their_middle():

@@ -61,14 +61,14 @@ def test_a_result_leads_to_its_unit_or_its_entry() -> None:
 def test_every_message_of_a_key_is_answered() -> None:
     answer = where_of(Calm(), sample("orders-damaged"), None, Question("SO-000749"))
     assert [one.verdict for one in answer.results] == ["truncated", "truncated", "damaged"]
-    assert not answer.cut
+    assert not answer.is_truncated
 
 
 def test_a_search_that_is_stopped_tells_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     store: Path = sample("orders")
     stopped = where_of(Calm(stop=3), store, None, Question("SO-000300"))
-    assert stopped.cut
-    monkeypatch.setattr(where_work, "MOST", 1)
+    assert stopped.is_truncated
+    monkeypatch.setattr(where_work, "MAX_MESSAGES", 1)
     cut = where_of(Calm(), store, None, Question("SO-000300"))
-    assert cut.cut
+    assert cut.is_truncated
     assert len(cut.results) == 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPushButton
 
-from viewer.lab.plug import LEGEND, PlugPanel, Swatch
+from viewer.lab.power_loss_panel import LEGEND, PowerLossPanel, Swatch
 
 
 def test_what_can_be_done_is_asked_for(qtbot):
-    panel = PlugPanel()
+    panel = PowerLossPanel()
     qtbot.addWidget(panel)
     asked = []
     panel.plugAsked.connect(lambda: asked.append("plug"))
@@ -23,7 +23,7 @@ def test_what_can_be_done_is_asked_for(qtbot):
 
 
 def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):
-    panel = PlugPanel()
+    panel = PowerLossPanel()
     qtbot.addWidget(panel)
     panel.show_report(None)
     assert panel.table.note.state.text.startswith("Before, kept and after are compared here")

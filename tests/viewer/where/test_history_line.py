@@ -15,7 +15,7 @@ from engine.inspection.where.evidence import Evidence, WhereResult
 from engine.rules.where import LifeStep, Route
 from viewer.look.formats import set_zone
 from viewer.runtime.places import Place, log, queue, trace
-from viewer.where.life import MOST_GROUPS, Flow, LifeLine, life_words
+from viewer.where.history_line import MAX_GROUPS, Flow, HistoryLine, history_steps
 from viewer.widgets.basics import Link
 
 DAY = 1_795_248_308_560
@@ -51,7 +51,7 @@ def _utc() -> Any:
 
 
 def test_every_step_leads_to_where_it_is_seen() -> None:
-    steps = life_words(FOUND)
+    steps = history_steps(FOUND)
     assert [[said.text for said in pieces] for pieces in steps] == [
         ["born 2026-11-21 08:05:08.560"],
         ["half message 08:05:08.600"],
@@ -71,14 +71,14 @@ def test_every_step_leads_to_where_it_is_seen() -> None:
 
 
 def test_of_many_groups_the_first_are_named() -> None:
-    many = tuple(f"g{n}" for n in range(MOST_GROUPS + 3))
-    said = life_words(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
+    many = tuple(f"g{n}" for n in range(MAX_GROUPS + 3))
+    said = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
     assert [one.text for one in said[-2:]] == ["g5", "and 3 more"]
     assert said[-1].place == Place("groups")
 
 
 def test_the_line_is_walked_by_keyboard_and_runs_on_where_it_is_narrow(qtbot: Any) -> None:
-    line = LifeLine()
+    line = HistoryLine()
     qtbot.addWidget(line)
     asked: list[object] = []
     line.placeRequested.connect(asked.append)

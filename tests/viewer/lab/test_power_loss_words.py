@@ -11,9 +11,9 @@ from engine.codec.checkpoint import Checkpoint
 from engine.lab.plug import Again, Figure, Loss, PlugReport, StoreState
 from engine.store.put.message import PutMessageStatus
 from engine.store.recovery.plan import IndexPlan, RecoveryPlan
-from viewer.lab.fed import answer_facts
-from viewer.lab.plug import PlugPanel
-from viewer.lab.words import MEANINGS, CompareRow, plug_view, waiting_view
+from viewer.lab.power_loss_panel import PowerLossPanel
+from viewer.lab.power_loss_words import MEANINGS, CompareRow, power_loss_view, waiting_view
+from viewer.lab.put_statistics import status_facts
 
 AT = 1_700_000_000_000
 PLAN = RecoveryPlan(
@@ -52,11 +52,11 @@ DONE = replace(PULLED, after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=
 
 
 def _row(report: PlugReport, what: str) -> CompareRow:
-    return next(row for row in plug_view(report).rows if row.what == what)
+    return next(row for row in power_loss_view(report).rows if row.what == what)
 
 
 def test_three_lines_have_one_scale() -> None:
-    lines = plug_view(DONE).lines
+    lines = power_loss_view(DONE).lines
     for line in lines:
         assert sum(part.share for part in line.parts) == pytest.approx(1.0)
     before, kept, after = lines
@@ -94,7 +94,7 @@ def test_rows_judge_what_was_lost() -> None:
 
 
 def test_a_further_recovery_is_held_against_the_first() -> None:
-    assert "recovered again" not in [row.what for row in plug_view(DONE).rows]
+    assert "recovered again" not in [row.what for row in power_loss_view(DONE).rows]
     same = replace(DONE, again=Again(2, 900.0, (Figure("endOffset", 5000, 5000), Figure("units", 50, 50))))
     row = _row(same, "recovered again")
     assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
@@ -108,19 +108,19 @@ def test_a_further_recovery_is_held_against_the_first() -> None:
 def test_before_recovery_the_plan_stands_where_the_deed_will() -> None:
     assert _row(PULLED, "end of log").verdict == "recovery will cut at 5,000"
     assert _row(PULLED, "plan against deed").verdict == "known when the store was recovered"
-    assert plug_view(PULLED).lines[2].note == "the plan; not done yet"
+    assert power_loss_view(PULLED).lines[2].note == "the plan; not done yet"
     plan = replace(PLAN, index_deleted=(IndexPlan("a", "/index/a", 60, 0, AT, 0, 5200),))
     assert _row(replace(PULLED, plan=plan), "index entries").verdict == "1 file deleted, built again from 1,000 on"
 
 
 def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
-    panel = PlugPanel()
+    panel = PowerLossPanel()
     panel.show_report(None)
     assert panel.table.total_rows() == 0
     assert len(waiting_view().lines) == 3
     panel.show_report(DONE)
     assert "torn unit" in panel.lines[1].accessibleDescription()
-    assert panel.table.total_rows() == len(plug_view(DONE).rows)
+    assert panel.table.total_rows() == len(power_loss_view(DONE).rows)
     panel.show_able(plug=False, recover=True)
     assert panel.recover.isEnabled()
     assert not panel.plug.isEnabled()
@@ -130,7 +130,7 @@ def test_the_panel_says_lines_and_rows(qapp: QApplication) -> None:
 
 
 def test_answers_stand_in_words_and_what_was_refused_is_marked() -> None:
-    facts = answer_facts({"OS_PAGE_CACHE_BUSY": 12, "PUT_OK": 3, "FLUSH_DISK_TIMEOUT": 1_200, "UNKNOWN_ERROR": 0})
+    facts = status_facts({"OS_PAGE_CACHE_BUSY": 12, "PUT_OK": 3, "FLUSH_DISK_TIMEOUT": 1_200, "UNKNOWN_ERROR": 0})
     assert [(fact.value, fact.role) for fact in facts] == [
         ("PUT_OK 3", "ok"),
         ("FLUSH_DISK_TIMEOUT 1,200", "warn"),

@@ -1,4 +1,4 @@
-"""What the lab's store answered, counted by status, and how evenly the queues of a topic are fed."""
+"""Put results of the lab store by status, and how evenly the queues of a topic are filled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout
 
-from viewer.lab.words import MEANINGS
+from viewer.lab.power_loss_words import MEANINGS
 from viewer.look.assets import tr
 from viewer.look.formats import number
 from viewer.look.theme import follow, px, ui
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from viewer.lab.services import ServicesPanel
     from viewer.runtime.lab_session import LabSession
 
-MOST_TOPICS = 24
-EVERY_MS = 1000
+MAX_TOPICS = 24
+POLL_INTERVAL_MS = 1000
 
 
-def answer_facts(statuses: Mapping[str, int]) -> list[Fact]:
-    """A line for each status, PUT_OK first, with what it means."""
+def status_facts(statuses: Mapping[str, int]) -> list[Fact]:
+    """Return a line for each status, PUT_OK first, with its meaning."""
     ordered = sorted(statuses.items(), key=lambda item: (item[0] != "PUT_OK", -item[1], item[0]))
     return [
         Fact(
@@ -43,9 +43,9 @@ def answer_facts(statuses: Mapping[str, int]) -> list[Fact]:
 
 
 class RightColumn(Paper):
-    """Services, and behind a tab what was answered and how the queues are fed."""
+    """Services, and behind a tab the put results and the distribution over queues."""
 
-    def __init__(self, services: ServicesPanel, fed: FedPanel) -> None:
+    def __init__(self, services: ServicesPanel, statistics: PutStatisticsPanel) -> None:
         super().__init__()
         self._services = services
         self.tabs = WordTabs("lab.tabs", (("services", tr("Services")), ("answers", tr("Answers"))))
@@ -58,7 +58,7 @@ class RightColumn(Paper):
         layout.insertWidget(0, self.tabs)
         layout.insertStretch(1, 1)
         self._pages = QStackedWidget()
-        for part in (services, fed):
+        for part in (services, statistics):
             self._pages.addWidget(scrolling(part))
         self.tabs.chosen.connect(self._choose)
         box = QVBoxLayout(self)
@@ -72,14 +72,14 @@ class RightColumn(Paper):
         self._tools.setVisible(key == "services")
 
 
-class FedPanel(Paper):
-    """Both, for the store of a desk; asked once a second while it is seen."""
+class PutStatisticsPanel(Paper):
+    """Put results and distribution over queues; asked once a second while visible."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("lab.fed")
         self._lab: LabSession | None = None
-        self._fed: tuple[TopicFed, ...] = ()
+        self._topics: tuple[TopicFed, ...] = ()
         self.answers = Facts(0)
         self.answers.setObjectName("lab.answers")
         self.answers.setAccessibleName(tr("Answers since the store was opened"))
@@ -96,48 +96,48 @@ class FedPanel(Paper):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        said = Label(tr("Answers since the store was opened"), 12, "text3")
-        box.addWidget(column(said, self.answers, self._none, gap=3, margins=(12, 8, 12, 8)))
+        heading = Label(tr("Answers since the store was opened"), 12, "text3")
+        box.addWidget(column(heading, self.answers, self._none, gap=3, margins=(12, 8, 12, 8)))
         box.addWidget(Hairline())
         box.addWidget(PaneHead(tr("Queues"), tr("how evenly they are fed"), self.topic))
         box.addWidget(column(self.words, self.bars, gap=4, margins=(12, 6, 12, 8)))
         box.addStretch(1)
-        self._timer = QTimer(self, interval=EVERY_MS)
+        self._timer = QTimer(self, interval=POLL_INTERVAL_MS)
         self._timer.timeout.connect(self.look)
         self._fit()
         follow(self, self._fit)
         self.show_answers({})
-        self.show_fed(())
+        self.show_topics(())
 
     def _fit(self) -> None:
         self.topic.setFont(ui(12))
         self.topic.setFixedHeight(px(26))
 
     def set_lab(self, lab: LabSession) -> None:
-        """The desk whose store is shown; once."""
+        """Set the session of this panel; called once."""
         self._lab = lab
         lab.sampled.connect(self._sampled)
         lab.changed.connect(self._changed)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Somebody looks."""
+        """Start asking."""
         super().showEvent(event)
         self._timer.start()
         self.look()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nobody looks: nothing is asked."""
+        """Stop asking."""
         super().hideEvent(event)
         self._timer.stop()
 
     def look(self) -> None:
-        """Ask how the queues are fed."""
+        """Ask for the distribution over queues."""
         lab = self._lab
         if lab is not None and lab.alive:
             lab.begin(self._ask(lab))
 
     async def _ask(self, lab: LabSession) -> None:
-        self.show_fed(await lab.fed(MOST_TOPICS))
+        self.show_topics(await lab.fed(MAX_TOPICS))
 
     def _sampled(self, sample: PositionSample) -> None:
         if self.isVisible():
@@ -146,20 +146,20 @@ class FedPanel(Paper):
     def _changed(self) -> None:
         if self._lab is not None and not self._lab.there:
             self.show_answers({})
-            self.show_fed(())
+            self.show_topics(())
 
     def show_answers(self, statuses: Mapping[str, int]) -> None:
-        """How often each status was answered."""
-        facts = answer_facts(statuses)
+        """Show how often each status was returned."""
+        facts = status_facts(statuses)
         self.answers.show_facts(facts)
         self.answers.setVisible(bool(facts))
         self._none.setText("" if facts else tr("Nothing was put yet."))
         self._none.setVisible(not facts)
 
-    def show_fed(self, fed: Sequence[TopicFed]) -> None:
-        """The topics with their queues; the chosen one stays chosen."""
-        self._fed = tuple(fed)
-        names = [one.topic for one in self._fed]
+    def show_topics(self, topics: Sequence[TopicFed]) -> None:
+        """Show the topics with their queues; the selected topic stays selected."""
+        self._topics = tuple(topics)
+        names = [topic_queues.topic for topic_queues in self._topics]
         if names != [self.topic.itemText(n) for n in range(self.topic.count())]:
             chosen = self.topic.currentText()
             self.topic.blockSignals(True)
@@ -171,16 +171,18 @@ class FedPanel(Paper):
         self._show_topic()
 
     def _show_topic(self) -> None:
-        at = self.topic.currentIndex()
-        if not 0 <= at < len(self._fed):
+        index = self.topic.currentIndex()
+        if not 0 <= index < len(self._topics):
             self.bars.show_bars(())
             self.words.setText(tr("No queue has an entry yet."))
             return
-        found = self._fed[at]
-        self.bars.show_bars([(str(number_), count) for number_, count in found.queues], found.topic, "posBuild")
-        counts = [count for _, count in found.queues]
-        said = skew_words(counts)
-        entries = tr("{n:,} entries in 1 queue", n=found.entries)
+        topic_queues = self._topics[index]
+        self.bars.show_bars(
+            [(str(number_), count) for number_, count in topic_queues.queues], topic_queues.topic, "posBuild"
+        )
+        counts = [count for _, count in topic_queues.queues]
+        skew = skew_words(counts)
+        entries = tr("{n:,} entries in 1 queue", n=topic_queues.entries)
         if len(counts) > 1:
-            entries = tr("{n:,} entries in {queues:,} queues", n=found.entries, queues=len(counts))
-        self.words.setText(f"{entries} · {said}" if said else entries)
+            entries = tr("{n:,} entries in {queues:,} queues", n=topic_queues.entries, queues=len(counts))
+        self.words.setText(f"{entries} · {skew}" if skew else entries)

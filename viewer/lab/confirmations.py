@@ -1,6 +1,7 @@
-"""Questions before something is written: opening somebody's own store for writing, and pulling a lab store's plug.
+"""Confirmations before writing: opening a store for writing, and cutting the power of a lab store.
 
-The title is the deed with its place, the body says in numbers what goes and what stays, the default is Cancel.
+The title names the action and its place, the body says in numbers what goes and what stays, the default is
+Cancel.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-LONGEST_NAME = 80
+MAX_NAME_LETTERS = 80
 
 
-class Question(QDialog):
-    """``agreed()`` when the deed's own button is pressed; Cancel is the default."""
+class Confirmation(QDialog):
+    """Emits ``agreed()`` when the action's button is pressed; Cancel is the default."""
 
     agreed = Signal()
 
@@ -55,13 +56,13 @@ class Question(QDialog):
             self.box.addWidget(Elided(place, 12, "text2", code=True, middle=True))
 
     def finish(self) -> None:
-        """The buttons, below what the body says."""
+        """Add the buttons below the body."""
         self.box.addWidget(row(None, self.cancel, self.agree, gap=8))
         self.cancel.setFocus()
 
 
-class WriteDialog(Question):
-    """Who holds the store, what opening it would do to it, and the question."""
+class WriteConfirmation(Confirmation):
+    """Asks before a store is opened for writing: who has it open, and what opening would change."""
 
     def __init__(self, parent: QWidget, session: StoreSession) -> None:
         super().__init__(
@@ -69,10 +70,10 @@ class WriteDialog(Question):
         )
         self._session = session
         self._job: RecoveryJob = recovery_of(session)
-        self._held, self._over = True, False
-        self._mark, self._who = Mark(""), Label(tr("Looking who has the store open …"), 13, "text", wrap=True)
-        self._who.setObjectName("lab.write.holder")
-        line = row(self._mark, self._who, gap=8)
+        self._has_holder, self._is_closed = True, False
+        self._mark, self._holder_label = Mark(""), Label(tr("Looking who has the store open …"), 13, "text", wrap=True)
+        self._holder_label.setObjectName("lab.write.holder")
+        line = row(self._mark, self._holder_label, gap=8)
         line.box.setStretch(1, 1)
         self.box.addWidget(line)
         self.box.addWidget(
@@ -99,24 +100,24 @@ class WriteDialog(Question):
         self._show()
 
     def done(self, result: int) -> None:
-        """It was answered: what still comes back finds nobody."""
-        self._over = True
+        """Close the dialog; replies that arrive later are ignored."""
+        self._is_closed = True
         super().done(result)
 
-    def _show_holder(self, held: str) -> None:
-        if self._over:
+    def _show_holder(self, holder_text: str) -> None:
+        if self._is_closed:
             return
-        self._held = bool(held)
-        self._mark.set_kind("error" if held else "ok")
-        self._who.setText(
-            tr("{who} Opening for writing is refused while that is so.", who=held)
-            if held
+        self._has_holder = bool(holder_text)
+        self._mark.set_kind("error" if holder_text else "ok")
+        self._holder_label.setText(
+            tr("{who} Opening for writing is refused while that is so.", who=holder_text)
+            if holder_text
             else tr("Nobody else has the store open for writing.")
         )
         self._show()
 
     def _show(self) -> None:
-        if self._over:
+        if self._is_closed:
             return
         job = self._job
         plan = job.plan
@@ -129,12 +130,18 @@ class WriteDialog(Question):
         elif plan is not None:
             state = State("note", tr("What {release} would do, and what is done here.", release=release_name(plan)))
         self.plan.set_state(state)
-        ready = plan is not None and not job.running and not self._held and not plan.blockers and plan.empty_log is None
+        ready = (
+            plan is not None
+            and not job.running
+            and not self._has_holder
+            and not plan.blockers
+            and plan.empty_log is None
+        )
         self.agree.setEnabled(ready)
 
 
 def holder(session: StoreSession) -> str:
-    """Who has the store open for writing, in words; empty for nobody. Takes no lock, writes nothing."""
+    """Return who has the store open for writing, in words; empty if nobody. Takes no lock, writes nothing."""
     paths = session.snapshot.paths
     if paths is None or session.snapshot.lock_state != "held":
         return ""
@@ -146,16 +153,16 @@ def holder(session: StoreSession) -> str:
 
 
 def process_name(pid: int) -> str:
-    """The command of a process, as far as the system tells it; empty where it does not."""
+    """Return the command of a process as the system reports it; empty if it does not."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:LONGEST_NAME]
+    return b" ".join(words[:3]).decode("utf-8", "replace").strip()[:MAX_NAME_LETTERS]
 
 
-class PlugDialog(Question):
-    """What a power loss would take now, in numbers."""
+class PowerLossDialog(Confirmation):
+    """Asks before the power is cut, with numbers of what a power loss would take now."""
 
     def __init__(self, parent: QWidget, lab: LabSession) -> None:
         place = str(lab.folder or "")
@@ -163,14 +170,16 @@ class PlugDialog(Question):
         sample = lab.sample
         facts = []
         if sample is not None:
-            found = sample.positions
+            positions = sample.positions
             facts = [
-                Fact(tr("Stays"), size(max(0, found.flushed - max(found.min, 0))), tr("flushed, on disk"), "ok"),
-                Fact(tr("Goes"), size(found.unflushed), tr("not flushed; a few pages of it may be kept"), "error"),
+                Fact(
+                    tr("Stays"), size(max(0, positions.flushed - max(positions.min, 0))), tr("flushed, on disk"), "ok"
+                ),
+                Fact(tr("Goes"), size(positions.unflushed), tr("not flushed; a few pages of it may be kept"), "error"),
             ]
-        told = Facts(88)
-        told.show_facts(facts)
-        self.box.addWidget(told)
+        facts_list = Facts(88)
+        facts_list.show_facts(facts)
+        self.box.addWidget(facts_list)
         self.box.addWidget(
             Label(
                 tr(

@@ -24,8 +24,16 @@ from engine.lab.samples import LoadCounts, PositionSample, Rates
 from engine.releases import NEWEST
 from engine.store.latency import BUCKETS, Histogram
 from engine.store.positions import Positions
-from viewer.lab import compare as module
-from viewer.lab.compare import FILE_SIZES, POOLED_MOST, SECONDS, SidePanel, TwoWays, _curve, _delete
+from viewer.lab import two_ways_page as module
+from viewer.lab.two_ways_page import (
+    FILE_SIZES,
+    MAX_POOLED_FILE_BYTES,
+    SHOWN_SECONDS,
+    SidePanel,
+    TwoWays,
+    _curve,
+    _delete,
+)
 from viewer.runtime.live_history import LONG_PAUSE
 
 AT = 1_700_000_000_000
@@ -156,7 +164,7 @@ def test_a_length_that_is_none_of_the_usual_ones_can_be_chosen_too(panel: SidePa
     assert panel.files.currentData() == 3 << 20
 
 
-@pytest.mark.parametrize(("length", "kept"), [(1 << 30, POOLED_MOST), (16 << 20, 16 << 20)])
+@pytest.mark.parametrize(("length", "kept"), [(1 << 30, MAX_POOLED_FILE_BYTES), (16 << 20, 16 << 20)])
 def test_a_pool_is_not_made_of_five_huge_buffers(panel: SidePanel, length: int, kept: int) -> None:
     panel.set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=length, transient_store_pool_enable=False))
     panel.pool.click()
@@ -225,7 +233,7 @@ def test_both_plugs_are_pulled_alike_and_what_is_lost_stands_in_the_table(
         fed(desk, 0, 1000)
     asyncio.run(page.pull_both())
     assert [desk.asked[-1] for desk in desks] == [("plug", 1)] * 2, "the same chance for both"
-    assert [(side.lost, side.lost_bytes, side.kept) for side in page.sides] == [(3, 260, 5)] * 2
+    assert [(side.lost, side.lost_bytes, side.recovered_units) for side in page.sides] == [(3, 260, 5)] * 2
     assert not page.plug.isEnabled(), "it is pulled once"
     assert "lost at the pulled plug" in page.markdown()
 
@@ -258,9 +266,9 @@ def test_what_comes_while_the_load_is_held_is_not_counted(page: TwoWays, desks: 
 def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple[Any, Any]) -> None:
     asyncio.run(page.run(LOAD))
     fed(desks[0], 0, 1000)
-    assert page.seen
+    assert page.has_figures
     asyncio.run(page.run(LOAD))
-    assert not page.seen
+    assert not page.has_figures
     assert [len(rates) for rates in page._rates] == [0, 0]
     assert not page.copy.isEnabled()
 
@@ -315,7 +323,7 @@ def test_a_folder_with_nothing_else_in_it_goes_too(tmp_path: Path) -> None:
 def test_a_curve_is_a_minute_long_and_breaks_off_where_the_load_was_held() -> None:
     pause = LONG_PAUSE / 1000
     curve = _curve("A", "posLog", [(0.0, 1.0), (100.0, 2.0), (101.0, 3.0), (101.0 + pause + 1, 4.0)])
-    assert curve.xs[0] == 100.0, f"what is older than {SECONDS} s has gone"
+    assert curve.xs[0] == 100.0, f"what is older than {SHOWN_SECONDS} s has gone"
     assert [math.isnan(rate) for rate in curve.ys] == [False, False, True, False]
     assert curve.ys[-1] == 4.0
 

@@ -1,4 +1,4 @@
-"""Pull the plug: three lines (before, what the disk kept, after recovery) and a table that compares them."""
+"""Power loss panel: three lines (before, what the disk kept, after recovery) and a table that compares them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from viewer.lab.words import PlugLine, PlugView, compare_kind, plug_view, waiting_view
+from viewer.lab.power_loss_words import PowerLossLine, PowerLossView, compare_kind, power_loss_view, waiting_view
 from viewer.look.assets import tr
 from viewer.look.theme import C, follow, px
 from viewer.widgets.basics import Button, Chip, Elided, Hairline, Label, PaneHead, Paper, column, row
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from engine.lab.plug import PlugReport
 
 LEGEND = (("disk", "on disk"), ("again", "dispatched again"), ("gone", "gone"), ("zero", "never written"))
-LABELS = 176
+LABEL_WIDTH = 176
 
 
 class Swatch(QWidget):
-    """A small field in the ground of a kind of stretch."""
+    """A small square in the colour of a kind of range."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Swatch(QWidget):
         follow(self, self.update)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """The fill, and an outline where it is what goes."""
+        """Fill the square, with an outline for what is lost."""
         p = QPainter(self)
         role = {"disk": "posLog3", "again": "posBuild", "gone": "errorFill", "zero": "sunken"}[self._kind]
         p.setPen(QPen(C("error" if self._kind == "gone" else role), 1))
@@ -41,8 +41,8 @@ class Swatch(QWidget):
         p.drawRect(0, 0, self.width() - 1, self.height() - 1)
 
 
-class PlugPanel(Paper):
-    """``plugAsked()``, ``recoverAsked()``, ``againAsked()``: the window asks and does it."""
+class PowerLossPanel(Paper):
+    """Emits ``plugAsked()``, ``recoverAsked()``, ``againAsked()``; the window confirms and acts."""
 
     plugAsked = Signal()
     recoverAsked = Signal()
@@ -62,8 +62,8 @@ class PlugPanel(Paper):
         self.plug.setObjectName("lab.plug")
         self.plug.clicked.connect(self.plugAsked)
         legend: list[QWidget | int | None] = []
-        for kind, said in LEGEND:
-            legend += [Swatch(kind), Label(tr(said), 12, "text2"), 6]
+        for kind, label in LEGEND:
+            legend += [Swatch(kind), Label(tr(label), 12, "text2"), 6]
         self._legend = row(*legend, gap=5)
         note = tr("as a power loss would: only what was flushed is kept · not to scale")
         self.head = PaneHead(tr("Pull the plug"), note, self._legend, self.recover, self.again, self.plug)
@@ -77,15 +77,15 @@ class PlugPanel(Paper):
                 Elided("", 12, "text2"),
                 RecoveryLine(f"lab.plug.line.{number}", name, 18),
             )
-            left = column(title, about, None, gap=0)
-            left.setFixedWidth(px(LABELS))
+            label_column = column(title, about, None, gap=0)
+            label_column.setFixedWidth(px(LABEL_WIDTH))
             self._names.append(title)
             self._notes.append(about)
             self.lines.append(line)
-            made = row(left, line, gap=8)
-            made.box.setAlignment(line, Qt.AlignmentFlag.AlignVCenter)
-            made.box.setStretch(1, 1)
-            parts.append(made)
+            strip = row(label_column, line, gap=8)
+            strip.box.setAlignment(line, Qt.AlignmentFlag.AlignVCenter)
+            strip.box.setStretch(1, 1)
+            parts.append(strip)
         self._strips = column(*parts, gap=2, margins=(14, 4, 14, 4))
         self._chip = Chip("warn", "")
         self._chip.hide()
@@ -100,34 +100,34 @@ class PlugPanel(Paper):
         self.table.setMinimumHeight(px(26 + 24 * 3))
         self.show_view(waiting_view())
 
-    def show_able(self, *, plug: bool, recover: bool, again: bool = False) -> None:
-        """What can be done now; once a store was recovered, it can be again."""
+    def show_able(self, *, plug: bool, recover: bool, recover_again: bool = False) -> None:
+        """Enable the commands that are possible now; a recovered store can be recovered again."""
         self.plug.setEnabled(plug)
         self.recover.setEnabled(recover)
-        self.again.setEnabled(again)
+        self.again.setEnabled(recover_again)
 
     def show_report(self, report: PlugReport | None) -> None:
-        """What a pulled plug left, None before one was pulled."""
-        self.show_view(waiting_view() if report is None else plug_view(report))
+        """Show the result of a power loss, None before one."""
+        self.show_view(waiting_view() if report is None else power_loss_view(report))
         done = report is not None and report.after is not None
         self.again.setVisible(done)
         self.recover.setVisible(not done)
 
-    def show_view(self, view: PlugView) -> None:
-        """Lines and rows as given."""
+    def show_view(self, view: PowerLossView) -> None:
+        """Show these lines and rows."""
         for number, line in enumerate(view.lines):
             self._show_line(number, line)
         self.table.set_rows(list(view.rows))
-        self.table.set_state(None if view.rows else State("empty", view.said))
+        self.table.set_state(None if view.rows else State("empty", view.empty_text))
 
-    def _show_line(self, number: int, line: PlugLine) -> None:
+    def _show_line(self, number: int, line: PowerLossLine) -> None:
         self._notes[number].setText(line.note)
         self.lines[number].show_parts(line.parts, line.flags)
 
     def set_slim(self, slim: bool) -> None:
-        """Narrow windows leave the legend out."""
+        """Hide the legend in narrow windows."""
         self._legend.setVisible(not slim)
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         self.table.refresh_look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from viewer.lab.write_questions import process_name
+from viewer.lab.confirmations import process_name
 
 
 def test_a_process_is_named_by_its_command() -> None:

@@ -1,6 +1,6 @@
-"""Two ways at once: the same load on two lab stores side by side, until a plug is pulled on both.
+"""Page that runs the same load on two lab stores side by side, and can cut the power of both.
 
-The stores are made for the comparison and deleted when it is left; each has an engine in a process of its own.
+The stores are made for the comparison and deleted when the page is left; each has an engine in its own process.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 NAMES = ("A", "B")
 ROLES = ("posLog", "posBuild")
-SECONDS = 60.0
+SHOWN_SECONDS = 60.0
 DRAW_MS = 500
 
 
 FILE_SIZES = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)
-POOLED_MOST = 64 << 20
+MAX_POOLED_FILE_BYTES = 64 << 20
 """A pool has five buffers of a file's length: with it files are no longer than this, unless somebody says so."""
 
 
 class SidePanel(Paper):
-    """One of the two stores: what it is made as, value by value, and where its log stands."""
+    """One of the two stores: its configuration, and the status of its log."""
 
-    def __init__(self, number: int, first: int) -> None:
+    def __init__(self, number: int, preset_number: int) -> None:
         super().__init__()
         name = NAMES[number]
         key = name.lower()
@@ -66,8 +66,8 @@ class SidePanel(Paper):
 
         for preset in PRESETS:
             self.preset.addItem(tr(preset.name), preset)
-        self.preset.setCurrentIndex(first)
-        self.config: MessageStoreConfig = PRESETS[first].config
+        self.preset.setCurrentIndex(preset_number)
+        self.config: MessageStoreConfig = PRESETS[preset_number].config
         self.preset.currentIndexChanged.connect(lambda _n: self.set_config(self.preset.currentData().config))
         self.sync = self._pill("SYNC_FLUSH", f"lab.two.sync.{key}", tr("Every put waits for the disk"))
         self.sync.clicked.connect(lambda on: self.change(flush_disk_type="SYNC_FLUSH" if on else "ASYNC_FLUSH"))
@@ -96,11 +96,11 @@ class SidePanel(Paper):
         follow(self, self._fit)
 
     def _pill(self, words: str, name: str, tip: str) -> Button:
-        made = Button(words, "pill")
-        made.setObjectName(name)
-        made.setCheckable(True)
-        made.setToolTip(tip)
-        return made
+        button = Button(words, "pill")
+        button.setObjectName(name)
+        button.setCheckable(True)
+        button.setToolTip(tip)
+        return button
 
     def _fit(self) -> None:
         for box in (self.preset, self.files):
@@ -109,17 +109,17 @@ class SidePanel(Paper):
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def set_config(self, config: MessageStoreConfig) -> None:
-        """Make the store with these values."""
+        """Use these values for the store."""
         self.config = config
         self.sync.setChecked(config.flush_disk_type == "SYNC_FLUSH")
         self.pool.setChecked(config.transient_store_pool_enable)
-        own = config.mapped_file_size_commit_log
+        file_size = config.mapped_file_size_commit_log
         self.files.clear()
-        for length in sorted({*FILE_SIZES, own}):
+        for length in sorted({*FILE_SIZES, file_size}):
             self.files.addItem(size(length), length)
-        self.files.setCurrentIndex(self.files.findData(own))
-        same = config == self.preset.currentData().config
-        self.words.setText(tr(self.preset.currentData().words) if same else values_words(config))
+        self.files.setCurrentIndex(self.files.findData(file_size))
+        is_preset = config == self.preset.currentData().config
+        self.words.setText(tr(self.preset.currentData().words) if is_preset else values_words(config))
 
     def change(self, **changes: bool | int | str) -> None:
         """Change single values."""
@@ -129,28 +129,28 @@ class SidePanel(Paper):
 
     def _use_pool(self, on: bool) -> None:
         changes: dict[str, bool | int | str] = {"transient_store_pool_enable": on}
-        if on and self.config.mapped_file_size_commit_log > POOLED_MOST:
-            changes["mapped_file_size_commit_log"] = POOLED_MOST
+        if on and self.config.mapped_file_size_commit_log > MAX_POOLED_FILE_BYTES:
+            changes["mapped_file_size_commit_log"] = MAX_POOLED_FILE_BYTES
         self.change(**changes)
 
     def ask_values(self) -> None:
-        """Every value, in a dialog."""
+        """Show every value in a dialog."""
         title = tr("Values of store {name}", name=self._name)
         dialog = ValuesDialog(self, "lab.two.dialog", title, self.config)
         dialog.taken.connect(self.set_config)
         dialog.open()
 
     def set_able(self, on: bool) -> None:
-        """Whether values can be changed: not while the load runs."""
+        """Allow or forbid changes: not while the load runs."""
         for part in (self.preset, self.sync, self.pool, self.files, self.values):
             part.setEnabled(on)
 
     def say(self) -> str:
-        """How the store is made, in words."""
+        """Describe the configuration in words."""
         return f"{tr(self.preset.currentData().name)}; {values_words(self.config)}"
 
     def show_sample(self, sample: PositionSample | None) -> None:
-        """Where its log stands."""
+        """Show the status of the store's log."""
         if sample is None:
             self.line.show_parts([])
             self.state.setText("")
@@ -161,8 +161,8 @@ class SidePanel(Paper):
         self.state.setText(tr("{rate:,.0f} messages a second, {end:,} bytes", rate=sample.rates.messages, end=end))
 
 
-class _Ear(QObject):
-    """Listens to one of the desks as long as the page is there: its engine may outlive the page by a moment."""
+class _SessionListener(QObject):
+    """Passes the signals of one lab session to the page; ends with the page, which its engine may outlive."""
 
     def __init__(self, page: TwoWays, number: int) -> None:
         super().__init__(page)
@@ -170,8 +170,8 @@ class _Ear(QObject):
         lab = page.labs[number]
         lab.sampled.connect(self._sampled)
         lab.counted.connect(self._counted)
-        lab.failed.connect(self._said)
-        lab.died.connect(self._said)
+        lab.failed.connect(self._failed)
+        lab.died.connect(self._failed)
         lab.changed.connect(self._changed)
 
     def _sampled(self, sample: PositionSample) -> None:
@@ -180,7 +180,7 @@ class _Ear(QObject):
     def _counted(self, counts: LoadCounts) -> None:
         self._page.take_counts(self._number, counts)
 
-    def _said(self, words: str) -> None:
+    def _failed(self, words: str) -> None:
         self._page.say(self._number, words)
 
     def _changed(self) -> None:
@@ -188,8 +188,8 @@ class _Ear(QObject):
 
 
 class TwoWays(Paper):
-    """``leaveAsked()`` to go back to the lab, ``said(words)`` for the status bar, ``changed()``: other things
-    can be done now.
+    """Emits ``leaveAsked()`` to return to the lab, ``said(words)`` for the status bar, ``changed()`` when other
+    commands become possible.
     """
 
     leaveAsked = Signal()
@@ -204,13 +204,13 @@ class TwoWays(Paper):
         self.plots_ready = False
         self.labs = (LabSession(), LabSession())
         self.sides = [Side(name) for name in NAMES]
-        self._made: Path | None = None
+        self._folder: Path | None = None
         self._busy = False
-        self._ways: tuple[str, ...] = ("", "")
+        self._configurations: tuple[str, ...] = ("", "")
         self._load_words = ""
         self._rates: tuple[deque[tuple[float, float]], ...] = (deque(maxlen=1200), deque(maxlen=1200))
         self._build()
-        self._ears = [_Ear(self, number) for number in range(2)]
+        self._listeners = [_SessionListener(self, number) for number in range(2)]
         self._timer = QTimer(self, interval=DRAW_MS)
         self._timer.timeout.connect(self._draw)
         self.show_state()
@@ -239,20 +239,20 @@ class TwoWays(Paper):
         self.table = RecordView("lab.two.table", two_kind())
         self.table.setAccessibleName(tr("Both ways compared"))
         self.table.set_state(State("empty", tr("Figures of both stand here when the load runs.")))
-        self.short = Elided("", 12, "text", 600)
-        self.short.setObjectName("lab.two.short")
-        self.short.setAccessibleName(tr("In short"))
-        left = column(self.load, None, gap=0)
-        left.setMinimumWidth(px(324))
-        said = column(self.short, margins=(12, 6, 12, 6))
-        figures = stacked(said, Hairline(), self.table, self.table.strip, room=2)
+        self.summary_line = Elided("", 12, "text", 600)
+        self.summary_line.setObjectName("lab.two.short")
+        self.summary_line.setAccessibleName(tr("In short"))
+        left_column = column(self.load, None, gap=0)
+        left_column.setMinimumWidth(px(324))
+        summary_row = column(self.summary_line, margins=(12, 6, 12, 6))
+        figures = stacked(summary_row, Hairline(), self.table, self.table.strip, room=2)
         right = splitter(
             True, (splitter(False, (self.panels[0], 500), (self.panels[1], 500)), 190), (self.plot, 220), (figures, 330)
         )
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        for part in (self.head, Hairline(), splitter(False, (left, 384), (right, 1144))):
+        for part in (self.head, Hairline(), splitter(False, (left_column, 384), (right, 1144))):
             box.addWidget(part)
         box.setStretch(2, 1)
 
@@ -260,23 +260,23 @@ class TwoWays(Paper):
 
     @property
     def folder_made(self) -> Path | None:
-        """The folder of the two stores; None where there are none."""
-        return self._made
+        """Folder of the two stores; None if there are none."""
+        return self._folder
 
     def begin(self, settings: LoadSettings) -> None:
-        """Make both stores where they are not there, and put the load on them."""
+        """Make both stores and start the load on them."""
         if not self._busy:
             self.labs[0].begin(self.run(settings))
 
     async def run(self, settings: LoadSettings) -> None:
-        """Make both stores anew, as chosen, and begin the load on both."""
+        """Make both stores anew and start the load on both."""
         self._busy = True
         self.show_state()
         try:
             await self.end()
-            folder = self._new_folder()
+            folder = self._make_folder_name()
             self.sides = [Side(name) for name in NAMES]
-            self._ways = tuple(panel.say() for panel in self.panels)
+            self._configurations = tuple(panel.say() for panel in self.panels)
             self._load_words = self.load.words()
             for rates in self._rates:
                 rates.clear()
@@ -294,21 +294,21 @@ class TwoWays(Paper):
             self.show_state()
         self._timer.start()
 
-    def _new_folder(self) -> Path:
+    def _make_folder_name(self) -> Path:
         base = self.folder or Path.home()
         number = 1
         while (base / f"two-ways-{number}").exists():
             number += 1
-        self._made = base / f"two-ways-{number}"
-        return self._made
+        self._folder = base / f"two-ways-{number}"
+        return self._folder
 
     def pull(self) -> None:
-        """Pull both plugs, and count what is lost."""
+        """Cut the power of both stores and count what is lost."""
         if not self._busy and all(lab.plug_possible for lab in self.labs):
             self.labs[0].begin(self.pull_both())
 
     async def pull_both(self) -> None:
-        """The same power loss for both; then each is recovered."""
+        """Cut the power of both stores, then recover each."""
         self._busy = True
         self.show_state()
         try:
@@ -324,25 +324,25 @@ class TwoWays(Paper):
         self._draw()
 
     def end(self) -> Coroutine[None, None, None]:
-        """Close both stores and delete what was made for the comparison; this page may be gone meanwhile."""
+        """Close both stores and delete what was made for the comparison; the page may be gone before that ends."""
         self._timer.stop()
-        made, self._made = self._made, None
-        return self._end(made)
+        folder, self._folder = self._folder, None
+        return self._end(folder)
 
-    async def _end(self, made: Path | None) -> None:
+    async def _end(self, folder: Path | None) -> None:
         for lab in self.labs:
             await lab.close()
-        if made is not None:
-            await asyncio.to_thread(_delete, made)
+        if folder is not None:
+            await asyncio.to_thread(_delete, folder)
 
     def copy_markdown(self) -> None:
-        """The comparison to the clipboard."""
+        """Copy the comparison to the clipboard."""
         QGuiApplication.clipboard().setText(self.markdown())
         self.said.emit(tr("Copied the comparison as Markdown"))
 
     def markdown(self) -> str:
-        """The comparison as a text: how the stores were made, the load, every figure."""
-        return markdown(self.sides[0], self.sides[1], self._ways, self._load_words)
+        """Return the comparison as Markdown: configurations, load, every figure."""
+        return markdown(self.sides[0], self.sides[1], self._configurations, self._load_words)
 
     def _each(self, work: object) -> None:
         assert callable(work)
@@ -356,7 +356,7 @@ class TwoWays(Paper):
         running = all(lab.load is not None for lab in self.labs)
         paused = all(lab.load_paused for lab in self.labs)
         self.load.show_state(able=not self._busy, running=running, paused=paused)
-        self.copy.setEnabled(self.seen)
+        self.copy.setEnabled(self.has_figures)
         able = not self._busy and all(lab.plug_possible and lab.report is None for lab in self.labs)
         self.plug.setEnabled(able)
         for panel in self.panels:
@@ -364,12 +364,12 @@ class TwoWays(Paper):
         self.changed.emit()
 
     @property
-    def seen(self) -> bool:
-        """Whether there is anything to compare yet."""
+    def has_figures(self) -> bool:
+        """Return True if there is anything to compare yet."""
         return any(side.seconds > 0 for side in self.sides)
 
     def take_sample(self, number: int, sample: PositionSample) -> None:
-        """One more look at one of the stores."""
+        """Show a new sample of one of the stores."""
         if self.labs[number].load is not None and not self.labs[number].load_paused:
             self.sides[number].add(sample)
             self._rates[number].append((sample.at_ms / 1000, sample.rates.messages))
@@ -379,21 +379,21 @@ class TwoWays(Paper):
                 self.load.show_rate(sample.rates.messages)
 
     def take_counts(self, number: int, counts: LoadCounts) -> None:
-        """What one of the stores answered so far."""
+        """Add the put results of one of the stores."""
         self.sides[number].count(counts)
 
     def _draw(self) -> None:
         if not self.isVisible():
             return
-        found = rows(*self.sides)
-        at = self.table.currentIndex().row()
-        self.table.set_rows(list(found))
+        figure_rows = rows(*self.sides)
+        selected_row = self.table.currentIndex().row()
+        self.table.set_rows(list(figure_rows))
         self.table.set_state(None)
-        self.short.setText(summary(*self.sides))
-        if self.copy.isEnabled() != self.seen:
+        self.summary_line.setText(summary(*self.sides))
+        if self.copy.isEnabled() != self.has_figures:
             self.show_state()
-        if at >= 0:
-            self.table.go_to_row(at)
+        if selected_row >= 0:
+            self.table.go_to_row(selected_row)
         if self.plots_ready and all(len(rates) > 1 for rates in self._rates):
             self.plot.show_curves(
                 [_curve(name, role, rates) for name, role, rates in zip(NAMES, ROLES, self._rates, strict=True)],
@@ -401,28 +401,28 @@ class TwoWays(Paper):
             )
 
     def say(self, number: int, words: str) -> None:
-        """What one of the stores has to say goes to the status bar."""
+        """Show a message of one of the stores in the status bar."""
         self.show_state()
         self.said.emit(f"{NAMES[number]}: {words}")
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         self.table.refresh_look()
 
 
 def _curve(name: str, role: str, rates: Sequence[tuple[float, float]]) -> Curve:
     newest = rates[-1][0]
-    shown: list[tuple[float, float]] = []
-    for at, rate in rates:
-        if shown and at - shown[-1][0] > LONG_PAUSE / 1000:  # the load was held: nothing leads over it
-            shown.append((at, math.nan))
-        if newest - at <= SECONDS:
-            shown.append((at, rate))
-    return Curve(name, role, [at for at, _ in shown], [rate for _, rate in shown], f"{shown[-1][1]:,.0f} /s")
+    points: list[tuple[float, float]] = []
+    for time_s, rate in rates:
+        if points and time_s - points[-1][0] > LONG_PAUSE / 1000:  # the load was held: nothing leads over it
+            points.append((time_s, math.nan))
+        if newest - time_s <= SHOWN_SECONDS:
+            points.append((time_s, rate))
+    return Curve(name, role, [time_s for time_s, _ in points], [rate for _, rate in points], f"{points[-1][1]:,.0f} /s")
 
 
 def _delete(folder: Path) -> None:
-    """Both stores of a comparison, and their folder where nothing else is in it; only what the lab made goes."""
+    """Delete both stores of a comparison, and their folder if it is empty then."""
     from engine.lab.lab_store import delete_lab
 
     for name in NAMES:
