@@ -1,5 +1,5 @@
-"""One key's way through the index files, drawn: a lane a file, its slot, and the entries of the chain from left to
-right.
+"""Drawing of one key's way through the index files: a lane a file, its slot, and the entries of the chain from left
+to right.
 
 Newest file on top, as the query walks. Arrow keys walk the cards, Enter follows the chosen one to its unit.
 """
@@ -68,7 +68,7 @@ class ChainCanvas(QWidget):
         self.update()
 
     def place_of(self, step: int) -> Box | None:
-        """Where the card of a step stands."""
+        """Return the box of the card of a step."""
         for _, card, box in self._cards():
             if card.step <= step < card.step + card.folded:
                 return box
@@ -101,14 +101,14 @@ class ChainCanvas(QWidget):
         """The menu of the card under the point, or of the chosen one: that of its row below."""
         cards = self._cards()
         if point is None:
-            found = next(((c, b) for _, c, b in cards if c.step <= self._chosen < c.step + c.folded), None)
+            card_box = next(((c, b) for _, c, b in cards if c.step <= self._chosen < c.step + c.folded), None)
         else:
-            found = next(((c, b) for _, c, b in cards if b.holds(point.x(), point.y())), None)
-        if found is None or self.menu_of is None:
+            card_box = next(((c, b) for _, c, b in cards if b.holds(point.x(), point.y())), None)
+        if card_box is None or self.menu_of is None:
             return None
-        self._pick(found[0])
-        menu = self.menu_of(found[0].step)
-        return (menu, QPointF(found[1].x, found[1].y + found[1].height)) if menu is not None else None
+        self._pick(card_box[0])
+        menu = self.menu_of(card_box[0].step)
+        return (menu, QPointF(card_box[1].x, card_box[1].y + card_box[1].height)) if menu is not None else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         card = self._card_at(event.position().x(), event.position().y())
@@ -129,28 +129,28 @@ class ChainCanvas(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         cards = self._cards()
-        at = next((n for n, (_, c, _b) in enumerate(cards) if c.step <= self._chosen < c.step + c.folded), -1)
+        position = next((n for n, (_, c, _b) in enumerate(cards) if c.step <= self._chosen < c.step + c.folded), -1)
         key = event.key()
         if not cards:
             super().keyPressEvent(event)
         elif key == Qt.Key.Key_Right:
-            self._pick(cards[min(at + 1, len(cards) - 1)][1])
+            self._pick(cards[min(position + 1, len(cards) - 1)][1])
         elif key == Qt.Key.Key_Left:
-            self._pick(cards[max(at - 1, 0)][1])
+            self._pick(cards[max(position - 1, 0)][1])
         elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-            self._pick(self._neighbour(cards, at, 1 if key == Qt.Key.Key_Down else -1))
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and at >= 0:
-            self.followed.emit(cards[at][1].step)
+            self._pick(self._neighbour(cards, position, 1 if key == Qt.Key.Key_Down else -1))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and position >= 0:
+            self.followed.emit(cards[position][1].step)
         else:
             super().keyPressEvent(event)
 
-    def _neighbour(self, cards: list[tuple[LanePlace, ChainCard, Box]], at: int, way: int) -> ChainCard:
-        if at < 0:
+    def _neighbour(self, cards: list[tuple[LanePlace, ChainCard, Box]], position: int, way: int) -> ChainCard:
+        if position < 0:
             return cards[0][1]
-        _, own, box = cards[at]
+        _, chosen_card, box = cards[position]
         rows = sorted({b.y for _, _, b in cards if (b.y - box.y) * way > 0}, key=lambda y: y * way)
         if not rows:
-            return own
+            return chosen_card
         return min((c for c in cards if c[2].y == rows[0]), key=lambda c: abs(c[2].x - box.x))[1]
 
     def _pick(self, card: ChainCard) -> None:
@@ -158,8 +158,8 @@ class ChainCanvas(QWidget):
         self.chosen.emit(card.step)
 
     def _describe(self) -> None:
-        found = next((c for _, c, _b in self._cards() if c.step <= self._chosen < c.step + c.folded), None)
-        self.setAccessibleDescription(card_text(found) if found else "")
+        card = next((c for _, c, _b in self._cards() if c.step <= self._chosen < c.step + c.folded), None)
+        self.setAccessibleDescription(card_text(card) if card else "")
 
     # ---- painting ------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -200,9 +200,9 @@ class ChainCanvas(QWidget):
         _text(p, box.left() + 192 * z, top, 200 * z, 18 * z, lane.span)
         kind = "chat" if lane.quiet else "error" if lane.damaged else "out"
         mark(p, kind, QPointF(box.left() + 400 * z, top + 10 * z))
-        left = box.left() + 414 * z
+        words_left = box.left() + 414 * z
         p.setPen(C("error" if lane.damaged else "text2"))
-        _text(p, left, top, box.right() - left - 10, 18 * z, lane.quiet or lane.why)
+        _text(p, words_left, top, box.right() - words_left - 10, 18 * z, lane.quiet or lane.why)
 
     def _paint_walk(self, p: QPainter, place: LanePlace) -> None:
         lane, box, z = place.lane, _rect(place.box), scale()
@@ -216,12 +216,12 @@ class ChainCanvas(QWidget):
         p.fillRect(QRectF(box.left() + 212 * z, top, 1, 86 * z), C("hair"))
         slot = _rect(place.slot or place.box)
         self._paint_slot(p, lane, slot)
-        before = slot
-        for card, at in zip(lane.cards, place.cards, strict=True):
-            here = _rect(at)
-            _arrow(p, before, here)
-            self._paint_card(p, card, here)
-            before = here
+        previous_box = slot
+        for card, card_box in zip(lane.cards, place.cards, strict=True):
+            card_rect = _rect(card_box)
+            _arrow(p, previous_box, card_rect)
+            self._paint_card(p, card, card_rect)
+            previous_box = card_rect
         if lane.loop_to is not None and place.cards:
             self._paint_loop(p, place)
         if place.note is not None:
@@ -305,16 +305,16 @@ class ChainCanvas(QWidget):
         if target is None:
             return
         a, b, z = _rect(place.cards[-1]), _rect(target), scale()
-        out, low = a.right() + 18 * z, a.bottom() + 7 * z
+        out, base_y = a.right() + 18 * z, a.bottom() + 7 * z
         path = QPainterPath(QPointF(a.right(), a.center().y()))
         path.lineTo(out, a.center().y())
-        path.lineTo(out, low)
+        path.lineTo(out, base_y)
         if b.top() < a.top():  # back to an earlier row: around the cards, through the gutter on their left
             gutter, under = place.cards[0].x - 26 * z, b.bottom() + 9 * z
-            path.lineTo(gutter, low)
+            path.lineTo(gutter, base_y)
             path.lineTo(gutter, under)
-            low = under
-        path.lineTo(b.left() + 24 * z, low)
+            base_y = under
+        path.lineTo(b.left() + 24 * z, base_y)
         path.lineTo(b.left() + 24 * z, b.bottom() + 1)
         p.setBrush(Qt.BrushStyle.NoBrush)
         p.setPen(QPen(C("error"), 1.8, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin))
@@ -326,18 +326,18 @@ class ChainCanvas(QWidget):
         z = scale()
         if lane.loop_to is not None:
             mark(p, "loop", QPointF(box.left() + 6 * z, box.top() + 9 * z), 5)
-        left = box.left() + (18 * z if lane.loop_to is not None else 0)
+        head_left = box.left() + (18 * z if lane.loop_to is not None else 0)
         p.setFont(ui(12, 600))
         p.setPen(C("error") if lane.loop_to is not None else C("text2"))
-        _text(p, left, box.top(), box.width() - 18 * z, 18 * z, lane.end_note[0])
+        _text(p, head_left, box.top(), box.width() - 18 * z, 18 * z, lane.end_note[0])
         p.setFont(ui(12))
         p.setPen(C("text2"))
-        rest = QRectF(box.left(), box.top() + 20 * z, box.width(), box.height() - 20 * z)
-        p.drawText(rest, Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, "\n".join(lane.end_note[1:]))
+        text_box = QRectF(box.left(), box.top() + 20 * z, box.width(), box.height() - 20 * z)
+        p.drawText(text_box, Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, "\n".join(lane.end_note[1:]))
 
 
 def card_text(card: ChainCard) -> str:
-    """A card in words, verdict first, for the tool tip and for readers of the screen."""
+    """Return a card in words, verdict first, for the tool tip and for screen readers."""
     if card.folded > 1:
         return tr("{n:,} entries of other keys that share only the slot", n=card.folded)
     parts = [tr(VERDICTS.get(card.verdict, ("", card.verdict))[1]), tr("entry {entry:,}", entry=card.entry)]
@@ -349,24 +349,24 @@ def card_text(card: ChainCard) -> str:
     return " · ".join(parts)
 
 
-def _arrow(p: QPainter, before: QRectF, here: QRectF) -> None:
-    """A link from one box to the next; to a new row it goes around by an elbow."""
+def _arrow(p: QPainter, source: QRectF, target: QRectF) -> None:
+    """Draw a link from one box to the next; a link to a new row goes around by an elbow."""
     p.setPen(QPen(C("text3"), 1.4))
     p.setBrush(Qt.BrushStyle.NoBrush)
-    y = here.center().y() if abs(before.center().y() - here.center().y()) < here.height() else None
-    end = QPointF(here.left() - 4, here.center().y())
+    y = target.center().y() if abs(source.center().y() - target.center().y()) < target.height() else None
+    end = QPointF(target.left() - 4, target.center().y())
     if y is not None:
-        p.drawLine(QPointF(before.right(), end.y()), end)
+        p.drawLine(QPointF(source.right(), end.y()), end)
     else:
-        middle = before.bottom() + (here.top() - before.bottom()) / 2
-        out = before.right() + 10
+        middle = source.bottom() + (target.top() - source.bottom()) / 2
+        out = source.right() + 10
         p.drawPolyline(
             [
-                QPointF(before.right(), before.center().y()),
-                QPointF(out, before.center().y()),
+                QPointF(source.right(), source.center().y()),
+                QPointF(out, source.center().y()),
                 QPointF(out, middle),
-                QPointF(here.left() - 18, middle),
-                QPointF(here.left() - 18, end.y()),
+                QPointF(target.left() - 18, middle),
+                QPointF(target.left() - 18, end.y()),
                 end,
             ]
         )
@@ -378,6 +378,6 @@ def _rect(box: Box) -> QRectF:
 
 
 def _text(p: QPainter, x: float, y: float, width: float, height: float, text: str) -> None:
-    """One line of text, shortened at its end where it does not fit."""
+    """Draw one line of text, cut short at its end if it does not fit."""
     fits = QFontMetrics(p.font()).elidedText(text, Qt.TextElideMode.ElideRight, int(width) + 1)
     p.drawText(QRectF(x, y, width + 4, height), Qt.AlignmentFlag.AlignVCenter, fits)

@@ -88,8 +88,8 @@ HEALTH = {
 def _health(row: Any) -> Chip | None:
     if row.health not in HEALTH:
         return None
-    shape, said = HEALTH[row.health]
-    return Chip(shape, tr(said))
+    shape, label = HEALTH[row.health]
+    return Chip(shape, tr(label))
 
 
 def _known_by(row: Any) -> str:
@@ -97,7 +97,7 @@ def _known_by(row: Any) -> str:
 
 
 def _health_tip(row: Any) -> str:
-    return "\n".join(engine_words(one) for one in ([row.trouble] if row.trouble else []) + list(row.found))
+    return "\n".join(engine_words(sentence) for sentence in ([row.trouble] if row.trouble else []) + list(row.found))
 
 
 def chain_kind(to_unit: ToUnit) -> RecordKind:
@@ -123,15 +123,17 @@ def chain_kind(to_unit: ToUnit) -> RecordKind:
 
     def look(row: Any) -> RowLook | None:
         if row.verdict == "cut":
-            said = tr("The list is cut off here: the chain goes on with entry {n:,}.", n=row.entry)
-            return RowLook("warn", "", "warn", said, words_from=2, strong=True)
+            text = tr("The list is cut off here: the chain goes on with entry {n:,}.", n=row.entry)
+            return RowLook("warn", "", "warn", text, words_from=2, strong=True)
         return None
 
     return RecordKind("indexEntry", columns, look, _spoken)
 
 
-def step_kind(to_unit: ToUnit, asked: str = "") -> RecordKind:
-    """Every step of a trace as ``trace --json`` gives it; ``asked`` is the ``topic#key`` that a match carries."""
+def step_kind(to_unit: ToUnit, traced_text: str = "") -> RecordKind:
+    """Columns of the steps of a trace as ``trace --json`` gives them; ``traced_text`` is the ``topic#key`` that a
+    match carries.
+    """
     columns = (
         number_column("step", words("Step"), 46, tone=lambda _: "text3"),
         text_column("file", words("File"), 112, mono=True, elide="middle", tone=lambda _: "text2"),
@@ -154,7 +156,7 @@ def step_kind(to_unit: ToUnit, asked: str = "") -> RecordKind:
             "key",
             words("Key of the unit"),
             110,
-            lambda row: _step_key(row, asked),
+            lambda row: _step_key(row, traced_text),
             lambda row: row.key,
             mono=True,
             elide="middle",
@@ -200,8 +202,8 @@ def _place(to_unit: ToUnit, offset: int | None) -> object | None:
 
 
 def _chip(row: Any) -> Chip | None:
-    shape, said = VERDICTS.get(row.verdict, ("chat", row.verdict))
-    return Chip(shape) if row.verdict == "ok" else Chip(shape, tr(said))
+    shape, label = VERDICTS.get(row.verdict, ("chat", row.verdict))
+    return Chip(shape) if row.verdict == "ok" else Chip(shape, tr(label))
 
 
 def _step_chip(row: Any) -> Chip | None:
@@ -210,10 +212,10 @@ def _step_chip(row: Any) -> Chip | None:
     return _chip(row)
 
 
-def _step_key(row: Any, asked: str) -> str:
+def _step_key(row: Any, traced_text: str) -> str:
     if row.kind == "slot":
         return f"→ {row.entry:,}" if row.entry else ""
-    return row.key or (asked if row.verdict == "match" else "")
+    return row.key or (traced_text if row.verdict == "match" else "")
 
 
 def _number(row: Any) -> str:

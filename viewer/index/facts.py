@@ -48,7 +48,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """One entry of a slot's chain, newest first.
+    """An entry of a slot's chain, newest first.
 
     ``verdict``: ok, gone, loop, beyondCount or cut (the edge of the list).
     """
@@ -66,18 +66,20 @@ class ChainRow:
 
 
 def with_health(rows: Sequence[FileRow], findings: Iterable[Finding]) -> list[FileRow]:
-    """The rows with what a check found in their files, the worst first."""
+    """Return the rows with the findings of a check about their files, the most serious first."""
     by_file: dict[str, list[Finding]] = {}
-    for one in findings:
-        if one.group == "index" and one.file and one.severity in {"error", "warn"}:
-            by_file.setdefault(Path(one.file).name, []).append(one)
+    for finding in findings:
+        if finding.group == "index" and finding.file and finding.severity in {"error", "warn"}:
+            by_file.setdefault(Path(finding.file).name, []).append(finding)
     return [_with_health(row, by_file.get(row.name, [])) for row in rows]
 
 
-def _with_health(row: FileRow, found: list[Finding]) -> FileRow:
-    kinds = {"loop" if one.id == LOOP else one.severity for one in found} | ({"error"} if row.trouble else set())
+def _with_health(row: FileRow, findings: list[Finding]) -> FileRow:
+    kinds = {"loop" if finding.id == LOOP else finding.severity for finding in findings} | (
+        {"error"} if row.trouble else set()
+    )
     health = next((kind for kind in ("loop", "error", "warn") if kind in kinds), "")
-    return replace(row, health=health, found=tuple(one.message for one in found))
+    return replace(row, health=health, found=tuple(finding.message for finding in findings))
 
 
 def file_rows(store: StoreSnapshot) -> list[FileRow]:
@@ -86,8 +88,8 @@ def file_rows(store: StoreSnapshot) -> list[FileRow]:
 
 
 def _file_row(reader: IndexReader) -> FileRow:
-    known = reader.geometry
-    slots, entries = (known.slots, known.entries) if known else (None, None)
+    geometry = reader.geometry
+    slots, entries = (geometry.slots, geometry.entries) if geometry else (None, None)
     try:
         head = reader.header
     except StoreError as error:
@@ -106,7 +108,7 @@ def _file_row(reader: IndexReader) -> FileRow:
         slots,
         entries,
         reader.geometry_how,
-        "" if known else reader.geometry_how,
+        "" if geometry else reader.geometry_how,
     )
 
 
@@ -116,7 +118,7 @@ def reader_of(store: StoreSnapshot, name: str) -> IndexReader | None:
 
 
 def chain_rows(store: StoreSnapshot, name: str, slot: int) -> list[ChainRow]:
-    """The chain of a slot, each entry with the key of the unit it leads to.
+    """Return the chain of a slot, each entry with the key of the unit it leads to.
 
     Ends at loops and bad links, which are rows.
     """
@@ -125,17 +127,17 @@ def chain_rows(store: StoreSnapshot, name: str, slot: int) -> list[ChainRow]:
         return []
     header = reader.header
     rows: list[ChainRow] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
     number = reader.slot(slot)
     while number > 0:
-        if number in seen or number > reader.last_entry:
-            verdict = "loop" if number in seen else "beyondCount"
+        if number in visited or number > reader.last_entry:
+            verdict = "loop" if number in visited else "beyondCount"
             rows.append(ChainRow(name, slot, number, verdict=verdict))
             break
         if len(rows) >= MOST_CHAIN:
             rows.append(ChainRow(name, slot, number, verdict="cut"))
             break
-        seen.add(number)
+        visited.add(number)
         row = _chain_row(store, reader, header, slot, number)
         if row is None:
             break

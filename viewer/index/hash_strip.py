@@ -64,8 +64,8 @@ class HashStrip(MarkCanvas):
         x = 14 * z
         wide = [self._width(part) for part in self._parts]
         over = sum(wide) + 30 * z * max(0, len(wide) - 1) - (self.width() - x - 8 * z)
-        for at, part in enumerate(self._parts):
-            width = max(120 * z, wide[at] - over) if at == 0 and over > 0 else wide[at]
+        for index, part in enumerate(self._parts):
+            width = max(120 * z, wide[index] - over) if index == 0 and over > 0 else wide[index]
             if x + width > self.width() - 4:
                 break
             yield part, x, width
@@ -76,8 +76,8 @@ class HashStrip(MarkCanvas):
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.fillRect(event.rect(), C("raised"))
         p.fillRect(QRectF(0, self.height() - 1, self.width(), 1), C("hair"))
-        for at, (part, x, width) in enumerate(self._places()):
-            if at:
+        for index, (part, x, width) in enumerate(self._places()):
+            if index:
                 self._paint_joint(p, x, part)
             self._paint_part(p, part, x, width)
         self.paint_framed(p)

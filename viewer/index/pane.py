@@ -91,21 +91,21 @@ class IndexPane(Pane):
         self.show_page(top=0, low=1)
 
     def _table(self, name: str, kind: Any, accessible: str) -> RecordView:
-        made = RecordView(name, kind)
-        made.setAccessibleName(accessible)
-        made.placeRequested.connect(self.placeRequested)
-        return made
+        table = RecordView(name, kind)
+        table.setAccessibleName(accessible)
+        table.placeRequested.connect(self.placeRequested)
+        return table
 
     def _switch(self, stack: QStackedWidget, *pages: tuple[str, QWidget]) -> list[Button]:
-        made = []
+        buttons = []
         for number, (words, page) in enumerate(pages):
             stack.addWidget(page)
             button = Button(words, "pill")
             button.setCheckable(True)
             low = stack is self._low
             button.clicked.connect(lambda _=False, n=number, low=low: self.show_page(**{"low" if low else "top": n}))
-            made.append(button)
-        return made
+            buttons.append(button)
+        return buttons
 
     def _connect(self) -> None:
         self.form.asked.connect(self.trace)
@@ -179,7 +179,7 @@ class IndexPane(Pane):
             self._load_files()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What was not looked at while the view stood behind is looked at now."""
+        """Refresh if the store grew while the view was hidden."""
         super().showEvent(event)
         if self._late:
             self.refresh()
@@ -234,7 +234,7 @@ class IndexPane(Pane):
         session.jobs.read(lambda: file_rows(session.snapshot), done, failed)
 
     def _mark_files(self) -> None:
-        """What the check has found in the files."""
+        """Mark the files in which the check found something."""
         if self._files:
             self._show_files(self._files)
 
@@ -255,9 +255,9 @@ class IndexPane(Pane):
         step = self.steps.current_row()
         if step is not None:
             self._step_chosen(step)
-        wanted, self._wanted = self._wanted, None
-        if wanted is not None:
-            self.show_place(wanted)
+        place, self._wanted = self._wanted, None
+        if place is not None:
+            self.show_place(place)
 
     def _file_chosen(self, chosen: FileRow | None) -> None:
         if chosen is None:
@@ -313,15 +313,15 @@ class IndexPane(Pane):
         self.chain.set_rows(rows)
         self.chain.set_state(None if rows else State("empty", tr("No entry in slot {slot:,}.", slot=slot)))
         self.slots.choose(slot, sum(row.verdict in {"ok", "gone"} for row in rows))
-        at = next((n for n, row in enumerate(rows) if row.entry == entry), None)
-        if at is not None:
-            self.chain.go_to(at)
+        row_number = next((n for n, row in enumerate(rows) if row.entry == entry), None)
+        if row_number is not None:
+            self.chain.go_to(row_number)
         self._show_heads()
 
     # ---- the trace ---------------------------------------------------------------------------------------------------
 
     def _ask_where(self) -> None:
-        """What stands in the form is looked for as a message."""
+        """Look for the message whose key is in the form."""
         key = key_text(self.form.key.text().strip(), self.form.index_type.currentData())
         self.placeRequested.emit(Place("where", topic=self.form.topic.text().strip() if key else "", key=key))
 
@@ -355,11 +355,11 @@ class IndexPane(Pane):
 
     def show_answer(self, answer: Answer, drawn: list[ChainLane]) -> None:
         self.answer = answer
-        asked = answer.question
-        if asked.near and asked.begin is not None and asked.end is not None:
-            self.form.show_window(asked.begin, asked.end)
+        question = answer.question
+        if question.near and question.begin is not None and question.end is not None:
+            self.form.show_window(question.begin, question.end)
         self.canvas.show_lanes(drawn)
-        self.steps.set_kind(step_kind(places.log, asked.text))
+        self.steps.set_kind(step_kind(places.log, question.text))
         self.steps.set_rows(list(answer.steps))
         if not answer.files:
             self.steps.set_state(
@@ -373,13 +373,13 @@ class IndexPane(Pane):
         self._show_chips(answer)
         self.show_page(top=1, low=0)
         self._scroll.verticalScrollBar().setValue(0)
-        near = asked.near or (None, None)
+        near = question.near or (None, None)
         matches = [s for s in answer.steps if s.verdict == "match" and s.kind == "entry"]
-        first = next((s for s in matches if s.phy_offset == near[0]), next(iter(matches), None))
-        chosen = first or next(iter(answer.steps), None)
+        first_match = next((s for s in matches if s.phy_offset == near[0]), next(iter(matches), None))
+        chosen = first_match or next(iter(answer.steps), None)
         if chosen is not None:
             self.steps.go_to(chosen.step - 1)
-        self.placeMoved.emit(places.trace(asked.topic, asked.indexed_text, *near))
+        self.placeMoved.emit(places.trace(question.topic, question.indexed_text, *near))
         self.statusMessage.emit(sentence(answer))
 
     def _step_chosen(self, step: StepRow | None) -> None:
@@ -406,27 +406,29 @@ class IndexPane(Pane):
 
     def _menu_of_step(self, step: int) -> QMenu | None:
         """A card has the menu of its row, asked where it leads to its unit."""
-        found = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        step_row = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
         columns = [column.key for column in self.steps.kind.columns]
-        return build_menu(self.steps, found, columns.index("phyOffset")) if found is not None else None
+        return build_menu(self.steps, step_row, columns.index("phyOffset")) if step_row is not None else None
 
     def _follow_step(self, step: int) -> None:
-        found = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
-        if found is not None and found.phy_offset is not None:
-            self.placeRequested.emit(places.log(found.phy_offset))
+        step_row = next((s for s in self.answer.steps if s.step == step), None) if self.answer is not None else None
+        if step_row is not None and step_row.phy_offset is not None:
+            self.placeRequested.emit(places.log(step_row.phy_offset))
 
     def _next_match(self, way: int, *, trouble: bool = False) -> None:
         """Choose the next (−1: previous) match, or the next step where something is wrong."""
         if self.answer is None:
             return
         current = self.steps.current_row()
-        at = current.step if current is not None else 0
-        wanted = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
-        found = [
-            s.step for s in self.answer.steps if s.kind == "entry" and s.verdict in wanted and (s.step - at) * way > 0
+        current_step = current.step if current is not None else 0
+        verdicts = {"gone", "loop", "beyondCount", "collision"} if trouble else {"match"}
+        steps_ahead = [
+            s.step
+            for s in self.answer.steps
+            if s.kind == "entry" and s.verdict in verdicts and (s.step - current_step) * way > 0
         ]
-        if found:
-            self.steps.go_to((found[0] if way > 0 else found[-1]) - 1)
+        if steps_ahead:
+            self.steps.go_to((steps_ahead[0] if way > 0 else steps_ahead[-1]) - 1)
         else:
             self.statusMessage.emit(tr("No further problem.") if trouble else tr("No further match."))
 

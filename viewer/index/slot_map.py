@@ -1,4 +1,4 @@
-"""How full the hash slots of an index file are: a heat map of all slots, and the lengths of their chains as bars; the
+"""Load of the hash slots of an index file: a heat map of all slots, and the lengths of their chains as bars; the
 panel shows both of a chosen file.
 """
 
@@ -100,24 +100,24 @@ class SlotMap(QWidget):
         """The first slot of the cell under the point."""
         if self._load is None:
             return None
-        wide, high, columns, _ = self._grid()
-        column, row = int((point.x() - 12) // wide), int((point.y() - 8) // high)
+        cell_width, cell_height, columns, _ = self._grid()
+        column, row = int((point.x() - 12) // cell_width), int((point.y() - 8) // cell_height)
         cell = row * columns + column
-        there = 0 <= column < columns and 0 <= cell < len(self._load.cells)
-        return cell * self._load.slots // len(self._load.cells) if there else None
+        is_inside = 0 <= column < columns and 0 <= cell < len(self._load.cells)
+        return cell * self._load.slots // len(self._load.cells) if is_inside else None
 
     def mark_at(self, point: QPointF | None) -> Found | None:
         """The slot under the point, or the chosen one."""
         slot = (self._slot or 0) if point is None else self._slot_at(point)
         if self._load is None or slot is None:
             return None
-        wide, high, columns, _ = self._grid()
+        cell_width, cell_height, columns, _ = self._grid()
         cell = cell_of(slot, self._load.slots, len(self._load.cells))
         words = tr("slot {slot:,}", slot=slot)
         if slot == self._slot and self._length is not None:
             words += " · " + tr("{n:,} long", n=self._length)
         link = self.link_of(self._file, slot) if self.link_of is not None and self._file else None
-        below = QPointF(12 + (cell % columns + 0.5) * wide, 8 + (cell // columns + 1) * high)
+        below = QPointF(12 + (cell % columns + 0.5) * cell_width, 8 + (cell // columns + 1) * cell_height)
         return slot_mark(self._file, slot, link, words), below
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -144,30 +144,30 @@ class SlotMap(QWidget):
             p.setPen(C("text3"))
             p.drawText(self.rect().adjusted(12, 0, -12, 0), Qt.AlignmentFlag.AlignVCenter, self._words)
             return
-        wide, high, columns, _ = self._grid()
+        cell_width, cell_height, columns, _ = self._grid()
         for cell, mean in enumerate(self._load.cells):
-            x, y = 12 + cell % columns * wide, 8 + cell // columns * high
-            p.fillRect(QRectF(x, y, max(1.0, wide - 1), max(1.0, high - 1)), heat(mean))
+            x, y = 12 + cell % columns * cell_width, 8 + cell // columns * cell_height
+            p.fillRect(QRectF(x, y, max(1.0, cell_width - 1), max(1.0, cell_height - 1)), heat(mean))
         if self._slot is not None:
-            self._paint_ring(p, wide, high, columns)
+            self._paint_ring(p, cell_width, cell_height, columns)
         self._paint_legend(p)
 
-    def _paint_ring(self, p: QPainter, wide: float, high: float, columns: int) -> None:
+    def _paint_ring(self, p: QPainter, cell_width: float, cell_height: float, columns: int) -> None:
         assert self._load is not None
         assert self._slot is not None
         cell = cell_of(self._slot, self._load.slots, len(self._load.cells))
-        x, y = 12 + cell % columns * wide, 8 + cell // columns * high
+        x, y = 12 + cell % columns * cell_width, 8 + cell // columns * cell_height
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
         p.setPen(QPen(C("live"), 2))
         p.setBrush(Qt.BrushStyle.NoBrush)
-        p.drawRect(QRectF(x - 3, y - 3, wide + 5, high + 5))
+        p.drawRect(QRectF(x - 3, y - 3, cell_width + 5, cell_height + 5))
         words = f"{self._slot:,}"
         if self._length is not None:
             words += " · " + tr("{n:,} long", n=self._length)
         p.setFont(mono(11, 600))
         width = QFontMetrics(p.font()).horizontalAdvance(words) + 8
-        left = x + wide + 8 if x + wide + 8 + width < self.width() - 8 else x - width - 8
-        box = QRectF(left, y + high / 2 - 9, width, 18)
+        label_left = x + cell_width + 8 if x + cell_width + 8 + width < self.width() - 8 else x - width - 8
+        box = QRectF(label_left, y + cell_height / 2 - 9, width, 18)
         p.fillRect(box, C("pane"))
         p.setPen(C("live"))
         p.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
@@ -185,11 +185,11 @@ class SlotMap(QWidget):
         if self.width() > 470 * z:
             right_aligned = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             p.drawText(QRectF(x - 94 * z, y, 90 * z, 18 * z), right_aligned, tr("mean chain"))
-        for at, mean in enumerate(_LEGEND):
-            left = x + (4 + at * 52) * z
-            p.fillRect(QRectF(left, y + 3 * z, 22 * z, 12 * z), heat(mean))
+        for index, mean in enumerate(_LEGEND):
+            swatch_left = x + (4 + index * 52) * z
+            p.fillRect(QRectF(swatch_left, y + 3 * z, 22 * z, 12 * z), heat(mean))
             p.drawText(
-                QRectF(left + 26 * z, y, 30 * z, 18 * z),
+                QRectF(swatch_left + 26 * z, y, 30 * z, 18 * z),
                 Qt.AlignmentFlag.AlignVCenter,
                 f"{mean:.0f}" + ("+" if mean >= 16 else ""),
             )
@@ -219,13 +219,13 @@ class ChainHistogram(MarkCanvas):
         """A bar with its number below."""
         bars = self._load.histogram if self._load is not None else ()
         wide = (self.width() - 24) / max(len(bars), 1)
-        found = []
+        boxes = []
         for n, count in enumerate(bars):
             length = f"{n}+" if n == len(bars) - 1 else str(n)
             words = tr("{count:,} slots with {length} entries", count=count, length=length)
             box = QRectF(12 + n * wide, 2, wide - 4, self.height() - 4)
-            found.append((box, slot_mark(self._file, None, None, words, "chainLength")))
-        return found
+            boxes.append((box, slot_mark(self._file, None, None, words, "chainLength")))
+        return boxes
 
     def paintEvent(self, event: QPaintEvent) -> None:
         p = QPainter(self)
@@ -241,8 +241,8 @@ class ChainHistogram(MarkCanvas):
         for n, count in enumerate(bars):
             height = (base - 22 * scale()) * count / top
             height = max(height, 1.0) if count else 0.0
-            own = self._length is not None and n == min(self._length, len(bars) - 1)
-            p.fillRect(QRectF(12 + n * wide, base - height, wide - 4, height), C("accent", 0.85 if own else 0.35))
+            is_chosen = self._length is not None and n == min(self._length, len(bars) - 1)
+            p.fillRect(QRectF(12 + n * wide, base - height, wide - 4, height), C("accent", 0.85 if is_chosen else 0.35))
             p.setPen(C("text2"))
             name = f"{n}+" if n == len(bars) - 1 else str(n)
             p.drawText(QRectF(12 + n * wide, base + 3, wide - 4, 16 * scale()), Qt.AlignmentFlag.AlignCenter, name)
@@ -310,8 +310,8 @@ class SlotPanel(Paper):
         self._head.set_title(tr("Slots of {file}", file=name) if name else tr("Slots"))
         load = self._loads.get(name)
         self._show(load, "" if not name else tr("counting the entries of every slot …"))
-        known = load is not None and abs(count - load.entries) <= max(GROWN, load.entries // 50)
-        if not known and name and self._session is not None and self._asked != name:
+        is_counted = load is not None and abs(count - load.entries) <= max(GROWN, load.entries // 50)
+        if not is_counted and name and self._session is not None and self._asked != name:
             self._asked = name
             self._session.jobs.start(self._count_load(self._session, name))
 

@@ -64,7 +64,7 @@ class TraceForm(Paper):
         tabs = LookForTabs("trace.tabs", CHAIN)
         tabs.elsewhere.connect(lambda _key: self.messageAsked.emit())
         self.index_type.setSizeAdjustPolicy(ChoiceField.SizeAdjustPolicy.AdjustToContents)
-        most = _name(tr("At most"))
+        max_label = _name(tr("At most"))
         line = row(
             tabs,
             self.index_type,
@@ -75,12 +75,12 @@ class TraceForm(Paper):
             self.begin,
             _name(tr("to")),
             self.end,
-            most,
+            max_label,
             self.most,
             button,
             self._command,
         )
-        self._where_wide = (most, self.most, self._command)
+        self._where_wide = (max_label, self.most, self._command)
         self._fault = Elided("", 12, "error")
         self._fault.setObjectName("trace.fault")
         self._fault.hide()
@@ -132,24 +132,26 @@ class TraceForm(Paper):
             self.asked.emit(question)
 
     def question(self) -> Question | None:
-        """What the fields ask; None where one cannot be understood: each is marked, and what is wrong stands below."""
+        """Return the question in the fields. None if a field cannot be understood: it is marked, and the reason is
+        shown below.
+        """
         faults = list(self._faults())
         self._show_faults(faults)
         if faults:
             return None
-        most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
-        assert most is not None
+        max_matches = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
+        assert max_matches is not None
         return Question(
             self.topic.text().strip(),
             self.key.text().strip(),
             _time_of(self.begin),
             _time_of(self.end),
-            most,
+            max_matches,
             index_type=self.index_type.currentData(),
         )
 
     def _faults(self) -> Iterator[tuple[QLineEdit, str]]:
-        """Each field that cannot be understood, and what was expected there."""
+        """Yield each field that cannot be understood, and what was expected there."""
         if not self.key.text().strip():
             yield self.key, tr("Type a key or tags.")
         if not self.topic.text().strip():
@@ -161,8 +163,8 @@ class TraceForm(Paper):
         begin, end = _time_of(self.begin), _time_of(self.end)
         if begin is not None and end is not None and begin > end:
             yield self.end, tr("Expected a time that is not before the first one.")
-        most = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
-        if most is None or not 1 <= most <= 1_000_000:
+        max_matches = parse_number(self.most.text()) if self.most.text().strip() else MOST_MATCHES
+        if max_matches is None or not 1 <= max_matches <= 1_000_000:
             yield self.most, tr("Expected a number from 1 to 1,000,000.")
 
     def _show_faults(self, faults: Sequence[tuple[QLineEdit, str]]) -> None:
@@ -179,10 +181,10 @@ class TraceForm(Paper):
         return self.topic, self.key, self.begin, self.end, self.most
 
     def _field(self, name: str, hint: str, width: int) -> Field:
-        made = Field(hint, code=True, width=width)
-        made.setObjectName(name)
-        made.returnPressed.connect(self.ask)
-        return made
+        field = Field(hint, code=True, width=width)
+        field.setObjectName(name)
+        field.returnPressed.connect(self.ask)
+        return field
 
     def _fit(self) -> None:
         self.setMinimumHeight(px(42))

@@ -51,7 +51,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: times in ms, None for an open end."""
+    """The question of a trace: times in ms, None for an open end."""
 
     topic: str
     key: str
@@ -80,7 +80,7 @@ class Question:
 
 @dataclass(slots=True)
 class Answer:
-    """All that a trace gave; ``cut`` where it was stopped or grew too long."""
+    """The result of a trace; ``cut`` if it was stopped or grew too long."""
 
     question: Question
     files: list[TraceFile] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Answer:
     cut: bool = False
 
     def count(self, verdict: str) -> int:
-        """How many steps have this verdict."""
+        """Return the number of steps with this verdict."""
         return sum(step.verdict == verdict for step in self.steps if step.kind == "entry")
 
     @property
@@ -107,11 +107,11 @@ class Answer:
 
 def ask(store: StoreSnapshot, question: Question, cancel: threading.Event) -> Answer:
     """Trace a key; reads the disk. Ends early, and says so, when ``cancel`` is set."""
-    last = (1 << 63) - 1
+    end_of_time = (1 << 63) - 1
     begin = 0 if question.begin is None else question.begin
-    end = last if question.end is None else question.end
-    asked = question.topic, question.key, begin, end, question.most, question.index_type
-    answer = collect(question, trace(store, *asked), cancel)
+    end = end_of_time if question.end is None else question.end
+    arguments = question.topic, question.key, begin, end, question.most, question.index_type
+    answer = collect(question, trace(store, *arguments), cancel)
     readers = store.index_files()
     answer.slots = next((r.geometry.slots for r in reversed(readers) if r.geometry is not None), None)
     return answer
@@ -156,7 +156,7 @@ def _row(number: int, s: TraceStep) -> StepRow:
 
 
 def lanes(answer: Answer) -> list[ChainLane]:
-    """One lane a file, newest first, in the words of the window's language."""
+    """Return a lane for each file, newest first, in the words of the window's language."""
     by_file: dict[str, list[StepRow]] = {}
     for step in answer.steps:
         by_file.setdefault(step.file, []).append(step)
@@ -207,7 +207,7 @@ def _quiet(slot: StepRow | None, entries: list[StepRow]) -> str:
 
 
 def _card(answer: Answer, step: StepRow) -> ChainCard:
-    known = step.key or (answer.question.text if step.verdict in {"match", "outOfTime"} else "")
+    key_text = step.key or (answer.question.text if step.verdict in {"match", "outOfTime"} else "")
     note = {
         "collision": tr("same hash, other key"),
         "hashDiffers": tr("same slot only"),
@@ -216,7 +216,7 @@ def _card(answer: Answer, step: StepRow) -> ChainCard:
         "outOfTime": _out_of_time(answer.question, step),
     }.get(step.verdict, "")
     when = clock(step.store_timestamp)[:8]
-    return ChainCard(step.step, step.entry, step.verdict, known, step.phy_offset, when, note)
+    return ChainCard(step.step, step.entry, step.verdict, key_text, step.phy_offset, when, note)
 
 
 def _out_of_time(question: Question, step: StepRow) -> str:
@@ -245,13 +245,13 @@ def _end_note(entries: list[StepRow], loop: int | None, left_out: int) -> tuple[
 
 
 def time_span(begin: int, end: int) -> str:
-    """``11-19 05:22 – 19:01``: two times, the day of the second only where it differs; seconds for short spans."""
+    """Format two times, such as ``11-19 05:22 – 19:01``: the second day only if it differs; seconds for short spans."""
     if not day(begin) or not day(end):
         return ""
-    first, last = day(begin)[5:], day(end)[5:]
+    first_day, last_day = day(begin)[5:], day(end)[5:]
     keep = 5 if end - begin >= 3_600_000 else 8
-    tail = clock(end)[:keep] if first == last else f"{last} {clock(end)[:keep]}"
-    return f"{first} {clock(begin)[:keep]} – {tail}"
+    tail = clock(end)[:keep] if first_day == last_day else f"{last_day} {clock(end)[:keep]}"
+    return f"{first_day} {clock(begin)[:keep]} – {tail}"
 
 
 MOST_CARDS = 48
@@ -271,7 +271,7 @@ NOTE_WIDTH = 264
 
 @dataclass(frozen=True, slots=True)
 class ChainCard:
-    """One entry of a chain, or ``folded`` entries in a row that only share the slot.
+    """An entry of a chain, or ``folded`` entries in a row that only share the slot.
 
     ``step`` is the row in the table.
     """
@@ -288,7 +288,7 @@ class ChainCard:
 
 @dataclass(frozen=True, slots=True)
 class ChainLane:
-    """One index file:
+    """An index file:
 
     walked (``chosen``) or passed over, with ``why``; ``loop_to`` is the entry a loop leads back to.
     """
@@ -323,7 +323,7 @@ class Box:
 
 @dataclass(slots=True)
 class LanePlace:
-    """Where a lane, its slot and its cards stand; ``rows`` are the card numbers of each row."""
+    """Position of a lane, its slot and its cards; ``rows`` are the card numbers of each row."""
 
     lane: ChainLane
     box: Box
@@ -333,14 +333,14 @@ class LanePlace:
 
 
 def fold(cards: Sequence[ChainCard]) -> tuple[list[ChainCard], int]:
-    """Cards with runs of other hashes folded, and how many cards were left out at the end."""
+    """Fold runs of cards with other hashes; returns the cards and how many were left out at the end."""
     folded: list[ChainCard] = []
     run: list[ChainCard] = []
 
     def close_run() -> None:
         if len(run) >= FOLD_FROM:
-            first = run[0]
-            folded.append(ChainCard(first.step, first.entry, "hashDiffers", folded=len(run)))
+            first_card = run[0]
+            folded.append(ChainCard(first_card.step, first_card.entry, "hashDiffers", folded=len(run)))
         else:
             folded.extend(run)
         run.clear()
@@ -383,16 +383,16 @@ def _place_lane(lane: ChainLane, x: float, y: float, width: float, zoom: float) 
         )
     if has_note:
         row, column = divmod(len(lane.cards), per_row)
-        left = start + ARROW * zoom + column * step
-        wide = min(NOTE_WIDTH * zoom, x + width - left - 8)
-        place.note = Box(left, y + (12 + row * ROW_STEP) * zoom, wide, CARD_HEIGHT * zoom)
+        note_left = start + ARROW * zoom + column * step
+        wide = min(NOTE_WIDTH * zoom, x + width - note_left - 8)
+        place.note = Box(note_left, y + (12 + row * ROW_STEP) * zoom, wide, CARD_HEIGHT * zoom)
     rows = (len(lane.cards) + has_note + per_row - 1) // per_row
     place.box = Box(x, y, width, (LANE_WALKED + max(0, rows - 1) * ROW_STEP) * zoom)
     return place
 
 
-def _row_of_cards(room: float, wanted: int, zoom: float) -> tuple[int, float]:
-    """How many cards stand in a row, and how wide each is."""
-    most = max(1, int(room / ((CARD_MIN + ARROW) * zoom)))
-    per_row = max(1, min(most, max(wanted, 4)))
+def _row_of_cards(room: float, card_count: int, zoom: float) -> tuple[int, float]:
+    """Return the number of cards in a row, and the width of each."""
+    max_per_row = max(1, int(room / ((CARD_MIN + ARROW) * zoom)))
+    per_row = max(1, min(max_per_row, max(card_count, 4)))
     return per_row, max(120 * zoom, min(CARD_MAX * zoom, room / per_row - ARROW * zoom))

@@ -47,11 +47,11 @@ def strip_parts(question: Question | None, answer: Answer | None = None) -> list
         parts.append(StripPart(tr("window"), span, mark=_mark(question, "window", span)))
     if answer is not None:
         form = "1 match in {steps:,} steps" if len(answer.matches) == 1 else "{n:,} matches in {steps:,} steps"
-        found = tr(form, n=len(answer.matches), steps=len(answer.steps))
+        summary = tr(form, n=len(answer.matches), steps=len(answer.steps))
         if answer.passed_over:
-            found += tr(", {n:,} files left out", n=answer.passed_over)
+            summary += tr(", {n:,} files left out", n=answer.passed_over)
         role = "ok" if answer.matches else "text"
-        parts.append(StripPart(tr("found"), found, role, code=False, mark=_mark(question, "matches", found)))
+        parts.append(StripPart(tr("found"), summary, role, code=False, mark=_mark(question, "matches", summary)))
     return parts
 
 
@@ -62,12 +62,12 @@ def _mark(question: Question, field: str, value: str, words: str = "") -> Mark:
 
 def verdict_links(answer: Answer) -> list[tuple[str, str, int]]:
     """(shape, words with the count, number of its first step) of every verdict that is worth a link."""
-    found = []
-    for verdict, shape, one, many in _CHIPS:
+    links = []
+    for verdict, shape, singular, plural in _CHIPS:
         steps = [step.step for step in answer.steps if step.verdict == verdict and step.kind == "entry"]
         if steps:
-            found.append((shape, tr(one) if len(steps) == 1 else tr(many, n=len(steps)), steps[0]))
-    return found
+            links.append((shape, tr(singular) if len(steps) == 1 else tr(plural, n=len(steps)), steps[0]))
+    return links
 
 
 def sentence(answer: Answer) -> str:

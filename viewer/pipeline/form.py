@@ -63,8 +63,8 @@ class JobForm(Paper):
         self.format = ChoiceField()
         self._name(self.format, "pipeline.format", tr("Format"))
         self.format.setSizeAdjustPolicy(NARROW)
-        for key, said in FORMATS:
-            self.format.addItem(tr(said), key)
+        for key, label in FORMATS:
+            self.format.addItem(tr(label), key)
         self.compare = TickBox(tr("Then compare with what is there"))
         self._name(self.compare, "pipeline.compare", tr("Then compare with what is there"))
         self.compare.setChecked(True)
@@ -124,9 +124,9 @@ class JobForm(Paper):
         self._source = "stores"
         self._job_chosen()
 
-    def _name(self, part: QWidget, name: str, said: str) -> None:
+    def _name(self, part: QWidget, name: str, label: str) -> None:
         part.setObjectName(name)
-        part.setAccessibleName(said)
+        part.setAccessibleName(label)
 
     def _retheme(self) -> None:
         for part in (self.job, self.format, self.compare):
@@ -135,7 +135,7 @@ class JobForm(Paper):
     # ---- what is asked for -------------------------------------------------------------------------------------------
 
     def wish(self) -> Wish:
-        """What stands in the form."""
+        """Return the job that the form describes."""
         keys = split_places(self.keys.text())
         places = tuple(_home(place) for place in split_places(self.places.text()) or ())
         return Wish(
@@ -158,10 +158,10 @@ class JobForm(Paper):
         self._look()
 
     def choose_job(self, name: str) -> None:
-        """Choose another job; a name that none has leaves the chosen one."""
-        at = self.job.findData(name)
-        if at >= 0:
-            self.job.setCurrentIndex(at)
+        """Choose another job; an unknown name changes nothing."""
+        index = self.job.findData(name)
+        if index >= 0:
+            self.job.setCurrentIndex(index)
 
     def run_now(self) -> None:
         """Run it, where nothing is missing."""
@@ -203,23 +203,23 @@ class JobForm(Paper):
         self._asked += 1
         turn, wish = self._asked, self.wish()
 
-        def done(found: tuple[Looked, tuple[str, ...]]) -> None:
+        def done(result: tuple[Looked, tuple[str, ...]]) -> None:
             if turn == self._asked:
-                self._looked, self._lacking = found
+                self._looked, self._lacking = result
                 self._show()
 
         self.runner(lambda: (look(wish), missing()), done, lambda _error: None)
 
     def _show(self) -> None:
-        wish, found = self.wish(), self._looked
-        fault = wish.fault() or look_fault(wish, found)
+        wish, looked = self.wish(), self._looked
+        fault = wish.fault() or look_fault(wish, looked)
         if split_places(self.places.text()) is None:
             fault = tr("A quote is not closed.")
-        self._say(self.reads, reads_words(wish, found))
-        self._say(self.writes, "" if fault else writes_words(wish, found))
+        self._say(self.reads, reads_words(wish, looked))
+        self._say(self.writes, "" if fault else writes_words(wish, looked))
         self._say(self.fault, fault)
         lacking = ", ".join(self._lacking)
-        said = (
+        text = (
             tr(
                 "Not installed here: {names}. Install them with {command}, and Java 17 or 21.",
                 names=lacking,
@@ -228,14 +228,14 @@ class JobForm(Paper):
             if lacking
             else ""
         )
-        self._say(self.lacks, said)
+        self._say(self.lacks, text)
         self.run.setEnabled(not fault and not lacking)
         self.copy.setEnabled(not fault)
 
     @staticmethod
-    def _say(label: Label, said: str) -> None:
-        label.setText(said)
-        label.setVisible(bool(said))
+    def _say(label: Label, text: str) -> None:
+        label.setText(text)
+        label.setVisible(bool(text))
 
     # ---- dialogs -----------------------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class JobForm(Paper):
 
         def chosen(path: str) -> None:
             old = () if export else split_places(self.places.text()) or ()
-            self.places.setText(join_places((*(one for one in old if one != path), path)))
+            self.places.setText(join_places((*(place for place in old if place != path), path)))
 
         dialog.fileSelected.connect(chosen)
         dialog.open()

@@ -41,28 +41,28 @@ class JobList(QAbstractListModel):
         self.jobs: list[JobState] = []
 
     def set_jobs(self, jobs: Sequence[JobState]) -> None:
-        """Show these; rows that stay keep their place."""
+        """Show these jobs; rows that stay keep their place."""
         new = list(jobs)
-        gone = [at for at, job in enumerate(self.jobs) if all(job is not other for other in new)]
-        for at in reversed(gone):
-            self.beginRemoveRows(QModelIndex(), at, at)
-            del self.jobs[at]
+        removed_rows = [row for row, job in enumerate(self.jobs) if all(job is not new_job for new_job in new)]
+        for row in reversed(removed_rows):
+            self.beginRemoveRows(QModelIndex(), row, row)
+            del self.jobs[row]
             self.endRemoveRows()
-        for at, job in enumerate(new):
-            if at >= len(self.jobs) or self.jobs[at] is not job:
-                self.beginInsertRows(QModelIndex(), at, at)
-                self.jobs.insert(at, job)
+        for row, job in enumerate(new):
+            if row >= len(self.jobs) or self.jobs[row] is not job:
+                self.beginInsertRows(QModelIndex(), row, row)
+                self.jobs.insert(row, job)
                 self.endInsertRows()
 
     def changed(self, job: JobState) -> None:
-        """The job goes on."""
-        at = self.number_of(job)
-        if at >= 0:
-            self.dataChanged.emit(self.index(at), self.index(at))
+        """Repaint the row of a job that has progressed."""
+        row = self.number_of(job)
+        if row >= 0:
+            self.dataChanged.emit(self.index(row), self.index(row))
 
     def number_of(self, job: JobState | None) -> int:
         """Its row; -1 where it is not listed."""
-        return next((at for at, one in enumerate(self.jobs) if one is job), -1)
+        return next((row for row, listed in enumerate(self.jobs) if listed is job), -1)
 
     def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.jobs)
@@ -119,9 +119,9 @@ class JobsView(QListView):
 
     def choose(self, job: JobState | None) -> None:
         """Choose the row of ``job``."""
-        at = self.jobs.number_of(job)
-        if at >= 0 and self.currentIndex().row() != at:
-            self.setCurrentIndex(self.jobs.index(at))
+        row = self.jobs.number_of(job)
+        if row >= 0 and self.currentIndex().row() != row:
+            self.setCurrentIndex(self.jobs.index(row))
 
 
 class _Rows(QStyledItemDelegate):
@@ -153,36 +153,36 @@ class _Rows(QStyledItemDelegate):
     def _paint_words(self, p: QPainter, box: QRectF, job: JobState, on: bool) -> None:
         z = px(100) / 100
         name, stores, standing = self._words(job)
-        left, right = box.left() + px(34), box.right() - px(14)
+        left_x, right = box.left() + px(34), box.right() - px(14)
         mark(p, STANDINGS[job.standing], QPointF(box.left() + px(20), box.top() + px(21)), 4.5 * z)
         p.setFont(ui(13, 600))
         p.setPen(C("text"))
-        p.drawText(QRectF(left, box.top() + px(10), right - left - px(44), px(20)), _VERTICAL, name)
+        p.drawText(QRectF(left_x, box.top() + px(10), right - left_x - px(44), px(20)), _VERTICAL, name)
         p.setFont(mono(11))
         p.setPen(C("text2" if on else "text3"))
         p.drawText(QRectF(right - px(60), box.top() + px(10), px(60), px(20)), _END, when(job))
         p.setFont(ui(12))
         metrics = QFontMetrics(p.font())
         least = min(metrics.horizontalAdvance(stores), px(70))
-        room = right - left - least - px(10)
-        said = metrics.elidedText(standing, Qt.TextElideMode.ElideRight, int(room))
-        taken = metrics.horizontalAdvance(said)
+        room = right - left_x - least - px(10)
+        standing_text = metrics.elidedText(standing, Qt.TextElideMode.ElideRight, int(room))
+        standing_width = metrics.horizontalAdvance(standing_text)
         p.setPen(C("text2"))
-        own = int(right - left - taken - px(10))
-        line = QRectF(left, box.top() + px(30), right - left, px(18))
-        p.drawText(line, _VERTICAL, metrics.elidedText(stores, Qt.TextElideMode.ElideMiddle, own))
+        stores_width = int(right - left_x - standing_width - px(10))
+        line = QRectF(left_x, box.top() + px(30), right - left_x, px(18))
+        p.drawText(line, _VERTICAL, metrics.elidedText(stores, Qt.TextElideMode.ElideMiddle, stores_width))
         p.setPen(C(ROLES[job.standing]))
-        p.drawText(line, _END, said)
-        track = QRectF(left, box.top() + px(55), right - left, px(3))
+        p.drawText(line, _END, standing_text)
+        track = QRectF(left_x, box.top() + px(55), right - left_x, px(3))
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(C("line" if theme.dark else "hair"))
         p.drawRoundedRect(track, 1.5, 1.5)
         part = job.part
         p.setBrush(C(ROLES[job.standing]))
         if part is None:
-            p.drawRoundedRect(QRectF(left + track.width() * 0.35, track.top(), track.width() * 0.3, px(3)), 1.5, 1.5)
+            p.drawRoundedRect(QRectF(left_x + track.width() * 0.35, track.top(), track.width() * 0.3, px(3)), 1.5, 1.5)
         elif part > 0:
-            p.drawRoundedRect(QRectF(left, track.top(), max(px(3), track.width() * part), px(3)), 1.5, 1.5)
+            p.drawRoundedRect(QRectF(left_x, track.top(), max(px(3), track.width() * part), px(3)), 1.5, 1.5)
 
 
 _VERTICAL = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)

@@ -109,7 +109,7 @@ class PipelineRuns(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether any job runs."""
+        """True if any job runs."""
         return bool(self._processes)
 
     async def end(self) -> None:
@@ -164,15 +164,16 @@ Took = Callable[[list[dict[str, Any]], list[str]], None]
 
 
 def program() -> list[str]:
-    """What runs ``storescope`` with the words that follow."""
+    """Return the command that runs ``storescope`` with the words that follow."""
     if getattr(sys, "frozen", False):
         return [sys.executable]
     return [sys.executable, "-P", "-c", _SERVE]
 
 
 class PipelineProcess:
-    """One job. On the loop's thread: ``logging(path)`` once, ``took(records, lines for people)`` as they come, at last
-    ``ended(exit code)``; the code is negative where a signal ended it, 127 where it could not be started.
+    """A process that runs one job. Calls on the loop's thread: ``logging(path)`` once, ``took(records, lines for
+    people)`` as they come, at last ``ended(exit code)``; the code is negative if a signal ended it, 127 if it
+    could not be started.
     """
 
     def __init__(self, arguments: Callable[[str], list[str]], name: str, command: Sequence[str] | None = None) -> None:
@@ -186,9 +187,9 @@ class PipelineProcess:
         self._took: Took = _nothing
         self._ended: Callable[[int], None] = _nothing
 
-    def start(self, logging: Callable[[str], None], took: Took, ended: Callable[[int], None]) -> None:
-        """Begin, in a thread."""
-        self._logging, self._took, self._ended = logging, took, ended
+    def start(self, logging: Callable[[str], None], on_records: Took, ended: Callable[[int], None]) -> None:
+        """Start the process in a thread."""
+        self._logging, self._took, self._ended = logging, on_records, ended
         threading.Thread(target=self._run, name=f"pipeline {self._name}", daemon=True).start()
 
     def cancel(self) -> None:
@@ -211,7 +212,7 @@ class PipelineProcess:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended within ``seconds``; not on the loop's thread."""
+        """Return whether it ended within ``seconds``; not to be called on the loop's thread."""
         return self._over.wait(seconds)
 
     # ---- in threads --------------------------------------------------------------------------------------------------
@@ -261,16 +262,16 @@ class PipelineProcess:
 
     def _read(self, process: subprocess.Popen[bytes], lines: deque[str]) -> None:
         assert process.stdout is not None
-        rest = b""
+        tail = b""
         with process.stdout as stream:
             while chunk := os.read(stream.fileno(), CHUNK):
-                *whole, rest = (rest + chunk).split(b"\n")
-                self._hand_over(whole, lines)
-        self._hand_over([rest], lines)
+                *complete_lines, tail = (tail + chunk).split(b"\n")
+                self._hand_over(complete_lines, lines)
+        self._hand_over([tail], lines)
 
-    def _hand_over(self, whole: list[bytes], lines: deque[str]) -> None:
+    def _hand_over(self, complete_lines: list[bytes], lines: deque[str]) -> None:
         records = []
-        for line in whole:
+        for line in complete_lines:
             if not line.strip():
                 continue
             try:
@@ -296,9 +297,9 @@ class PipelineProcess:
 
     def _finish(self, lines: list[str], code: int) -> None:
         """On the loop's thread, which lets go of whoever listened: a thread must not be the last to hold them."""
-        took, ended = self._took, self._ended
+        on_records, ended = self._took, self._ended
         self._logging, self._took, self._ended = _nothing, _nothing, _nothing
-        took([], lines)
+        on_records([], lines)
         ended(code)
 
     def _listen(self, stream: Any, lines: deque[str]) -> None:
@@ -326,12 +327,12 @@ def _nothing(*_told: object) -> None:
 
 
 def _taken(lines: deque[str]) -> list[str]:
-    """What is in ``lines``, taken out; another thread may add to them meanwhile."""
-    found = []
+    """Remove and return all ``lines``; another thread may add lines meanwhile."""
+    taken_lines = []
     with contextlib.suppress(IndexError):
         while True:
-            found.append(lines.popleft())
-    return found
+            taken_lines.append(lines.popleft())
+    return taken_lines
 
 
 def _forget_empty(path: str) -> bool:

@@ -100,7 +100,7 @@ class PipelinePane(Pane):
             panel.placeAsked.connect(self._follow)
             panel.exportAsked.connect(lambda panel=panel: ask_export(self, panel.table, panel.export_name()))
             panel.again.connect(self._again)
-        self.group = WordTabs("pipeline.areas.group", [(key, tr(said)) for key, said in GROUPINGS])
+        self.group = WordTabs("pipeline.areas.group", [(key, tr(label)) for key, label in GROUPINGS])
         self.group.chosen.connect(lambda _key: self._draw())
         self.map = Treemap("pipeline.treemap")
         self.map.followed.connect(self._area_followed)
@@ -110,8 +110,8 @@ class PipelinePane(Pane):
         self.result_buttons = self._build_buttons()
         self._upper = splitter(False, (self.results, 660), (self._areas, 500), (self.aside, 500))
         parts: tuple[tuple[QWidget, int], ...] = ((self.results, 200), (self._areas, 160), (self.aside, 200))
-        for part, least in parts:
-            part.setMinimumSize(px(least), px(120))  # else the window could not be made small
+        for part, min_width in parts:
+            part.setMinimumSize(px(min_width), px(120))  # else the window could not be made small
         self._lower = splitter(True, (self._upper, 300), (self.rates, 320))
         right = stacked(self.head, self.result_buttons, self._lower, room=2)
         self._pages = QStackedWidget()
@@ -127,7 +127,7 @@ class PipelinePane(Pane):
         follow(self, self._fit)
 
     def _build_buttons(self) -> QWidget:
-        """What can be done with what a job wrote; hidden while there is nothing."""
+        """Build the buttons for a job's output; hidden while there is none."""
         self.written = Label("", 12, "text2", select=True)
         self.written.setObjectName("pipeline.written")
         self.open_new = Button(tr("Open it in a window of its own"))
@@ -136,19 +136,19 @@ class PipelinePane(Pane):
         self.open_beside = Button(tr("Compare with this store"))
         self.open_beside.setObjectName("pipeline.beside")
         self.open_beside.clicked.connect(lambda: self._open_written(beside=True))
-        made = Paper("raised", ("bottom",))
-        box = QVBoxLayout(made)
+        bar = Paper("raised", ("bottom",))
+        box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(row(self.written, None, self.open_new, self.open_beside, gap=8, margins=(14, 6, 10, 6)))
-        made.hide()
-        return made
+        bar.hide()
+        return bar
 
     def _empty_page(self) -> QWidget:
         words = tr(
             "A job reads whole stores or fleets, in a process of its own: on this machine with local[*], on a cluster "
             "with its master. The window stays free meanwhile."
         )
-        said = Label(words, 13, "text2", wrap=True)
+        label = Label(words, 13, "text2", wrap=True)
         inner = column(
             row(
                 Glyph("pipeline", "accent", 28),
@@ -156,7 +156,7 @@ class PipelinePane(Pane):
                 None,
                 gap=12,
             ),
-            said,
+            label,
             gap=12,
         )
         inner.setMaximumWidth(px(560))
@@ -209,26 +209,26 @@ class PipelinePane(Pane):
         self._show_aside()
         self._left.setMinimumWidth(px(SLIM_LEFT))
         if not self._dragged:
-            left = px(SLIM_LEFT if slim else LEFT)
-            self._whole.setSizes([left, max(1, self.width() - left)])
+            left_width = px(SLIM_LEFT if slim else LEFT)
+            self._whole.setSizes([left_width, max(1, self.width() - left_width)])
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Running and stopping, and what acts on the table in front."""
-        found: dict[str, Callable[[], object]] = {
+        """Commands for running and stopping, and for the table in front."""
+        commands: dict[str, Callable[[], object]] = {
             "pipeline.run": self.form.run_now,
             "pipeline.copy": lambda: self._copy(self.form.wish()),
         }
         if self.job is not None:
-            found |= table_commands(self, self._table, self.results.export_name())
+            commands |= table_commands(self, self._table, self.results.export_name())
             if self.job.running:
-                found["pipeline.cancel"] = self.cancel
-        return found
+                commands["pipeline.cancel"] = self.cancel
+        return commands
 
     def _table(self) -> RecordView:
         return self.aside.table if self.aside.table.hasFocus() else self.results.table
 
     def status(self) -> str:
-        """How the jobs stand."""
+        """Return the state of the jobs."""
         running = [job for job in self.runs.jobs if job.running] if self.runs is not None else []
         if running:
             return tr("{job} runs in its own process; the window stays free.", job=running[0].wish.job)
@@ -357,7 +357,7 @@ class PipelinePane(Pane):
 
     @property
     def topic_colours(self) -> TopicColours | None:
-        """Those of the store that was counted: in another one than the open store, equal names have equal colours."""
+        """Return the colours of the store that was counted: equal topic names have equal colours in any store."""
         return self._colours or super().topic_colours
 
     def _show_colours(self, stats: JobState) -> None:
@@ -375,20 +375,20 @@ class PipelinePane(Pane):
         stats = self._stats()
         if stats is None:
             return
-        asked = (stats.number, stats.version, stats.standing, self.group.key, self.rates.chosen)
-        if asked == self._drawn:
+        picture_key = (stats.number, stats.version, stats.standing, self.group.key, self.rates.chosen)
+        if picture_key == self._drawn:
             return
-        self._drawn = asked
+        self._drawn = picture_key
         self._show_colours(stats)
         waiting = tr("The results come at the end of the job.") if stats.running else tr("The log holds no message.")
-        key = next(one for one, _ in GROUPINGS if one == self.group.key)
+        key = next(grouping for grouping, _ in GROUPINGS if grouping == self.group.key)
         self.map.show_areas(byte_areas(stats, key), waiting)
         self.rates.show_rates(rates(stats, self.rates.chosen), waiting)
 
 
-def _same(one: str, other: Path) -> bool:
-    """Whether two paths name one store; a directory that holds ``store/`` names that."""
-    return Path(one).absolute() in {other.absolute(), other.absolute().parent}
+def _same(text: str, path: Path) -> bool:
+    """Return whether two paths name one store; a directory that holds ``store/`` names that."""
+    return Path(text).absolute() in {path.absolute(), path.absolute().parent}
 
 
 COLUMNS = 6
@@ -405,7 +405,7 @@ class Figures(Paper):
         self._grid.setHorizontalSpacing(px(8))
         self._grid.setVerticalSpacing(px(2))
         self._labels: list[tuple[Label, Label, Label]] = []
-        for at in range(COLUMNS):
+        for column_number in range(COLUMNS):
             labels = (Label("", 12, "text2"), Label("", 18, "text", 600), Label("", 12, "text3"))
             line = QWidget()
             inner = QGridLayout(line)
@@ -414,20 +414,22 @@ class Figures(Paper):
             inner.addWidget(labels[1], 0, 0)
             inner.addWidget(labels[2], 0, 1)
             inner.setColumnStretch(2, 1)
-            self._grid.addWidget(labels[0], 0, at)
-            self._grid.addWidget(line, 1, at)
-            self._grid.setColumnStretch(at, 1)
+            self._grid.addWidget(labels[0], 0, column_number)
+            self._grid.addWidget(line, 1, column_number)
+            self._grid.setColumnStretch(column_number, 1)
             self._labels.append(labels)
         self._fit()
         follow(self, self._fit)
 
-    def show_figures(self, found: list[tuple[str, str, str]]) -> None:
+    def show_figures(self, figures: list[tuple[str, str, str]]) -> None:
         """Name, value and unit of each."""
-        for labels, texts in zip(self._labels, found, strict=True):
+        for labels, texts in zip(self._labels, figures, strict=True):
             for label, text in zip(labels, texts, strict=True):
                 if label.text() != text:
                     label.setText(text)
-        self.setAccessibleDescription("; ".join(" ".join(part for part in one if part) for one in found))
+        self.setAccessibleDescription(
+            "; ".join(" ".join(part for part in texts_of_figure if part) for texts_of_figure in figures)
+        )
 
     def texts(self) -> dict[str, str]:
         """Name → value and unit."""
@@ -463,7 +465,7 @@ class JobHead(QWidget):
             box.addWidget(part)
 
     def show_job(self, job: JobState) -> None:
-        """How the job stands."""
+        """Show the state of a job."""
         self.head.set_title(title(job))
         self.head.set_note(note(job))
         self._log = job.log_file
@@ -472,10 +474,12 @@ class JobHead(QWidget):
         self.log.setToolTip(job.log_file)
         self.log.setVisible(bool(job.log_file))
         part = job.part
-        said = tr(job.standing) if not job.running else tr("stopping") if job.stopping else tr("Spark is starting")
+        standing_text = (
+            tr(job.standing) if not job.running else tr("stopping") if job.stopping else tr("Spark is starting")
+        )
         if job.running and job.progress and not job.stopping and part is not None:
-            said = f"{part:.0%}".replace("%", " %")
-        self.chip.set_chip(STANDINGS[job.standing], said)
+            standing_text = f"{part:.0%}".replace("%", " %")
+        self.chip.set_chip(STANDINGS[job.standing], standing_text)
         self.cancel.setVisible(job.running)
         word = tr("End now") if job.stopping else tr("Cancel")
         if self.cancel.text() != word:

@@ -1,4 +1,4 @@
-"""What a pipeline job would read and where it would write, looked at before it runs. Reads the disk; no Spark."""
+"""Preview of a pipeline job: what it would read and where it would write. Reads the disk; no Spark."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_FILES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found. ``stores`` is 0 where nothing was looked at from here (another file system); ``fault`` says
-    what is wrong with the places, ``out_fault`` (in words of :data:`OUT_FAULTS`) with the place to write to.
+    """Result of a preview. ``stores`` is 0 if nothing could be looked at from here (another file system); ``fault``
+    says what is wrong with the places, ``out_fault`` (in words of :data:`OUT_FAULTS`) with the output place.
     """
 
     stores: int = 0

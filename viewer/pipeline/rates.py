@@ -33,25 +33,25 @@ TICK_ROOM = 120
 
 
 def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list[float]]]:
-    """Where ticks stand between two times (s since the epoch): on whole hours of the zone in force, days at 0:00."""
+    """Return the ticks between two times (s since the epoch): on whole hours of the local zone, days at 0:00."""
     hours = max((end - begin) / 3600, 1e-9)
-    most = max(1, int(wide // px(TICK_ROOM)))
-    step = next((one for one in STEPS if hours / one <= most), STEPS[-1])
-    first = -(-int(begin) // 3600) * 3600
-    found = []
-    for at in range(first, int(end) + 1, 3600):
-        hour = int(clock(at * 1000)[:2])
-        if hour % min(step, 24) == 0 and (step <= 24 or (at // 86_400) % (step // 24) == 0):
-            found.append(float(at))
-    return [(step * 3600.0, found)]
+    max_ticks = max(1, int(wide // px(TICK_ROOM)))
+    step = next((step_hours for step_hours in STEPS if hours / step_hours <= max_ticks), STEPS[-1])
+    first_hour = -(-int(begin) // 3600) * 3600
+    ticks = []
+    for second in range(first_hour, int(end) + 1, 3600):
+        hour = int(clock(second * 1000)[:2])
+        if hour % min(step, 24) == 0 and (step <= 24 or (second // 86_400) % (step // 24) == 0):
+            ticks.append(float(second))
+    return [(step * 3600.0, ticks)]
 
 
 def tick_words(values: Sequence[float], _scale: float, _spacing: float) -> list[str]:
     """The hour, and the day where one begins and at the first tick."""
     words = []
-    for at, value in enumerate(values):
+    for index, value in enumerate(values):
         hour, date = clock(round(value * 1000))[:5], day(round(value * 1000))[5:]
-        words.append(f"{date} {hour}" if at == 0 or hour == "00:00" else hour)
+        words.append(f"{date} {hour}" if index == 0 or hour == "00:00" else hour)
     return words
 
 
@@ -104,7 +104,7 @@ class RatesPlot(Paper):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("pipeline.rates")
-        self.measure = WordTabs("pipeline.rates.measure", [(key, tr(said)) for key, said in MEASURES])
+        self.measure = WordTabs("pipeline.rates.measure", [(key, tr(label)) for key, label in MEASURES])
         self.legend = Legend()
         self._empty = Label("", 12, "text3", wrap=True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -131,7 +131,7 @@ class RatesPlot(Paper):
         self._rates = rates
         self._empty.setText(words)
         self._empty.setVisible(rates is None)
-        self.legend.show_names(tuple(one.topic for one in rates.series) if rates is not None else ())
+        self.legend.show_names(tuple(series.topic for series in rates.series) if rates is not None else ())
         if self._plot is not None:
             self._plot.setVisible(rates is not None)
         self.setAccessibleName(tr("Rates by hour"))
@@ -144,7 +144,7 @@ class RatesPlot(Paper):
         rates = self._rates
         if rates is None:
             return ""
-        tops = [f"{_name(one.topic)} {self._tell(max(one.rates))}" for one in rates.series]
+        tops = [f"{_name(series.topic)} {self._tell(max(series.rates))}" for series in rates.series]
         begin, end = rates.first, rates.first + (rates.hours - 1) * HOUR
         return f"{day(begin)} {clock(begin)[:5]} – {day(end)} {clock(end)[:5]}; " + "; ".join(tops)
 
@@ -185,9 +185,9 @@ class RatesPlot(Paper):
         edges = [(rates.first + n * HOUR) / 1000 for n in range(rates.hours + 1)]
         sums = [0.0] * rates.hours
         layers = []
-        for one in rates.series:
-            sums = [a + b for a, b in zip(sums, one.rates, strict=True)]
-            layers.append((one.topic, list(sums)))
+        for series in rates.series:
+            sums = [a + b for a, b in zip(sums, series.rates, strict=True)]
+            layers.append((series.topic, list(sums)))
         ground, colors = C("pane"), series_colors([topic for topic, _ in layers], colours_of(self))
         for topic, tops in reversed(layers):  # the highest first: each next one covers what lies below it
             color = colors[topic]

@@ -1,4 +1,4 @@
-"""What a pipeline job is asked to do, and the command line that asks for the same; no Qt, no disk."""
+"""A requested pipeline job, and the command line that requests the same; no Qt, no disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOCAL = "local[*]"
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """One job: its name on the command line, and in words; ``writes`` into a place that must not be there yet.
+    """A kind of job: its name on the command line, and in words; ``writes`` into a place that must not exist yet.
 
     ``source`` is what it reads: stores, or an export.
     """
@@ -37,7 +37,7 @@ FORMATS = (("parquet", words("Parquet, by topic and day")), ("csv", "CSV"), ("js
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One job with all that it needs. ``places`` are stores or patterns of stores, for an import the export."""
+    """A job with all that it needs. ``places`` are stores or patterns of stores, for an import the export."""
 
     job: str = "stats"
     places: tuple[str, ...] = ()
@@ -55,34 +55,36 @@ class Wish:
 
     def words(self) -> list[str]:
         """The words behind ``storescope``, without what only another program wants."""
-        found = ["pipeline", self.job]
+        arguments = ["pipeline", self.job]
         if self.master != LOCAL:
-            found += ["--master", self.master]
+            arguments += ["--master", self.master]
         if self.kind.writes:
-            found += ["--out", self.out]
+            arguments += ["--out", self.out]
         if self.job == "rebuild" and self.compare:
-            found.append("--compare")
+            arguments.append("--compare")
         if self.job == "export" and self.format != "parquet":
-            found += ["--format", self.format]
+            arguments += ["--format", self.format]
         if self.job == "trace":
             for key in self.keys:
-                found.append(f"--key={key}")
+                arguments.append(f"--key={key}")
             if self.keys_file:
-                found += ["--keys-file", self.keys_file]
+                arguments += ["--keys-file", self.keys_file]
         guard = ["--"] if any(place.startswith("-") for place in self.places) else []
-        return [*found, *guard, *self.places]
+        return [*arguments, *guard, *self.places]
 
     def arguments(self, log_file: str) -> list[str]:
-        """The same for a program that reads the answer line by line; Spark's own words go to ``log_file``."""
-        pipeline, job, *rest = self.words()
-        return [pipeline, job, "--json", "--log-file", log_file, *rest]
+        """Return the arguments for a program that reads the answer line by line; Spark's own output goes to
+        ``log_file``.
+        """
+        pipeline, job, *options = self.words()
+        return [pipeline, job, "--json", "--log-file", log_file, *options]
 
     def command(self) -> str:
         """The command line that does the same."""
         return shlex.join(["storescope", *self.words()])
 
     def fault(self) -> str:
-        """What is missing before it can run; empty where nothing is."""
+        """Return what is missing before the job can run; empty if nothing is."""
         if not self.places:
             return tr("An export is needed.") if self.kind.source == "export" else tr("A store is needed.")
         if not self.master:

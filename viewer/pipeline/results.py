@@ -1,4 +1,4 @@
-"""What a pipeline job found: its tables, and beside them what can be done with what it wrote."""
+"""Results of a pipeline job: its tables, and beside them what can be done with its output."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Failure(Paper):
 
     def show_job(self, job: JobState) -> None:
         """The words of this job."""
-        said, *more = failure_words(job).split("\n")
-        self._said.setText(said)
-        self._where.setText("\n".join(more))
-        self._where.setVisible(bool(more))
+        headline, *details = failure_words(job).split("\n")
+        self._said.setText(headline)
+        self._where.setText("\n".join(details))
+        self._where.setVisible(bool(details))
         self._log = job.log_file
         self._open.setVisible(bool(job.log_file) and Path(job.log_file).exists())
-        self.setAccessibleName(said)
+        self.setAccessibleName(headline)
 
 
 class ResultPanel(QWidget):
@@ -101,8 +101,8 @@ class ResultPanel(QWidget):
         self._tab_line = QHBoxLayout(holder)
         self._tab_line.setContentsMargins(0, 0, 0, 0)
         self.head = PaneHead("", "", self._chips, holder, self.export)
-        first = TABLES["stats"][0]
-        self.table = RecordView(f"{name}.table", first[2])
+        stats_table = TABLES["stats"][0]
+        self.table = RecordView(f"{name}.table", stats_table[2])
         self.table.placeRequested.connect(self._follow)
         self.state = StateLine()
         box = QVBoxLayout(self)
@@ -124,8 +124,8 @@ class ResultPanel(QWidget):
         if job is None:
             return
         tabs = self._tabs_of(job)
-        for name, one in self._tabs.items():
-            one.setVisible(name == job.wish.job and len(TABLES.get(name, ())) > 1)
+        for name, table_tabs in self._tabs.items():
+            table_tabs.setVisible(name == job.wish.job and len(TABLES.get(name, ())) > 1)
         self._show_head(job)
         self._show_rows(job, tabs)
         self._show_state(job)
@@ -152,13 +152,13 @@ class ResultPanel(QWidget):
         tables = TABLES.get(job.wish.job, ())
         if len(tables) < 2:
             return None
-        found = self._tabs.get(job.wish.job)
-        if found is None:
-            found = WordTabs(f"{self._name}.{job.wish.job}", [(key, tr(said)) for key, said, *_ in tables])
-            found.chosen.connect(lambda _key: self.show_job(self.job))
-            self._tabs[job.wish.job] = found
-            self._tab_line.addWidget(found)
-        return found
+        tabs = self._tabs.get(job.wish.job)
+        if tabs is None:
+            tabs = WordTabs(f"{self._name}.{job.wish.job}", [(key, tr(label)) for key, label, *_ in tables])
+            tabs.chosen.connect(lambda _key: self.show_job(self.job))
+            self._tabs[job.wish.job] = tabs
+            self._tab_line.addWidget(tabs)
+        return tabs
 
     def _show_head(self, job: JobState) -> None:
         names = {
@@ -195,10 +195,10 @@ class ResultPanel(QWidget):
             return
         same = self._seen[0] == job.number and self._seen[2] == key
         self._seen = (job.number, job.version, key)
-        _, said, kind, rows_of = next(one for one in tables if one[0] == key)
+        _, label, kind, rows_of = next(table for table in tables if table[0] == key)
         rows = rows_of(job)
         self._most = max((row.get("bytes") or 0 for row in rows if isinstance(row, dict)), default=1) or 1
-        self.table.setAccessibleName(f"{job.wish.job}: {tr(said)}")
+        self.table.setAccessibleName(f"{job.wish.job}: {tr(label)}")
         self.table.painter = self._bars if job.wish.job == "stats" else self._plain
         if kind is not self.table.kind:
             self.table.set_rows([])
@@ -214,20 +214,20 @@ class ResultPanel(QWidget):
         return str(row.get("topic") or ""), (row["bytes"] or 0) / self._most
 
     def _show_state(self, job: JobState) -> None:
-        found = self._state(job)
+        state = self._state(job)
         tables = bool(TABLES.get(job.wish.job))
-        in_table = found is not None and tables and (found.kind in {"empty", "error"} and not self.table.total_rows())
-        self.table.set_state(found if in_table else None)
-        self.state.show_state(None if in_table else found)
+        in_table = state is not None and tables and (state.kind in {"empty", "error"} and not self.table.total_rows())
+        self.table.set_state(state if in_table else None)
+        self.state.show_state(None if in_table else state)
 
     def _state(self, job: JobState) -> State | None:
         if job.standing == "failed":
             return None
         if job.standing == "cancelled":
-            said = tr("The job was stopped; nothing was left behind.")
+            text = tr("The job was stopped; nothing was left behind.")
             if self.table.total_rows():
-                said += " " + tr("These rows came before that.")
-            return State("cut", said, steps=((tr("Run again"), self.again.emit),))
+                text += " " + tr("These rows came before that.")
+            return State("cut", text, steps=((tr("Run again"), self.again.emit),))
         if job.running:
             return None if self.table.total_rows() else State("empty", tr("The results come at the end of the job."))
         table = KINDS.get(self.table_key(), self.table_key())
@@ -251,7 +251,7 @@ class ResultPanel(QWidget):
 
 
 def sums_words(job: JobState) -> str:
-    """Whether the parts of all files add up to their bytes."""
+    """Return whether the parts of all files add up to their bytes, in words."""
     total = next(iter(job.rows.get("stats", [])), None)
     if total is None:
         return ""
@@ -276,13 +276,13 @@ def nothing_words(job: JobState) -> str:
 
 
 def failure_words(job: JobState) -> str:
-    """The job's clear line, and where Spark's own words are."""
+    """Return the job's error in one clear line, and the place of Spark's own output."""
     why = job.why
     if not why:
         why = tr("The job's process ended with code {code}, after {time}.", code=job.code, time=lasted(job.seconds))
-    said = engine_words(why)
+    text = engine_words(why)
     if "not installed here" in why or "Java" in why:
-        said += "\n" + tr("What a job needs: {command}, and Java 17 or 21.", command=INSTALL)
+        text += "\n" + tr("What a job needs: {command}, and Java 17 or 21.", command=INSTALL)
     if job.log_file and Path(job.log_file).name not in why:
-        said += "\n" + tr("Spark's own words: {path}", path=job.log_file)
-    return said
+        text += "\n" + tr("Spark's own words: {path}", path=job.log_file)
+    return text

@@ -21,21 +21,21 @@ SIDE, GAP = 7, 3
 MARKS = {"waits": "chat", "running": "live", "done": "ok", "failed": "error", "cancelled": "warn"}
 
 
-def squares(card: Card, most: int = COLUMNS * ROWS) -> tuple[list[str], int]:
+def squares(card: Card, max_squares: int = COLUMNS * ROWS) -> tuple[list[str], int]:
     """(state of each square, tasks that one square stands for). Where there are more tasks than squares, each stands
     for several: it is done when all of them are. Which task was tried again is not known: the last ones done show it.
     """
-    each = max(1, math.ceil(card.tasks / most))
+    each = max(1, math.ceil(card.tasks / max_squares))
     count = math.ceil(card.tasks / each)
     done = count if card.done >= card.tasks else card.done // each
     running = min(count - done, math.ceil((card.running + card.done % each) / each) if card.running else 0)
-    again = min(done, math.ceil(card.again / each))
-    states = ["done"] * (done - again) + ["again"] * again + ["running"] * running
+    retried = min(done, math.ceil(card.again / each))
+    states = ["done"] * (done - retried) + ["again"] * retried + ["running"] * running
     return states + ["waits"] * (count - len(states)), each
 
 
 class StageCard(QWidget):
-    """One stage. ``words`` gives its head, its note and its seconds."""
+    """Card of one stage. ``words`` gives its title, its note and its seconds."""
 
     def __init__(self, card: Card, words: Callable[[Card], tuple[str, str, str]]) -> None:
         super().__init__()
@@ -48,16 +48,16 @@ class StageCard(QWidget):
         follow(self, self._fit)
 
     def show_card(self, card: Card) -> None:
-        """How it stands now."""
+        """Show the present state."""
         self.card = card
         title, note, seconds = self._words(card)
-        said = tr("{done:,} of {tasks:,} tasks", done=card.done, tasks=card.tasks)
-        self.setAccessibleName(f"{title}: {tr(card.state)}, {said}, {seconds}")
+        tasks_text = tr("{done:,} of {tasks:,} tasks", done=card.done, tasks=card.tasks)
+        self.setAccessibleName(f"{title}: {tr(card.state)}, {tasks_text}, {seconds}")
         self.setAccessibleDescription(note)
         _, each = squares(card)
-        more = tr("one square is {n:,} tasks", n=each) if each > 1 else ""
-        again = tr("{n:,} tried again", n=card.again) if card.again else ""
-        self.setToolTip("\n".join(part for part in (title, note, said, again, more) if part))
+        scale_text = tr("one square is {n:,} tasks", n=each) if each > 1 else ""
+        retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
+        self.setToolTip("\n".join(part for part in (title, note, tasks_text, retried_text, scale_text) if part))
         self._fit()
 
     def _fit(self) -> None:
@@ -67,11 +67,11 @@ class StageCard(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
-        left = 0.0 if self.first else float(px(ARROW))
+        card_left = 0.0 if self.first else float(px(ARROW))
         if not self.first:
             self._paint_arrow(p)
         card, z = self.card, px(100) / 100
-        box = QRectF(left + 0.5, 0.5, self.width() - left - 1, self.height() - 1)
+        box = QRectF(card_left + 0.5, 0.5, self.width() - card_left - 1, self.height() - 1)
         p.setPen(QPen(C("accent"), 1.6) if card.state == "running" else QPen(C("hair"), 1))
         p.setBrush(C("raised"))
         p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
@@ -100,13 +100,13 @@ class StageCard(QWidget):
         p.drawLine(QPointF(end - px(4), y - px(4)), QPointF(end, y))
         p.drawLine(QPointF(end - px(4), y + px(4)), QPointF(end, y))
 
-    def _paint_squares(self, p: QPainter, left: float, top: float, wide: float, z: float) -> None:
+    def _paint_squares(self, p: QPainter, left_x: float, top: float, wide: float, z: float) -> None:
         states, _ = squares(self.card)
         step = (SIDE + GAP) * z
         columns = max(1, min(COLUMNS, int((wide + GAP * z) // step)))
         p.setPen(Qt.PenStyle.NoPen)
-        for at, state in enumerate(states):
-            box = QRectF(left + at % columns * step, top + at // columns * step, SIDE * z, SIDE * z)
+        for index, state in enumerate(states):
+            box = QRectF(left_x + index % columns * step, top + index // columns * step, SIDE * z, SIDE * z)
             if state == "running":  # half filled: a shape, not only a colour
                 p.setBrush(C("sunken"))
                 p.drawRoundedRect(box, 1.5, 1.5)
@@ -154,7 +154,7 @@ class StageStrip(QScrollArea):
     def show_cards(self, cards: Sequence[Card], of: str) -> None:
         """Show these stages; ``of`` tells one job from another."""
         keys = [card.key for card in cards]
-        if of != self._shown or [one.card.key for one in self.cards[: len(keys)]] != keys[: len(self.cards)]:
+        if of != self._shown or [widget.card.key for widget in self.cards[: len(keys)]] != keys[: len(self.cards)]:
             while self.cards:
                 old = self.cards.pop()
                 self._line.removeWidget(old)
@@ -162,20 +162,20 @@ class StageStrip(QScrollArea):
                 old.deleteLater()
             self._shown = of
         grown = len(cards) > len(self.cards)
-        for card, one in zip(cards, self.cards, strict=False):
-            one.show_card(card)
+        for card, widget in zip(cards, self.cards, strict=False):
+            widget.show_card(card)
         for card in cards[len(self.cards) :]:
-            made = StageCard(card, self._words)
-            made.first = not self.cards
-            made.show_card(card)
-            self.cards.append(made)
-            self._line.insertWidget(len(self.cards) - 1, made)
+            stage_card = StageCard(card, self._words)
+            stage_card.first = not self.cards
+            stage_card.show_card(card)
+            self.cards.append(stage_card)
+            self._line.insertWidget(len(self.cards) - 1, stage_card)
         if grown:
             self._keep_in_view()
 
     def _keep_in_view(self) -> None:
         self._inner.adjustSize()
-        running = next((one for one in reversed(self.cards) if one.card.state == "running"), None)
+        running = next((widget for widget in reversed(self.cards) if widget.card.state == "running"), None)
         if running is not None:
             self.ensureWidgetVisible(running, px(24), 0)
 

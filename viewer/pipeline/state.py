@@ -1,4 +1,4 @@
-"""How a pipeline job stands, folded from the JSON lines that it writes; no Qt, no clock: times are given.
+"""State of a pipeline job, folded from the JSON lines that it writes; no Qt, no clock: times are given.
 
 A job's process says ``progress`` a few times a second, then its results record by record, then ``jobSummary``.
 """
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class Card:
-    """One stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``again`` were tried again.
+    """A stage: ``done`` of ``tasks`` have ended, ``running`` are under way, ``again`` were retried.
 
     ``step`` is what the job does, ``name`` Spark's word for the stage; ``seconds`` from its first task to its end.
     """
@@ -56,7 +56,7 @@ class RuleCount:
 
 @dataclass(slots=True)
 class JobState:
-    """One job of this session. ``began`` is s since the epoch, ``at`` the monotonic clock at the same moment."""
+    """A job of this session. ``began`` is s since the epoch, ``at`` the monotonic clock at the same moment."""
 
     number: int
     wish: Wish
@@ -90,7 +90,7 @@ class JobState:
             self.take(record, now)
 
     def take(self, record: Record, now: float) -> None:
-        """One record of the process."""
+        """Take one record of the process."""
         kind = str(record.get("type", ""))
         if kind == "progress":
             self._take_progress(record, now)
@@ -108,7 +108,7 @@ class JobState:
             self.rows[kind].append(record)
 
     def say(self, line: str) -> None:
-        """One line for people, from the process's standard error."""
+        """Take one line for people, from the process's standard error."""
         if line:
             self.said = [*self.said, line][-MOST_WORDS:]
 
@@ -132,13 +132,13 @@ class JobState:
                 if card.state == "running":
                     self._end_card(card, now, "done")
         self.progress = record
-        known = {card.key: card for card in self.cards}
+        cards_by_key = {card.key: card for card in self.cards}
         for stage in record.get("stages", ()):
             key = f"{self._step}.{stage['stage']}"
-            if key not in known:
-                known[key] = Card(key, step, str(stage.get("name", "")), begun=now)
-                self.cards.append(known[key])
-            card = known[key]
+            if key not in cards_by_key:
+                cards_by_key[key] = Card(key, step, str(stage.get("name", "")), begun=now)
+                self.cards.append(cards_by_key[key])
+            card = cards_by_key[key]
             card.done, card.tasks = int(stage["done"]), int(stage["tasks"])
             card.running, card.again = int(stage.get("running", 0)), int(stage.get("triedAgain", 0))
             if card.state == "running":
@@ -151,20 +151,20 @@ class JobState:
                 card.state, card.begun = "running", now
 
     def _earlier_runs(self, card: Card) -> bool:
-        """Whether a stage of the same step, known before, has tasks that have not ended."""
+        """Return whether an earlier stage of the same step has tasks that have not ended."""
         step = card.key.partition(".")[0]
-        for one in self.cards:
-            if one is card:
+        for earlier in self.cards:
+            if earlier is card:
                 return False
-            if one.key.partition(".")[0] == step and one.done < one.tasks:
+            if earlier.key.partition(".")[0] == step and earlier.done < earlier.tasks:
                 return True
         return False
 
     def _session_stands(self, now: float) -> None:
-        first = self.cards[0]
-        if first.state == "running":
-            first.done, first.running = 1, 0
-            self._end_card(first, now, "done")
+        session_card = self.cards[0]
+        if session_card.state == "running":
+            session_card.done, session_card.running = 1, 0
+            self._end_card(session_card, now, "done")
 
     def _end_card(self, card: Card, now: float, state: CardState) -> None:
         if state == "done" and (card.done or card.running):
@@ -174,17 +174,17 @@ class JobState:
     def _take_finding(self, record: Record) -> None:
         rule, severity = str(record.get("id", "")), str(record.get("severity", "note"))
         self.severities[severity] += 1
-        one = self.rules.get(rule)
-        if one is None:
+        rule_count = self.rules.get(rule)
+        if rule_count is None:
             self.rules[rule] = RuleCount(rule, severity, str(record.get("group", "")), 1, record)
         else:
-            one.count += 1
+            rule_count.count += 1
 
     # ---- what is asked about it --------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
-        """Whether its process runs."""
+        """True while its process runs."""
         return self.standing == "running"
 
     def lasted(self, now: float) -> float:
@@ -193,7 +193,7 @@ class JobState:
 
     @property
     def part(self) -> float | None:
-        """How much of the step is done, 0 to 1; None while nobody knows."""
+        """Progress of the step, 0 to 1; None while unknown."""
         if not self.running:
             return 1.0 if self.standing == "done" else self._share()
         return self._share() if self.progress else None
@@ -203,9 +203,9 @@ class JobState:
         return min(1.0, self.progress.get("done", 0) / tasks) if tasks else 0.0
 
     def figure(self, name: str) -> Any:
-        """A figure of the summary, while there is none of the last progress; None where neither has it."""
-        found = self.summary.get(name)
-        return self.progress.get(name) if found is None else found
+        """Return a figure of the summary, before that one of the last progress; None if neither has it."""
+        figure = self.summary.get(name)
+        return self.progress.get(name) if figure is None else figure
 
     @property
     def tasks(self) -> tuple[int, int]:
@@ -220,7 +220,7 @@ class JobState:
 
     @property
     def seconds_left(self) -> float | None:
-        """What the step will still take where it goes on as so far; None while that cannot be told."""
+        """Seconds that the step will still take at its present pace; None while unknown."""
         share, seconds = self._share(), float(self.progress.get("seconds") or 0.0)
         return seconds * (1 - share) / share if self.running and share >= 0.05 and seconds >= 1 else None
 

@@ -33,27 +33,27 @@ def byte_areas(job: JobState, grouping: Grouping) -> Area:
     for row in job.rows.get(grouping, []):
         topic = str(row.get("topic") or "")
         if grouping == "statsQueue":
-            low, top = str(row.get("queueId")), topic
+            child_key, top = str(row.get("queueId")), topic
             name = tr("Queue {number}", number=row.get("queueId"))
         elif grouping == "statsTag":
-            low, top = str(row.get("tag") or ""), topic
-            name = low or tr("(no tag)")
+            child_key, top = str(row.get("tag") or ""), topic
+            name = child_key or tr("(no tag)")
         else:
-            low, top = topic, str(row.get("host") or "")
+            child_key, top = topic, str(row.get("host") or "")
             name = topic or tr("(no topic)")
-        groups[top].append(Area(low or "-", name, int(row["bytes"]), int(row["messages"]), topic))
-    tops = [_sum(top, found, named=grouping != "statsProducer") for top, found in groups.items()]
+        groups[top].append(Area(child_key or "-", name, int(row["bytes"]), int(row["messages"]), topic))
+    tops = [_sum(top, areas, named=grouping != "statsProducer") for top, areas in groups.items()]
     children = _few(tops)
-    return Area("", "", sum(one.bytes for one in children), children=children)
+    return Area("", "", sum(child.bytes for child in children), children=children)
 
 
-def _sum(top: str, found: list[Area], *, named: bool) -> Area:
-    below = _few(found)
+def _sum(top: str, areas: list[Area], *, named: bool) -> Area:
+    below = _few(areas)
     return Area(
         top or "-",
         top or tr("(no topic)"),
-        sum(one.bytes for one in below),
-        sum(one.messages or 0 for one in below),
+        sum(child.bytes for child in below),
+        sum(child.messages or 0 for child in below),
         top if named else "",
         children=below,
         code=not named,
@@ -61,23 +61,23 @@ def _sum(top: str, found: list[Area], *, named: bool) -> Area:
 
 
 def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
-    """Largest first; what is too many to be seen becomes one area."""
-    ordered = sorted((one for one in areas if one.bytes), key=lambda one: (-one.bytes, one.name))
+    """Sort areas by size; those too small to be seen become one area."""
+    ordered = sorted((area for area in areas if area.bytes), key=lambda area: (-area.bytes, area.name))
     if len(ordered) <= MOST_AREAS:
         return tuple(ordered)
-    rest = ordered[MOST_AREAS - 1 :]
-    more = Area(
+    small_areas = ordered[MOST_AREAS - 1 :]
+    summary_area = Area(
         "\x00more",
-        tr("{n:,} more", n=len(rest)),
-        sum(one.bytes for one in rest),
-        sum(one.messages or 0 for one in rest),
+        tr("{n:,} more", n=len(small_areas)),
+        sum(area.bytes for area in small_areas),
+        sum(area.messages or 0 for area in small_areas),
     )
-    return tuple(sorted([*ordered[: MOST_AREAS - 1], more], key=lambda one: (-one.bytes, one.name)))
+    return tuple(sorted([*ordered[: MOST_AREAS - 1], summary_area], key=lambda area: (-area.bytes, area.name)))
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One topic's rate in each hour; the empty topic stands for all others."""
+    """A topic's rate in each hour; the empty topic stands for all others."""
 
     topic: str
     rates: tuple[float, ...]
@@ -94,7 +94,7 @@ class Rates:
     @property
     def highest(self) -> float:
         """The highest sum of one hour."""
-        return max((sum(values) for values in zip(*(one.rates for one in self.series), strict=True)), default=0.0)
+        return max((sum(values) for values in zip(*(series.rates for series in self.series), strict=True)), default=0.0)
 
 
 MOST_HOURS = 24 * 366
@@ -103,26 +103,26 @@ MOST_HOURS = 24 * 366
 def rates(job: JobState, measure: Measure) -> Rates | None:
     """Rates by topic, most bytes first; None where no hour is known, or so many that most would be empty."""
     rows: list[Record] = job.rows.get("statsHour", [])
-    at = [int(row["hour"]) for row in rows if row.get("hour") is not None]
-    if not at:
+    hours_ms = [int(row["hour"]) for row in rows if row.get("hour") is not None]
+    if not hours_ms:
         return None
-    first, hours = min(at), (max(at) - min(at)) // HOUR + 1
+    first_hour, hours = min(hours_ms), (max(hours_ms) - min(hours_ms)) // HOUR + 1
     if hours > MOST_HOURS:
         return None
     sums: dict[str, int] = defaultdict(int)
     for row in rows:
         sums[str(row.get("topic") or "")] += int(row["bytes"])
     ordered = sorted(sums, key=lambda topic: (-sums[topic], topic))
-    own = set(ordered[:MOST_SERIES])
-    found: dict[str, list[float]] = {topic: [0.0] * hours for topic in ordered[:MOST_SERIES]}
+    shown_topics = set(ordered[:MOST_SERIES])
+    lines: dict[str, list[float]] = {topic: [0.0] * hours for topic in ordered[:MOST_SERIES]}
     if len(ordered) > MOST_SERIES:
-        found[""] = [0.0] * hours
+        lines[""] = [0.0] * hours
     for row in rows:
         topic = str(row.get("topic") or "")
         if row.get("hour") is not None:
-            line = found[topic if topic in own else ""]
-            line[(int(row["hour"]) - first) // HOUR] += int(row[measure]) / (HOUR / 1000)
-    return Rates(first, hours, tuple(Series(topic, tuple(line)) for topic, line in found.items()))
+            line = lines[topic if topic in shown_topics else ""]
+            line[(int(row["hour"]) - first_hour) // HOUR] += int(row[measure]) / (HOUR / 1000)
+    return Rates(first_hour, hours, tuple(Series(topic, tuple(line)) for topic, line in lines.items()))
 
 
 def topics_by_bytes(job: JobState) -> list[str]:

@@ -192,7 +192,7 @@ def as_finding(record: Record) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One rule that found something, and the first place."""
+    """A rule that found something, and the first place."""
 
     rule: RuleCount
     finding: Finding
@@ -204,7 +204,7 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True)
 class EachRow(FindingRow):
-    """One finding, and the store that it is of."""
+    """A finding, and the store that has it."""
 
     store: str = ""
 
@@ -216,8 +216,11 @@ def rule_rows(job: JobState) -> list[RuleRow]:
 
 
 def each_rows(job: JobState) -> list[EachRow]:
-    """Every finding that was kept, the gravest first."""
-    rows = [EachRow(as_finding(one), True, 1, store=str(one.get("store") or "")) for one in job.rows.get("finding", [])]
+    """Return every finding that was kept, the most serious first."""
+    rows = [
+        EachRow(as_finding(record), True, 1, store=str(record.get("store") or ""))
+        for record in job.rows.get("finding", [])
+    ]
     return sorted(rows, key=lambda row: -_grave(row.finding.severity))
 
 
@@ -297,16 +300,16 @@ def _difference_place(row: Record) -> Place | None:
     if row.get("what") == "index":
         offset = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
         return places.log(offset) if offset is not None else places.index()
-    first = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
-    return places.queue(row["topic"], row.get("queueId"), first) if row.get("topic") else None
+    queue_offset = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
+    return places.queue(row["topic"], row.get("queueId"), queue_offset) if row.get("topic") else None
 
 
 _FIRSTS = ("firstDifferent", "firstMissing", "firstExtra")
 
 
 def _difference_text(row: Record) -> str:
-    found = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
-    return number(found)
+    first_number = next((row[key] for key in _FIRSTS if isinstance(row.get(key), int)), None)
+    return number(first_number)
 
 
 DIFFERENCES = RecordKind(
@@ -343,8 +346,8 @@ DIFFERENCES = RecordKind(
 
 
 def _verdict(row: Record) -> Chip:
-    kind, said, _ = VERDICTS.get(str(row.get("verdict")), ("chat", str(row.get("verdict")), ""))
-    return Chip(kind, tr(said))
+    kind, label, _ = VERDICTS.get(str(row.get("verdict")), ("chat", str(row.get("verdict")), ""))
+    return Chip(kind, tr(label))
 
 
 def _entry(row: Record) -> str:
@@ -391,7 +394,7 @@ TRACED = RecordKind(
 
 
 def traced_rows(job: JobState) -> list[Record]:
-    """What became of each key."""
+    """Return the outcome for each key."""
     return [{**row, "keys": row.get("key")} for row in job.rows.get("whereResult", [])]
 
 

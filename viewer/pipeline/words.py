@@ -1,4 +1,4 @@
-"""How a pipeline job stands, said in words: its line in the list, its head, its stages, what it would do."""
+"""The state of a pipeline job in words: its line in the list, its head, its stages, its preview."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lasted(seconds: float) -> str:
 
 
 def places_words(wish: Wish) -> str:
-    """What the job reads, shortly: the folder of one store, a pattern, or how many."""
+    """Return what the job reads, in short: the folder of one store, a pattern, or a number of stores."""
     if len(wish.places) > 1:
         return tr("{n:,} places", n=len(wish.places))
     place = wish.places[0] if wish.places else ""
@@ -71,7 +71,7 @@ def job_words(job: JobState) -> tuple[str, str, str]:
 
 
 def standing(job: JobState) -> str:
-    """How it stands, in a few words."""
+    """Return the state of a job in a few words."""
     if job.standing == "cancelled":
         return tr("cancelled, nothing left behind") if job.wish.kind.writes else tr("cancelled")
     if job.standing == "failed":
@@ -82,33 +82,33 @@ def standing(job: JobState) -> str:
         return tr("stopping")
     if not job.progress:
         return tr("Spark is starting")
-    left = job.seconds_left
+    seconds_left = job.seconds_left
     done, tasks = job.progress.get("done", 0), job.progress.get("tasks", 0)
-    said = tr("{done:,} of {tasks:,} tasks", done=done, tasks=tasks)
-    return said if left is None else f"{said} · {tr('{time} left', time=lasted(left))}"
+    tasks_text = tr("{done:,} of {tasks:,} tasks", done=done, tasks=tasks)
+    return tasks_text if seconds_left is None else f"{tasks_text} · {tr('{time} left', time=lasted(seconds_left))}"
 
 
 def outcome(job: JobState) -> str:
-    """What came of it."""
-    found, took = job.summary, lasted(job.seconds)
+    """Return the result of an ended job."""
+    summary, duration = job.summary, lasted(job.seconds)
     match job.wish.job:
         case "verify":
             if not job.severities:
                 return tr("nothing to complain about")
             return found_words(job)
         case "rebuild":
-            differ = found.get("differences")
+            differ = summary.get("differences")
             if differ is None:
-                return tr("built in {time}", time=took)
+                return tr("built in {time}", time=duration)
             return tr("equal to what is there") if not differ else tr("{n:,} differ", n=differ)
         case "export":
-            return tr("{size} written", size=size(found.get("bytesWritten")))
+            return tr("{size} written", size=size(summary.get("bytesWritten")))
         case "trace":
-            keys, missing = int(found.get("keys") or 0), int(found.get("keysMissing") or 0)
+            keys, missing = int(summary.get("keys") or 0), int(summary.get("keysMissing") or 0)
             if not missing:
                 return tr("{n:,} found", n=keys)
             return tr("{n:,} found, {missing:,} explained", n=keys - missing, missing=missing)
-    return tr("{n} units in {time}", n=short_count(int(job.figure("units") or 0)), time=took)
+    return tr("{n} units in {time}", n=short_count(int(job.figure("units") or 0)), time=duration)
 
 
 def found_words(job: JobState) -> str:
@@ -139,19 +139,19 @@ def note(job: JobState) -> str:
 
 def figures(job: JobState) -> list[tuple[str, str, str]]:
     """(name, value, unit) of the head: read, units, speed, tasks, tried again, start of Spark."""
-    read, whole = job.figure("bytes"), job.progress.get("totalBytes") or 0
+    read, total_bytes = job.figure("bytes"), job.progress.get("totalBytes") or 0
     units, speed = job.figure("units"), job.figure("unitsPerSecond")
     done, tasks = job.tasks
     value, unit = _parted(size(read)) if read is not None else ("–", "")
-    of = tr("{unit} of {size}", unit=unit, size=size(whole)) if whole and job.running else unit
-    again = job.tried_again
+    of = tr("{unit} of {size}", unit=unit, size=size(total_bytes)) if total_bytes and job.running else unit
+    retried_tasks = job.tried_again
     begun = job.summary.get("sessionSeconds") or (job.cards[0].seconds if job.cards[0].state == "done" else None)
     return [
         (tr("Read"), value, of),
         (tr("Units"), f"{units:,}" if units is not None else "–", ""),
         (tr("Speed"), *_speed(speed)),
         (tr("Tasks"), f"{done:,}" if tasks else "–", tr("of {n:,}", n=tasks) if tasks else ""),
-        (tr("Tried again"), f"{again:,}" if tasks else "–", tr("tasks") if again != 1 else tr("task")),
+        (tr("Tried again"), f"{retried_tasks:,}" if tasks else "–", tr("tasks") if retried_tasks != 1 else tr("task")),
         (tr("Spark began in"), f"{begun:,.1f}" if begun else "–", "s" if begun else ""),
     ]
 
@@ -170,60 +170,60 @@ def _speed(speed: object) -> tuple[str, str]:
 def card_words(card: Card) -> tuple[str, str, str]:
     """(head, note, seconds) of one stage's card."""
     head = STEPS.get(card.step)
-    said = tr(head) if head is not None else card.step
+    title = tr(head) if head is not None else card.step
     if card.key == START:
-        return said, tr("Java and a session"), f"{card.seconds:,.1f} s" if card.state != "running" else ""
-    again = tr("{n:,} tried again", n=card.again) if card.again else ""
+        return title, tr("Java and a session"), f"{card.seconds:,.1f} s" if card.state != "running" else ""
+    retried_text = tr("{n:,} tried again", n=card.again) if card.again else ""
     stage = tr("stage {n}, {name}", n=card.key.rpartition(".")[2], name=card.name) if card.name else ""
     seconds = f"{card.seconds:,.1f} s" if card.state != "waits" else ""
-    return said, " · ".join(part for part in (stage, again) if part), seconds
+    return title, " · ".join(part for part in (stage, retried_text) if part), seconds
 
 
-def reads_words(wish: Wish, found: Looked) -> str:
-    """What would be read, in numbers."""
-    if found.remote:
+def reads_words(wish: Wish, looked: Looked) -> str:
+    """Return what would be read, in numbers."""
+    if looked.remote:
         return tr("Not looked at from here: Spark reads it.")
     if wish.kind.source == "export":
-        return tr("An export of {size}.", size=size(found.log_bytes)) if found.stores else ""
-    if not found.stores:
+        return tr("An export of {size}.", size=size(looked.log_bytes)) if looked.stores else ""
+    if not looked.stores:
         return ""
-    if found.stores == 1:
-        return tr("1 store, {size} of log, {n:,} splits", size=size(found.log_bytes), n=found.splits)
+    if looked.stores == 1:
+        return tr("1 store, {size} of log, {n:,} splits", size=size(looked.log_bytes), n=looked.splits)
     return tr(
         "{stores:,} stores, {size} of log, {n:,} splits",
-        stores=found.stores,
-        size=size(found.log_bytes),
-        n=found.splits,
+        stores=looked.stores,
+        size=size(looked.log_bytes),
+        n=looked.splits,
     )
 
 
-def writes_words(wish: Wish, found: Looked) -> str:
-    """What would be written, in numbers; empty for jobs that only read."""
+def writes_words(wish: Wish, looked: Looked) -> str:
+    """Return what would be written, in numbers; empty for jobs that only read."""
     if not wish.kind.writes or not wish.out:
         return ""
-    free = tr("Free there: {size}.", size=size(found.free)) if found.free is not None else ""
+    free = tr("Free there: {size}.", size=size(looked.free)) if looked.free is not None else ""
     match wish.job:
         case "rebuild":
-            said = tr(
+            output_text = tr(
                 "New queues and index files are built from {size} of log; those that are there have {built}.",
-                size=size(found.log_bytes),
-                built=size(found.built_bytes),
+                size=size(looked.log_bytes),
+                built=size(looked.built_bytes),
             )
         case "export":
-            said = tr("Every unit of {size} of log is written as a row.", size=size(found.log_bytes))
+            output_text = tr("Every unit of {size} of log is written as a row.", size=size(looked.log_bytes))
         case _:
-            said = tr("A fresh store is written, as large as its messages.")
-    kept = tr("The stores stay as they are; a job that fails or is stopped leaves nothing.")
-    return " ".join(part for part in (said, kept, free) if part)
+            output_text = tr("A fresh store is written, as large as its messages.")
+    safety_text = tr("The stores stay as they are; a job that fails or is stopped leaves nothing.")
+    return " ".join(part for part in (output_text, safety_text, free) if part)
 
 
-def look_fault(wish: Wish, found: Looked) -> str:
-    """What is in the way; empty where nothing is."""
-    if found.out_fault:
-        return tr(OUT_FAULTS[found.out_fault])
-    if found.fault == "no export":
+def look_fault(wish: Wish, looked: Looked) -> str:
+    """Return what prevents the job; empty if nothing does."""
+    if looked.out_fault:
+        return tr(OUT_FAULTS[looked.out_fault])
+    if looked.fault == "no export":
         return tr("Expected a directory that pipeline export wrote: it has no _storescope.json.")
-    return engine_words(found.fault) if found.fault else wish.fault()
+    return engine_words(looked.fault) if looked.fault else wish.fault()
 
 
 __all__ = ["card_words", "figures", "job_words", "look_fault", "note", "outcome", "reads_words", "title", "when"]
