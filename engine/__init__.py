@@ -1,6 +1,6 @@
-"""Storescope's engine: codecs, read-only inspection and the command line for Apache RocketMQ message stores.
+"""Storescope's engine for RocketMQ message stores: codecs, inspection, a store engine, a broker, clients, commands.
 
-This file stays a docstring and a version: whoever imports one codec must not pay for the rest.
+Keep this file a docstring and a version, so that importing one codec does not import the rest.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.8.0"

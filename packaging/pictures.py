@@ -1,4 +1,4 @@
-"""The pictures of the README and of the help pages, made by the program itself; they land in ``resources/pictures``.
+"""The pictures of the documentation, made by the program itself; they land in ``resources/docs/pictures``.
 
 ``storescope view STORE --drive packaging/pictures.py --size 1440x900 --theme light``, where ``STORE`` is the sample
 ``orders``; the sample ``orders-damaged`` is opened by the script, which also serves a broker with clients for the
@@ -92,7 +92,7 @@ async def save(window, name):
     """Save what stands in the window as ``name``."""
     window.setFocus()
     await asyncio.sleep(0.7)
-    folder = Path(__file__).parent.parent / "resources" / "pictures"
+    folder = Path(__file__).parent.parent / "resources" / "docs" / "pictures"
     grabbed = window.grab().toImage()
     if grabbed.width() > WIDTH:
         grabbed = grabbed.scaledToWidth(WIDTH, Qt.TransformationMode.SmoothTransformation)

@@ -4,7 +4,7 @@
 A row gives the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
 (:data:`engine.codec.columns.NAMES`), its name in JSON records, filters and tables, its column on Spark and in an
 export, how it is masked, the colour of its bytes in the hex view, and its description. To add a field everywhere,
-add one row here; CONTRIBUTING says what reads it out of the bytes. Texts are English; the Chinese of ``meaning``
+add one row here; recipe: ``resources/docs/contributing/recipes.md``. Texts are English; the Chinese of ``meaning``
 is in ``resources/i18n``. No numpy here.
 """
 

@@ -85,7 +85,7 @@ def test_whatever_stands_in_the_room_has_its_row():
     assert missing == []
 
 
-def test_the_releases_are_those_that_the_readme_names():
-    said = (ROOT.parent / "README.md").read_text("utf-8")
-    assert f"Tried with Spark {', '.join(RELEASES[:-1])} and {RELEASES[-1]}." in said
+def test_the_releases_are_those_that_the_documentation_names():
+    page = (ROOT.parent / "resources/docs/reference/spark.md").read_text("utf-8")
+    assert f"Tried with Spark {', '.join(RELEASES[:-1])} and {RELEASES[-1]}." in page
     assert pyspark.__version__.rpartition(".")[0] in {one.rpartition(".")[0] for one in RELEASES}

@@ -125,9 +125,9 @@ def test_a_folder_that_is_called_like_a_pattern_is_itself(tmp_path, name):
     assert found(f"{path}/*/store") == [(str(inner), "broker")]
 
 
-def test_the_readme_names_the_options_that_there_are():
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
-    table = readme.partition("| option | of | means |")[2].partition("\n\n")[0]
+def test_the_documentation_names_the_options_that_exist():
+    page = (Path(__file__).resolve().parents[2] / "resources/docs/reference/spark.md").read_text("utf-8")
+    table = page.partition("| Option | Format | Meaning |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE))))
     assert named | {"path"} == {*options.KNOWN, *options.KNOWN_OF_LOGS}
 

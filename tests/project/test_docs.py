@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
 import docs
 import pytest
 
+from engine import __version__
 from engine.codec.message import decode
 from engine.remoting.frame import Command, FrameReader
 
@@ -103,3 +105,23 @@ def test_the_frames_that_the_page_prints_are_decoded_as_the_page_says() -> None:
     assert (request.code, request.opaque, request.fields) == (105, 7, {"topic": "TopicTest"})
     assert (sent.opaque, sent.fields["queueOffset"]) == (8, "5")
     assert (failed.code, failed.remark) == (1, "not set any response code")
+
+
+def test_generated_pages_are_current() -> None:
+    """Run ``python packaging/docs.py`` after a change of a command, a rule, a filter field or a record."""
+    spec = importlib.util.spec_from_file_location("docs_writer", ROOT / "packaging" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    writer = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(writer)
+    assert sorted(writer.stale_pages()) == []
+
+
+def test_the_version_of_the_program_is_the_newest_of_the_changelog() -> None:
+    versions = re.findall(
+        r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert versions[0] == __version__
+    assert [tuple(map(int, version.split("."))) for version in versions] == sorted(
+        (tuple(map(int, version.split("."))) for version in versions), reverse=True
+    )

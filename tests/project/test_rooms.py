@@ -69,7 +69,14 @@ def test_the_drawing_has_every_room_and_no_other():
     assert barred == set(SUBJECTS), "the floor of the subjects, between bars"
 
 
-@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+FOLDERS = ("architecture", "contributing")
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in (*ROOT.glob("*.md"), *(page for name in FOLDERS for page in ROOT.glob(f"resources/docs/{name}/*.md")))
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_file_that_a_page_names_is_there(page):
     named = re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8"))
     there = [path.relative_to(ROOT).as_posix() for top in TOPS for path in (ROOT / top).rglob("*.py")]

@@ -9,16 +9,24 @@ from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "resources" / "docs"
+GENERATED = "<!-- written by packaging/docs.py -->"
 _FENCE = re.compile(r"^\s*```.*?^\s*```\s*$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"(?<!\\)\[[^]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
-_OUTSIDE = ("http://", "https://", "mailto:")
+_OUTSIDE = ("http://", "https://", "mailto:", "command:")
+"""Links that are not asked here; those to commands of the window are in ``tests/viewer/shell/test_help_box.py``."""
 
 
 def pages() -> list[Path]:
     """Return every page: those at the top of the project, and the documentation."""
     return [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+
+
+def written_pages() -> list[Path]:
+    """Return the pages in English that no program wrote."""
+    every = sorted(DOCS.rglob("*.md"))
+    return [page for page in every if page.parts[-3] != "zh_CN" and GENERATED not in page.read_text("utf-8")]
 
 
 def name(page: Path) -> str:

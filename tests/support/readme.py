@@ -1,22 +1,24 @@
-"""The README's examples, as they stand there: blocks of Python, expressions in a sentence, lines for a shell."""
+"""The examples of the README and the documentation: blocks of Python, expressions in a sentence, lines for a shell."""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+import docs
+
+README = "\n\n".join(page.read_text("utf-8") for page in (docs.ROOT / "README.md", *docs.written_pages()))
+"""The README and every page of the documentation that a person wrote."""
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _ENGINE = re.compile(r"`(engine(?:\.\w+)+(?:\([^`]*\))?)`")
 
 
 def python_blocks(*, spark: bool = False) -> list[str]:
     """Blocks of Python in their order: those that use a session of Spark, or the others."""
-    found = [text for kind, text in _FENCED.findall(README) if kind == "python"]
-    return [text for text in found if bool(re.search(r"\bspark\b", text)) == spark]
+    blocks = dict.fromkeys(text for kind, text in _FENCED.findall(README) if kind == "python")
+    return [text for text in blocks if bool(re.search(r"\bspark\b", text)) == spark]
 
 
 def run_block(block: str, names: dict[str, Any]) -> dict[str, Any]:

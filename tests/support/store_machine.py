@@ -1,7 +1,7 @@
 """A store driven by chance through everything that MessageStore offers, held against a plain model of it.
 
 The model is a list of what was acknowledged, in the order of the log. What has to hold after each step stands in
-ARCHITECTURE ("What putting, flushing, crashing and recovering keep true"). :class:`StoreMachine` works in a real
+``resources/docs/architecture/promises.md``. :class:`StoreMachine` works in a real
 directory with somebody looking at it all the while; :class:`PowerMachine` on a simulated disk whose power fails.
 """
 

@@ -1,13 +1,11 @@
-"""The help: one text a language in ``resources/help``, with pictures that the program made of itself, and a page for
-every rule (:mod:`viewer.look.rule_pages`); and the sheet of all keys.
-
-Commands stand in the text by their ids, ``{go.to}``, and are shown in the words and with the keys in force.
+"""The help: the pages of the documentation (:mod:`viewer.look.help_pages`), with a page for every rule
+(:mod:`viewer.look.rule_pages`); and the sheet of all keys.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,79 +26,80 @@ from PySide6.QtWidgets import (
 )
 
 from engine.rules.catalogue import RULES
-from viewer.look.assets import language, resource_bytes, tr, words
-from viewer.look.rule_pages import rule_index, rule_page, rule_title, rules_in_order
+from viewer.look.assets import LANGUAGES, resource_bytes, tr, words
+from viewer.look.help_pages import CommandWords, anchor, contents, page_file, page_text, page_title, resolve
+from viewer.look.rule_pages import rule_index, rule_page
 from viewer.look.theme import px, ui
 from viewer.widgets.basics import Button, Field, Key, Label, Paper, column, row
 
-Said = Callable[[str], str]
-"""A command's id → its words and its key, as Markdown."""
-_COMMAND = re.compile(r"\{([a-z]+\.[A-Za-z]+)\}")
-_RULE = re.compile(r"(?<![\w\[:])([A-Z]{2}\d\d)(?![\w\]])")
-_TITLE = re.compile(r"^#.*$", re.MULTILINE)
+_RULE = re.compile(r"(?<![\w\[:/])([A-Z]{2}\d\d)(?![\w\].])")
+FIRST_PAGE = "index.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One line of the help's list; ``text`` is all that it says, for the search."""
+    """One line of the help's list: a page, or the head of a section if it has no ``path``."""
 
     title: str
-    text: str
-    rule: str = ""
+    path: str = ""
+    text: str = ""
+    """Everything on the page in small letters, for the search."""
 
 
-def topics(said: Said) -> list[Topic]:
-    """The chapters of the help, the list of all rules, and the rules."""
-    whole = help_text(language(), said)
-    heads = list(_TITLE.finditer(whole))
-    ends = [one.start() for one in heads[1:]] + [len(whole)]
-    found = [
-        Topic(one[0].lstrip("# "), whole[one.start() : end].casefold()) for one, end in zip(heads, ends, strict=True)
-    ]
-    found.append(Topic(tr("All rules"), tr("All rules").casefold()))
-    return found + [Topic(rule_title(rule), rule_page(rule).casefold(), rule.id) for rule in rules_in_order()]
+def topics(command_words: CommandWords) -> list[Topic]:
+    """Return all pages by section, each section below its head."""
+    lines = []
+    for section, paths in contents().items():
+        lines.append(Topic(tr(section)))
+        for path in paths:
+            text = help_page(path, command_words)
+            lines.append(Topic(page_title(text), path, text.casefold()))
+    return lines
+
+
+def help_page(path: str, command_words: CommandWords) -> str:
+    """Return a page in the language in force; pages of rules are made from the catalogue."""
+    if path == "findings/index.md":
+        return rule_index()
+    if path.startswith("findings/"):
+        return rule_page(RULES[path.removeprefix("findings/").removesuffix(".md")])
+    return page_text(path, command_words)
 
 
 def linked(markdown: str) -> str:
-    """Names of rules as links to their pages; a page's own title is none."""
+    """Return the page with the ids of rules as links to their pages, except in its own title."""
     head, line, rest = markdown.partition("\n")
     return (
-        head + line + _RULE.sub(lambda found: f"[{found[1]}](rule:{found[1]})" if found[1] in RULES else found[0], rest)
+        head + line + _RULE.sub(lambda match: f"[{match[1]}](rule:{match[1]})" if match[1] in RULES else match[0], rest)
     )
 
 
-def help_text(name: str, said: Said) -> str:
-    """The page of language ``name`` as Markdown, commands in words."""
-    return _COMMAND.sub(lambda found: said(found[1]), resource_bytes(f"help/{name}.md").decode("utf-8"))
-
-
 class HelpPage(QTextBrowser):
-    """Text and pictures from the resources; links outwards are not followed. ``ruleAsked(id)`` on a rule's link."""
+    """One page of the help. Links outwards are not followed; ``pageAsked(path, anchor)`` on a link to another page."""
 
-    ruleAsked = Signal(str)
+    pageAsked = Signal(str, str)
 
-    def __init__(self, name: str, said: Said) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setObjectName("help.page")
         self.setAccessibleName(tr("Help"))
         self.setOpenLinks(False)
         self.setFont(ui(14))
         self.document().setDocumentMargin(px(20))
-        self._name, self._said = name, said
+        self._folder = ""
         self.anchorClicked.connect(self._follow)
-        self.show_text(help_text(name, said))
 
-    def show_text(self, markdown: str) -> None:
-        """Another page, from its top."""
+    def show_text(self, markdown: str, folder: str = "") -> None:
+        """Show a page from its top; its links and pictures are relative to ``folder``."""
+        self._folder = folder
         self.setMarkdown(linked(markdown))
         self._set_apart()
         self.verticalScrollBar().setValue(0)
 
-    def show_chapter(self, heading: str) -> None:
-        """The help itself, from this heading on."""
-        self.show_text(help_text(self._name, self._said))
+    def show_heading(self, name: str) -> None:
+        """Scroll to the heading with the anchor ``name``."""
         block = self.document().begin()
-        while block.isValid() and not (block.blockFormat().headingLevel() and block.text() == heading):
+        while block.isValid() and not (block.blockFormat().headingLevel() and anchor(block.text()) == name):
             block = block.next()
         if block.isValid():
             top = self.document().documentLayout().blockBoundingRect(block).top()
@@ -108,10 +107,16 @@ class HelpPage(QTextBrowser):
 
     def _follow(self, link: QUrl) -> None:
         if link.scheme() == "rule":
-            self.ruleAsked.emit(link.path())
+            self.pageAsked.emit(f"findings/{link.path()}.md", "")
+        elif not link.scheme() and not link.path():
+            self.show_heading(link.fragment())
+        elif not link.scheme() and link.path().endswith(".md"):
+            path = resolve(self._folder, link.path())
+            folder, _, rest = path.partition("/")
+            self.pageAsked.emit(rest if folder in LANGUAGES else path, link.fragment())
 
     def _set_apart(self) -> None:
-        """Room around headings and below paragraphs: Markdown has none, and they stuck together."""
+        """Add space around headings and below paragraphs: Markdown has none, and they stuck together."""
         block = self.document().begin()
         while block.isValid():
             level = block.blockFormat().headingLevel()
@@ -127,27 +132,28 @@ class HelpPage(QTextBrowser):
             block = block.next()
 
     def loadResource(self, kind: int, url: QUrl | str) -> Any:
-        """Pictures by their path below the resources, as wide as the page."""
-        path = url if isinstance(url, str) else url.toString()
+        """Load a picture of the documentation, at most as wide as the page."""
+        path = resolve(self._folder, url if isinstance(url, str) else url.toString())
         if kind == 2 and re.fullmatch(r"pictures/[a-z]+\.png", path):
-            picture = QImage.fromData(resource_bytes(path))
+            picture = QImage.fromData(resource_bytes(f"docs/{path}"))
             room = max(px(600), self.viewport().width() - px(56))
             return picture.scaledToWidth(min(picture.width(), room), Qt.TransformationMode.SmoothTransformation)
         return None
 
 
 class HelpBox(QDialog):
-    """Chapters and rules on the left, found by what is typed; the page chosen there on the right."""
+    """The list of all pages on the left, narrowed by what is typed; the chosen page on the right."""
 
-    def __init__(self, parent: QWidget, said: Said) -> None:
+    def __init__(self, parent: QWidget, command_words: CommandWords) -> None:
         super().__init__(parent)
         self.setObjectName("help.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Help"))
         self.setAccessibleName(tr("Help"))
         self.resize(min(px(1240), parent.window().width()), min(px(900), parent.window().height()))
-        self.page = HelpPage(language(), said)
-        self.page.ruleAsked.connect(self.show_rule)
+        self._command_words = command_words
+        self.page = HelpPage()
+        self.page.pageAsked.connect(self.show_page)
         self.search = Field(tr("Search the help, or the id of a rule"))
         self.search.setObjectName("help.search")
         self.search.setAccessibleName(tr("Search the help"))
@@ -155,16 +161,19 @@ class HelpBox(QDialog):
         self.list = QListWidget()
         self.search.returnPressed.connect(self.list.setFocus)
         self.list.setObjectName("help.index")
-        self.list.setAccessibleName(tr("Chapters and rules"))
+        self.list.setAccessibleName(tr("Pages of the help"))
         self.list.setFont(ui(13))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._topics = topics(said)
+        self._topics = topics(command_words)
         for topic in self._topics:
             item = QListWidgetItem(topic.title, self.list)
             item.setToolTip(topic.title)
+            if not topic.path:
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+                item.setFont(ui(12, 600))
         self.list.currentRowChanged.connect(self._show)
-        self.note = Label(tr("Nothing speaks of that."), 12, "text3")
+        self.note = Label(tr("No page contains these words."), 12, "text3")
         self.note.hide()
         left = column(self.search, self.list, self.note, gap=8, margins=(12, 12, 8, 0))
         left.box.setStretch(1, 1)
@@ -177,43 +186,52 @@ class HelpBox(QDialog):
         layout.setContentsMargins(0, 0, 0, px(12))
         layout.addWidget(beside, 1)
         layout.addWidget(row(None, close, margins=(0, 0, 16, 0)))
+        self.show_page(FIRST_PAGE)
         self.page.setFocus()
 
     def show_rule(self, rule: str) -> None:
-        """The page of a rule; whatever was searched for is dropped."""
+        """Show the page of a rule."""
+        self.show_page(f"findings/{rule}.md")
+
+    def show_page(self, path: str, heading: str = "") -> None:
+        """Show a page, at a heading if one is named; the search is cleared."""
         self.search.clear()
-        at = next((n for n, topic in enumerate(self._topics) if topic.rule == rule), None)
-        if at is not None:
-            self.list.setCurrentRow(at)
+        line = next((number for number, topic in enumerate(self._topics) if topic.path == path), None)
+        if line is not None:
+            self.list.setCurrentRow(line)
+            if heading:
+                self.page.show_heading(heading)
 
     def _show(self, number: int) -> None:
-        if number < 0:
-            return
-        topic = self._topics[number]
-        if topic.rule:
-            self.page.show_text(rule_page(RULES[topic.rule]))
-        elif topic.title == tr("All rules"):
-            self.page.show_text(rule_index())
-        else:
-            self.page.show_chapter(topic.title)
+        path = self._topics[number].path if number >= 0 else ""
+        if path:
+            self.page.show_text(help_page(path, self._command_words), page_file(path)[0])
 
     def _find(self, text: str) -> None:
-        """Only what speaks of every word that was typed; the first of it is shown, what is named so before others."""
+        """List only pages that contain every word typed; show the best one: with the words in its title, if any."""
         asked = text.casefold().split()
-        said = [topic for topic in self._topics if all(word in topic.text for word in asked)]
+        matching = [topic for topic in self._topics if topic.path and all(word in topic.text for word in asked)]
+        section_row = 0
         for number, topic in enumerate(self._topics):
-            self.list.item(number).setHidden(topic not in said)
-        self.note.setVisible(not said)
-        if asked and said:
-            best = next((topic for topic in said if all(word in topic.title.casefold() for word in asked)), said[0])
-            self.list.setCurrentRow(self._topics.index(best))
+            if not topic.path:
+                section_row = number
+                self.list.item(number).setHidden(True)
+                continue
+            is_shown = topic in matching
+            self.list.item(number).setHidden(not is_shown)
+            if is_shown:
+                self.list.item(section_row).setHidden(False)
+        self.note.setVisible(not matching)
+        if asked and matching:
+            named = (topic for topic in matching if all(word in topic.title.casefold() for word in asked))
+            self.list.setCurrentRow(self._topics.index(next(named, matching[0])))
 
 
-def open_help(parent: QWidget, said: Said, rule: str = "") -> HelpBox:
-    """The help of the window around ``parent``, at a rule where one is named; one that is open comes to the front."""
+def open_help(parent: QWidget, command_words: CommandWords, rule: str = "") -> HelpBox:
+    """Open the help of the window around ``parent``, at a rule if one is named; an open one comes to the front."""
     window = parent.window()
-    known = (one for one in QApplication.topLevelWidgets() if isinstance(one, HelpBox) and one.parent() is window)
-    box = next((one for one in known if one.isVisible()), None) or HelpBox(window, said)
+    boxes = (box for box in QApplication.topLevelWidgets() if isinstance(box, HelpBox) and box.parent() is window)
+    box = next((box for box in boxes if box.isVisible()), None) or HelpBox(window, command_words)
     if rule:
         box.show_rule(rule)
     box.show()

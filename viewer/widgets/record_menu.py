@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 
 from viewer.look.assets import tr
 from viewer.look.field_words import explained
+from viewer.look.help_pages import reference_title
 from viewer.look.theme import px
 from viewer.widgets.basics import Button, Label, row
 from viewer.widgets.cell_filter import HOWS
@@ -288,11 +289,11 @@ class ExplainBox(QDialog):
 
 
 def words_of(facts: Facts) -> tuple[str, str, str]:
-    """Title, text, and the page of the documentation."""
+    """Return title, text, and where the help says more."""
     found = explained(facts.kind, facts.field)
     if found is None:
         return facts.field, "", ""
-    return facts.field, tr(found[0]), tr("Documentation: {page}", page=found[1])
+    return facts.field, tr(found[0]), tr("More in the help: {page}", page=reference_title(found[1]))
 
 
 Found = tuple[Mark, QPointF]

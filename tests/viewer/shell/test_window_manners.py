@@ -17,7 +17,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QWidget
 
 from viewer.look import assets
-from viewer.shell.commands import BY_ID, MENUS, MNEMONICS
+from viewer.shell.commands import MENUS, MNEMONICS
 from viewer.shell.main_window import MainWindow
 from viewer.shell.palette_box import Entry, PaletteBox
 from viewer.shell.views import AT_FOOT, LISTENING, ON_RAIL
@@ -36,17 +36,6 @@ def test_ctrl_and_figures_follow_the_rail_from_the_top() -> None:
     """Ctrl+7 opened the Lab, the last of the rail, and Ctrl+9 the Cluster above it."""
     keys = [view.keys for view in (*ON_RAIL, *LISTENING, *AT_FOOT)]
     assert keys == [f"Ctrl+{number % 10}" for number in range(1, len(keys) + 1)]
-    page = Path(__file__).resolve().parents[3] / "README.md"
-    said = page.read_text("utf-8")
-    beginnings = {
-        "view.space": "**Space** (",
-        "view.cluster": "**Cluster** (",
-        "view.lab": "lab** (",
-        "view.pipeline": "**Pipeline** (in Analyse, ",
-        "view.requests": "**Requests** (a tab of Cluster, ",
-    }
-    for view, name in beginnings.items():
-        assert f"{name}{BY_ID[view].keys[0]}" in said
 
 
 def test_every_menu_opens_by_its_letter_and_f10_opens_the_first(run: Run, window: MainWindow) -> None:

@@ -55,11 +55,11 @@ def facts(field: str) -> Any:
     return cast("Any", SimpleNamespace(kind="unit", field=field))
 
 
-def test_a_field_is_explained_with_its_chapter(dressed):
+def test_a_field_is_explained_and_the_help_says_more(dressed):
     title, text, source = words_of(facts("bodyCRC"))
     assert title == "bodyCRC"
     assert text.endswith(".")
-    assert source.startswith("Section ")
+    assert source == "More in the help: Commit log › Unit"
 
 
 def test_what_nobody_explains_keeps_its_name(dressed):
