@@ -18,7 +18,7 @@ from engine.remoting.answers import json_object
 
 def _members(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        yield from ((str(key), one) for key, one in value.items())
+        yield from ((str(key), member) for key, member in value.items())
 
 
 def _number(value: Any, usual: int = 0) -> int:
@@ -27,13 +27,13 @@ def _number(value: Any, usual: int = 0) -> int:
 
 def brokers(body: bytes) -> list[BrokerPart]:
     """GET_BROKER_CLUSTER_INFO (106): each address of each broker, of which nothing is known yet."""
-    found = []
+    parts = []
     for name, row in _members(json_object(body).get("brokerAddrTable")):
         if isinstance(row, Mapping):
             for broker_id, address in _members(row.get("brokerAddrs")):
                 if broker_id.isdecimal():
-                    found.append(BrokerPart(name, str(row.get("cluster") or ""), int(broker_id), str(address)))
-    return sorted(found, key=lambda one: (one.name, one.broker_id))
+                    parts.append(BrokerPart(name, str(row.get("cluster") or ""), int(broker_id), str(address)))
+    return sorted(parts, key=lambda part: (part.name, part.broker_id))
 
 
 def runtime(body: bytes) -> dict[str, str]:
@@ -46,58 +46,58 @@ def held(figures: Mapping[str, str], broker: str) -> dict[Queue, dict[str, int]]
     rows = _read(figures.get("heldPulls"))
     if not isinstance(rows, list):
         return None
-    found: dict[Queue, dict[str, int]] = {}
+    pulls: dict[Queue, dict[str, int]] = {}
     for row in rows:
         match row:
             case [str(topic), int(queue_id), str(group), int(count)]:
-                found.setdefault(Queue(topic, broker, queue_id), {})[group] = count
-    return found
+                pulls.setdefault(Queue(topic, broker, queue_id), {})[group] = count
+    return pulls
 
 
 def topic_names(body: bytes) -> list[str]:
     """GET_ALL_TOPIC_CONFIG (21): the topics that a broker declares."""
-    return [one.name for one in topics(json_object(body)).rows]
+    return [topic.name for topic in topics(json_object(body)).rows]
 
 
 def group_names(body: bytes) -> list[str]:
     """GET_ALL_SUBSCRIPTIONGROUP_CONFIG (201): the groups that a broker declares."""
-    return [one.name for one in subscription_groups(json_object(body)).rows]
+    return [group.name for group in subscription_groups(json_object(body)).rows]
 
 
 def group_offsets(body: bytes, broker: str) -> dict[str, dict[Queue, int]]:
     """GET_ALL_CONSUMER_OFFSET (43): what each group reads next."""
-    found: dict[str, dict[Queue, int]] = {}
+    offsets_by_group: dict[str, dict[Queue, int]] = {}
     for row in consumer_offsets(json_object(body)).rows:
         if row.mode == "cluster":
-            table = found.setdefault(row.group, {})
-            table.update({Queue(row.topic, broker, queue_id): at for queue_id, at in row.offsets.items()})
-    return found
+            table = offsets_by_group.setdefault(row.group, {})
+            table.update({Queue(row.topic, broker, queue_id): offset for queue_id, offset in row.offsets.items()})
+    return offsets_by_group
 
 
 def queue_ends(body: bytes) -> dict[Queue, QueueEnds]:
     """GET_TOPIC_STATS_INFO (202): the ends of a topic's queues."""
-    found = {}
+    ends = {}
     for key, row in _queues(json_object(body).get("offsetTable")):
-        found[key] = QueueEnds(
+        ends[key] = QueueEnds(
             _number(row.get("minOffset")), _number(row.get("maxOffset")), _number(row.get("lastUpdateTimestamp"))
         )
-    return found
+    return ends
 
 
 def consuming(body: bytes, name: str) -> Group:
     """GET_CONSUMER_CONNECTION_LIST (203): a group's clients and subscriptions."""
-    told = json_object(body)
+    document = json_object(body)
     subscriptions = {
         topic: str(row.get("subString") or "")
-        for topic, row in _members(told.get("subscriptionTable"))
+        for topic, row in _members(document.get("subscriptionTable"))
         if isinstance(row, Mapping)
     }
     return Group(
         name,
-        str(told.get("consumeType") or ""),
-        str(told.get("messageModel") or ""),
-        str(told.get("consumeFromWhere") or ""),
-        _clients(told.get("connectionSet"), "clientAddr"),
+        str(document.get("consumeType") or ""),
+        str(document.get("messageModel") or ""),
+        str(document.get("consumeFromWhere") or ""),
+        _clients(document.get("connectionSet"), "clientAddr"),
         subscriptions,
     )
 
@@ -131,7 +131,7 @@ def _read(key: Any) -> Any:
 
 
 def _clients(rows: Any, address: str) -> tuple[Client, ...]:
-    found = [
+    clients = [
         Client(
             str(row.get("clientId") or ""),
             str(row.get(address) or "").lstrip("/"),
@@ -141,4 +141,4 @@ def _clients(rows: Any, address: str) -> tuple[Client, ...]:
         for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, Mapping)
     ]
-    return tuple(sorted(found, key=lambda one: (one.client_id, one.address)))
+    return tuple(sorted(clients, key=lambda client: (client.client_id, client.address)))

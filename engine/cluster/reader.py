@@ -49,11 +49,11 @@ class ClusterReader:
     def __init__(
         self,
         name_servers: Sequence[str],
-        told: Callable[[Asked], None] = lambda _: None,
+        on_answer: Callable[[Asked], None] = lambda _: None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._name_servers = tuple(name_servers)
-        self._told = told
+        self._told = on_answer
         self._now = now
         self._connections: dict[str, Connection] = {}
         self._parts: dict[tuple[str, int], BrokerPart] = {}
@@ -65,61 +65,67 @@ class ClusterReader:
     async def __aexit__(self, *_: object) -> None:
         for connection in self._connections.values():
             connection.close()
-        await asyncio.gather(*(one.closed.wait() for one in self._connections.values()))
+        await asyncio.gather(*(open_connection.closed.wait() for open_connection in self._connections.values()))
         self._connections.clear()
 
     async def read(self) -> ClusterState:
-        """The cluster now. What does not answer stands as it last did, with words; nothing is raised for it."""
+        """Read the cluster now. A broker that does not answer stays as it last was, with a reason; nothing is raised
+        for it.
+        """
         self._refusals = []
-        name_servers, found = await self._brokers()
-        if found is None:
-            parts = [replace(one, words="no name server answers") for one in self._parts.values()]
+        name_servers, registered = await self._brokers()
+        if registered is None:
+            parts = [replace(part, words="no name server answers") for part in self._parts.values()]
         else:
-            known = {(one.name, one.broker_id) for one in found}
-            gone = [one for key, one in self._parts.items() if key not in known]
-            parts = list(await asyncio.gather(*(self._part(one) for one in found)))
-            parts += [replace(one, words="no longer registered") for one in gone]
-        self._parts = {(one.name, one.broker_id): one for one in parts}
-        parts.sort(key=lambda one: (one.name, one.broker_id))
+            registered_keys = {(part.name, part.broker_id) for part in registered}
+            unregistered = [part for key, part in self._parts.items() if key not in registered_keys]
+            parts = list(await asyncio.gather(*(self._part(part) for part in registered)))
+            parts += [replace(part, words="no longer registered") for part in unregistered]
+        self._parts = {(part.name, part.broker_id): part for part in parts}
+        parts.sort(key=lambda part: (part.name, part.broker_id))
         return ClusterState(self._now(), name_servers, tuple(parts), tuple(self._refusals))
 
     async def _brokers(self) -> tuple[dict[str, str], list[BrokerPart] | None]:
-        """What is wrong with each name server, and the brokers that the first good one knows."""
-        wrong, found = {}, None
+        """Return what is wrong with each name server, and the brokers that the first good one knows."""
+        wrong, registered = {}, None
         for address in self._name_servers:
             try:
-                told = await self._read(address, 106, answers.brokers)
+                parts = await self._read(address, 106, answers.brokers)
             except _NoAnswer:
                 wrong[address] = self._refusals[-1].words
             except UnexpectedAnswer as error:
                 wrong[address] = str(error)
             else:
                 wrong[address] = ""
-                found = told if found is None else found
-        return wrong, found
+                registered = parts if registered is None else registered
+        return wrong, registered
 
     async def _part(self, broker: BrokerPart) -> BrokerPart:
         """One broker, asked anew; as it was before where it does not answer."""
-        before = self._parts.get((broker.name, broker.broker_id), broker)
+        previous = self._parts.get((broker.name, broker.broker_id), broker)
         try:
             figures = await self._read(broker.address, 28, answers.runtime, heldPulls="true")
             release = figures.get("brokerVersionDesc", "")
-            held = answers.held(figures, broker.name)
+            held_pulls = answers.held(figures, broker.name)
             if not broker.is_master:
-                return replace(broker, at=self._now(), release=release, held=held)
+                return replace(broker, at=self._now(), release=release, held=held_pulls)
             names = await self._read(broker.address, 21, answers.topic_names)
             offsets = await self._read(broker.address, 43, lambda body: answers.group_offsets(body, broker.name))
         except (_NoAnswer, UnexpectedAnswer) as error:
-            return replace(before, address=broker.address, words=str(error))
+            return replace(previous, address=broker.address, words=str(error))
         gate = asyncio.Semaphore(_AT_ONCE)
         tables = await asyncio.gather(
-            *(self._try(gate, broker, 202, answers.queue_ends, topic=one) for one in names if not is_system_topic(one))
+            *(
+                self._try(gate, broker, 202, answers.queue_ends, topic=name)
+                for name in names
+                if not is_system_topic(name)
+            )
         )
         queues = {queue: ends for table in tables if table is not None for queue, ends in table.items()}
         producers = await self._try(gate, broker, 328, answers.producers)
         declared = await self._try(gate, broker, 201, answers.group_names) or []
-        names = sorted(one for one in {*declared, *offsets} if not is_system_group(one))
-        groups = await asyncio.gather(*(self._group(gate, broker, one) for one in names))
+        names = sorted(name for name in {*declared, *offsets} if not is_system_group(name))
+        groups = await asyncio.gather(*(self._group(gate, broker, name) for name in names))
         return replace(
             broker,
             at=self._now(),
@@ -127,8 +133,8 @@ class ClusterReader:
             queues=queues,
             offsets=offsets,
             producers=producers or {},
-            groups={one.name: one for one in groups if one is not None},
-            held=held,
+            groups={name.name: name for name in groups if name is not None},
+            held=held_pulls,
         )
 
     async def _group(self, gate: asyncio.Semaphore, broker: BrokerPart, name: str) -> Group | None:
@@ -140,8 +146,12 @@ class ClusterReader:
         group = await self._try(gate, broker, 203, read, fine=Answer.CONSUMER_NOT_ONLINE, consumerGroup=name)
         if group is None:
             return None
-        told = await asyncio.gather(*(self._owned(gate, broker, name, one) for one in group.clients))
-        owned = {one.client_id: queues for one, queues in zip(group.clients, told, strict=True) if queues is not None}
+        owned_queues = await asyncio.gather(*(self._owned(gate, broker, name, client) for client in group.clients))
+        owned = {
+            client.client_id: queues
+            for client, queues in zip(group.clients, owned_queues, strict=True)
+            if queues is not None
+        }
         return replace(group, owned=owned)
 
     async def _owned(
@@ -160,7 +170,7 @@ class ClusterReader:
         fine: int | None = None,
         **fields: str,
     ) -> T | None:
-        """What a body says; None where it is refused, which is noted unless the code is ``fine``."""
+        """Return what a body says; None if it is refused, which is noted unless the code is ``fine``."""
         async with gate:
             try:
                 return await self._read(broker.address, code, read, fine, **fields)
@@ -173,7 +183,7 @@ class ClusterReader:
     async def _read(
         self, address: str, code: int, read: Callable[[bytes], T], fine: int | None = None, **fields: str
     ) -> T:
-        """What a body says. Raises :class:`_NoAnswer`, :class:`UnexpectedAnswer`."""
+        """Return what a body says. Raises :class:`_NoAnswer`, :class:`UnexpectedAnswer`."""
         body = await self._ask(address, code, fine, **fields)
         with reading(code):
             return read(body)
@@ -185,8 +195,8 @@ class ClusterReader:
             answer = await (await self._connection(address)).ask(Command(code, dict(fields)), PATIENCE)
         except (OSError, TimeoutError) as error:
             self._refuse(address, code, fields, -1, cause_of(error))
-        told = -1 if answer is None else answer.code
-        self._told(Asked(address, code, request_name(code), fields, told, (time.monotonic() - begun) * 1000))
+        answer_code = -1 if answer is None else answer.code
+        self._told(Asked(address, code, request_name(code), fields, answer_code, (time.monotonic() - begun) * 1000))
         if answer is None or answer.code != Answer.SUCCESS:
             words = "no answer" if answer is None else answer.remark or f"code {answer.code}"
             if answer is not None and answer.code != fine:
@@ -200,13 +210,13 @@ class ClusterReader:
 
     async def _connection(self, address: str) -> Connection:
         """The connection to an address, made anew where it has ended. Raises ``OSError``, ``TimeoutError``."""
-        known = self._connections.get(address)
-        if known is None or known.closed.is_set():
+        connection = self._connections.get(address)
+        if connection is None or connection.closed.is_set():
             host, _, port = address.rpartition(":")
             if not port.isdigit():
                 raise ConnectionError(f"{address}: expected HOST:PORT")
-            known = self._connections[address] = await connect(host.strip("[]"), int(port), _serves_nothing)
-        return known
+            connection = self._connections[address] = await connect(host.strip("[]"), int(port), _serves_nothing)
+        return connection
 
 
 def _serves_nothing(request: Command, _connection: Connection) -> Command:

@@ -59,13 +59,15 @@ class Group:
 
     @property
     def asked_all(self) -> bool:
-        """Each client said what it owns: a queue without owner has none."""
-        return all(one.client_id in self.owned for one in self.clients)
+        """True if every client said what it owns, so that a queue without owner has none."""
+        return all(client.client_id in self.owned for client in self.clients)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was asked and not told: of whom, by which request, the answer's code (−1: none came) and the words."""
+    """A request that was not answered as asked: the address, the request, the answer's code (−1: none came) and the
+    words.
+    """
 
     address: str
     request: str
@@ -76,7 +78,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class BrokerPart:
-    """What one broker told at ``at`` (ms since the epoch); ``at`` 0: nothing yet. ``words`` say why it is not newer."""
+    """State of one broker at ``at`` (ms since the epoch); 0: nothing yet. ``words`` say why it is not newer."""
 
     name: str
     cluster: str
@@ -110,13 +112,13 @@ class ClusterState:
 
     @property
     def masters(self) -> Iterator[BrokerPart]:
-        return (one for one in self.brokers if one.is_master)
+        return (part for part in self.brokers if part.is_master)
 
     @cached_property
     def queues(self) -> dict[Queue, QueueEnds]:
         """All queues, in Java's order."""
-        found = {queue: ends for part in self.masters for queue, ends in part.queues.items()}
-        return dict(sorted(found.items()))
+        all_ends = {queue: ends for part in self.masters for queue, ends in part.queues.items()}
+        return dict(sorted(all_ends.items()))
 
     def held_at(self, queue: Queue, group: str = "") -> int | None:
         """Pulls that are held at a queue, those of one group where it is named; None: its broker does not tell."""
@@ -133,61 +135,65 @@ class ClusterState:
     @cached_property
     def groups(self) -> dict[str, Group]:
         """Groups that consume now, by name: what their brokers say of them, joined."""
-        found: dict[str, Group] = {}
+        groups: dict[str, Group] = {}
         for part in self.masters:
             for name, group in part.groups.items():
-                found[name] = _joined(found[name], group) if name in found else group
-        return dict(sorted(found.items()))
+                groups[name] = _joined(groups[name], group) if name in groups else group
+        return dict(sorted(groups.items()))
 
     @cached_property
     def producers(self) -> dict[str, tuple[Client, ...]]:
         """Who sends, by group; each client once."""
-        found: dict[str, dict[str, Client]] = {}
+        clients_by_group: dict[str, dict[str, Client]] = {}
         for part in self.masters:
             for name, clients in part.producers.items():
-                found.setdefault(name, {}).update({one.client_id: one for one in clients})
-        return {name: tuple(clients.values()) for name, clients in sorted(found.items())}
+                clients_by_group.setdefault(name, {}).update({client.client_id: client for client in clients})
+        return {name: tuple(clients.values()) for name, clients in sorted(clients_by_group.items())}
 
     def offsets(self, group: str) -> dict[Queue, int]:
         """What a group reads next in each queue in which it has committed."""
-        return {queue: at for part in self.masters for queue, at in part.offsets.get(group, {}).items()}
+        return {queue: offset for part in self.masters for queue, offset in part.offsets.get(group, {}).items()}
 
     def behind(self, group: str) -> dict[Queue, int]:
         """Messages that a group has not consumed, by queue; never below 0 (an offset beyond the end is a finding)."""
         ends = self.queues
         return {
-            queue: max(ends[queue].max_offset - at, 0) for queue, at in self.offsets(group).items() if queue in ends
+            queue: max(ends[queue].max_offset - offset, 0)
+            for queue, offset in self.offsets(group).items()
+            if queue in ends
         }
 
-    def rates(self, before: ClusterState) -> dict[Queue, float]:
-        """Messages a second that came into each queue since ``before``; of queues alone that were read anew."""
+    def rates(self, previous: ClusterState) -> dict[Queue, float]:
+        """Messages a second that came into each queue since ``previous``; of queues alone that were read anew."""
         return {
             queue: max(ends.max_offset - old.queues[queue].max_offset, 0) / seconds
-            for old, part, seconds in self._read_anew(before)
+            for old, part, seconds in self._read_anew(previous)
             for queue, ends in part.queues.items()
             if queue in old.queues
         }
 
-    def consumed(self, before: ClusterState) -> dict[str, dict[Queue, float]]:
-        """Messages a second by which each group's offset went on since ``before``, by queue; 0 where it went back.
+    def consumed(self, previous: ClusterState) -> dict[str, dict[Queue, float]]:
+        """Messages a second by which each group's offset went on since ``previous``, by queue; 0 where it went back.
         Groups commit every few seconds only (5 by default): states nearer to each other than that tell little.
         """
-        found: dict[str, dict[Queue, float]] = {}
-        for old, part, seconds in self._read_anew(before):
+        rates_by_group: dict[str, dict[Queue, float]] = {}
+        for old, part, seconds in self._read_anew(previous):
             for group, offsets in part.offsets.items():
                 then = old.offsets.get(group, {})
-                rates = {queue: max(at - then[queue], 0) / seconds for queue, at in offsets.items() if queue in then}
-                found.setdefault(group, {}).update(rates)
-        return found
+                rates = {
+                    queue: max(offset - then[queue], 0) / seconds for queue, offset in offsets.items() if queue in then
+                }
+                rates_by_group.setdefault(group, {}).update(rates)
+        return rates_by_group
 
-    def sharing(self, before: ClusterState) -> ClusterState:
-        """The same reading; what is in it as it was ``before`` is that one's own. Readings that are kept side by side
-        so cost what changed between them.
+    def sharing(self, previous: ClusterState) -> ClusterState:
+        """Return this reading with every equal part replaced by ``previous``'s own object, so that readings kept
+        side by side cost only what changed.
         """
-        old = {(one.name, one.broker_id): one for one in before.brokers}
-        parts = tuple(_sharing(one, old.get((one.name, one.broker_id))) for one in self.brokers)
+        old = {(part.name, part.broker_id): part for part in previous.brokers}
+        parts = tuple(_sharing(part, old.get((part.name, part.broker_id))) for part in self.brokers)
         return ClusterState(
-            self.at, _same(before.name_servers, self.name_servers), parts, _same(before.refusals, self.refusals)
+            self.at, _same(previous.name_servers, self.name_servers), parts, _same(previous.refusals, self.refusals)
         )
 
     def forget(self) -> None:
@@ -195,28 +201,28 @@ class ClusterState:
         for name in ("queues", "groups", "producers", "_master_of"):
             self.__dict__.pop(name, None)
 
-    def _read_anew(self, before: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
+    def _read_anew(self, previous: ClusterState) -> Iterator[tuple[BrokerPart, BrokerPart, float]]:
         """Masters as they were before and are now, and the seconds between, where they were read since."""
-        parts = {(one.name, one.broker_id): one for one in before.brokers}
+        parts = {(old_part.name, old_part.broker_id): old_part for old_part in previous.brokers}
         for part in self.masters:
             old = parts.get((part.name, part.broker_id))
             if old is not None and 0 < old.at < part.at:
                 yield old, part, (part.at - old.at) / 1000
 
 
-def _joined(one: Group, other: Group) -> Group:
-    clients = {client.client_id: client for client in (*one.clients, *other.clients)}
+def _joined(group: Group, other_group: Group) -> Group:
+    clients = {client.client_id: client for client in (*group.clients, *other_group.clients)}
     owned = {
-        name: one.owned.get(name, frozenset()) | other.owned.get(name, frozenset())
-        for name in (*one.owned, *other.owned)
+        name: group.owned.get(name, frozenset()) | other_group.owned.get(name, frozenset())
+        for name in (*group.owned, *other_group.owned)
     }
     return Group(
-        one.name,
-        one.kind,
-        one.model,
-        one.start,
+        group.name,
+        group.kind,
+        group.model,
+        group.start,
         tuple(clients.values()),
-        {**one.subscriptions, **other.subscriptions},
+        {**group.subscriptions, **other_group.subscriptions},
         owned,
     )
 
@@ -224,17 +230,17 @@ def _joined(one: Group, other: Group) -> Group:
 T = TypeVar("T")
 
 
-def _same(before: T, now: T) -> T:
-    return before if before == now else now
+def _same(old: T, new: T) -> T:
+    return old if old == new else new
 
 
 def _sharing(part: BrokerPart, old: BrokerPart | None) -> BrokerPart:
     if old is None:
         return part
-    known = {queue: (queue, ends) for queue, ends in old.queues.items()}
+    old_queues = {queue: (queue, ends) for queue, ends in old.queues.items()}
     queues = {}
     for queue, ends in part.queues.items():
-        name, then = known.get(queue, (queue, ends))
+        name, then = old_queues.get(queue, (queue, ends))
         queues[name] = _same(then, ends)
     offsets = {}
     for group, table in part.offsets.items():
@@ -242,9 +248,9 @@ def _sharing(part: BrokerPart, old: BrokerPart | None) -> BrokerPart:
         offsets[group] = (
             then_at
             if then_at == table
-            else {known[queue][0] if queue in known else queue: at for queue, at in table.items()}
+            else {old_queues[queue][0] if queue in old_queues else queue: offset for queue, offset in table.items()}
         )
-    groups = {name: _same(old.groups.get(name, one), one) for name, one in part.groups.items()}
+    groups = {name: _same(old.groups.get(name, new_group), new_group) for name, new_group in part.groups.items()}
     return replace(
         part,
         name=old.name,

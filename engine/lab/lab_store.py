@@ -36,7 +36,7 @@ class NotALab(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class LabMarker:
-    """What the marker says: how the store is to be opened."""
+    """Content of the marker file: how the store is to be opened."""
 
     config: MessageStoreConfig
     like: Release
@@ -82,13 +82,15 @@ class LabStore:
             _write_marker(folder, marker)
         except OSError as error:
             raise CannotRead(f"the directory cannot be made: {error.strerror}", file=str(folder)) from error
-        made = cls(folder, marker)
+        lab_store = cls(folder, marker)
         try:
-            made.store.begin_at(0)  # from its first moment on it can be looked at: there is a log, with nothing in it
+            lab_store.store.begin_at(
+                0
+            )  # from its first moment on it can be looked at: there is a log, with nothing in it
         except BaseException:
-            made.close()
+            lab_store.close()
             raise
-        return made
+        return lab_store
 
     @classmethod
     def open(cls, folder: Path) -> LabStore:
@@ -103,14 +105,14 @@ class LabStore:
         return cls(folder, marker)
 
     def close(self) -> None:
-        """As a broker that ends in order."""
+        """Close the store as a broker that ends in order."""
         try:
             self.store.close()
         finally:
             self.disk.close()
 
     def abandon(self) -> None:
-        """As a process that is killed: nothing is flushed, nothing is lost but what a pool held."""
+        """End as a process that is killed: nothing is flushed, and only the content of a pool is lost."""
         try:
             self.store.abandon()
         finally:
@@ -118,7 +120,7 @@ class LabStore:
 
 
 def is_lab(folder: Path) -> bool:
-    """Whether the lab made this directory."""
+    """Return whether the lab made this directory."""
     try:
         read_marker(Path(folder))
     except StoreError:
@@ -127,24 +129,24 @@ def is_lab(folder: Path) -> bool:
 
 
 def read_marker(folder: Path) -> LabMarker:
-    """What the marker of a lab store says; raises :class:`NotALab` without a good one."""
+    """Read the marker of a lab store; raises :class:`NotALab` without a good one."""
     path = folder / MARKER
     try:
         if path.is_symlink() or path.stat().st_size > _LARGEST_MARKER:
             raise NotALab("the marker of a lab store is no plain small file", file=str(path))
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NotALab("this directory was not made by the lab: it has no marker", file=str(path)) from error
-    if not isinstance(found, dict) or found.get("lab") != 1 or not isinstance(found.get("config"), Mapping):
+    if not isinstance(document, dict) or document.get("lab") != 1 or not isinstance(document.get("config"), Mapping):
         raise NotALab("this directory was not made by the lab: its marker says something else", file=str(path))
-    config, unknown = from_mapping(cast("dict[str, Any]", found["config"]), file=str(path))
+    config, unknown = from_mapping(cast("dict[str, Any]", document["config"]), file=str(path))
     if unknown or NOT_IN_A_LAB & config.given:
         raise NotALab(f"the marker names what no lab store has: {', '.join(unknown) or 'paths'}", file=str(path))
     try:
-        like = parse(str(found.get("like", "5.3")))
+        like = parse(str(document.get("like", "5.3")))
     except ValueError as error:
         raise NotALab(f"the marker names a release that is not known: {error}", file=str(path)) from error
-    return LabMarker(config, like, int(found.get("diskBytes", DISK_BYTES)), int(found.get("madeMs", 0)))
+    return LabMarker(config, like, int(document.get("diskBytes", DISK_BYTES)), int(document.get("madeMs", 0)))
 
 
 def change_config(folder: Path, config: MessageStoreConfig) -> None:

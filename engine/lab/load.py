@@ -57,7 +57,7 @@ class LostBehind:
 
 
 class Acknowledged:
-    """Of one producer. ``ends`` rise; ``append`` on it is the quick way to note one message."""
+    """Acknowledged messages of one producer. ``ends`` rise; ``append`` on it is the quick way to note one message."""
 
     __slots__ = ("_heaps", "_many", "ends")
 
@@ -67,35 +67,37 @@ class Acknowledged:
         self._heaps: list[tuple[int, int, int]] = []  # end of the first, end of the last, messages
 
     def note_many(self, start: int, end: int, messages: int) -> None:
-        """One call put ``messages`` of them, from ``start`` up to ``end``."""
+        """Note one call that put ``messages`` messages, from ``start`` up to ``end``."""
         self._many[end] = messages, start
         self.ends.append(end)
 
     def prune(self, flushed: int) -> None:
-        """Forget what a power loss cannot take."""
+        """Forget messages that a power loss cannot take."""
         ends = self.ends
-        gone = bisect_right(ends, flushed)
+        flushed_count = bisect_right(ends, flushed)
         if self._many:
-            for end in ends[:gone]:
+            for end in ends[:flushed_count]:
                 self._many.pop(end, None)
-        del ends[:gone]
+        del ends[:flushed_count]
         self._heaps = [heap for heap in self._heaps if heap[1] > flushed]
 
     def bound(self) -> None:
-        """Put the oldest ends into heaps where there are too many."""
+        """Put the oldest ends into heaps if there are too many."""
         while len(self.ends) > (MOST >> 4 if self._many else MOST):
-            taken = self.ends[:_HEAP]
+            oldest_ends = self.ends[:_HEAP]
             del self.ends[:_HEAP]
-            self._heaps.append((taken[0], taken[-1], sum(self._many.pop(end, _ONE)[0] for end in taken)))
+            self._heaps.append(
+                (oldest_ends[0], oldest_ends[-1], sum(self._many.pop(end, _ONE)[0] for end in oldest_ends))
+            )
 
     def lost_behind(self, offset: int) -> LostBehind:
-        """What would be lost were the log cut at ``offset``."""
-        behind = self.ends[bisect_right(self.ends, offset) :]
+        """Return what would be lost if the log were cut at ``offset``."""
+        lost_ends = self.ends[bisect_right(self.ends, offset) :]
         many = self._many
-        messages = sum(many.get(end, _ONE)[0] for end in behind) if many else len(behind)
+        messages = sum(many.get(end, _ONE)[0] for end in lost_ends) if many else len(lost_ends)
         cut = -1
-        if behind and behind[0] in many and many[behind[0]][1] < offset:
-            cut = many[behind[0]][1]
+        if lost_ends and lost_ends[0] in many and many[lost_ends[0]][1] < offset:
+            cut = many[lost_ends[0]][1]
         exact = True
         for begin, end, count in self._heaps:
             if end > offset:
@@ -105,12 +107,14 @@ class Acknowledged:
 
 
 def lost_behind(everybody: Iterable[Acknowledged], offset: int) -> LostBehind:
-    """The same of several producers together; one call at most is cut, for a call is one stretch of the log."""
-    found = [one.lost_behind(offset) for one in everybody]
+    """Return the losses of several producers together. At most one call is cut, since a call is one range of the
+    log.
+    """
+    losses = [acknowledged.lost_behind(offset) for acknowledged in everybody]
     return LostBehind(
-        sum(lost.messages for lost in found),
-        max((lost.cut for lost in found), default=-1),
-        all(lost.exact for lost in found),
+        sum(lost.messages for lost in losses),
+        max((lost.cut for lost in losses), default=-1),
+        all(lost.exact for lost in losses),
     )
 
 
@@ -157,7 +161,7 @@ class MessageMaker:
         heads = [_head(pick, size) for size in sizes]
         self._heads = heads
         rests = [max(0, size - len(head) - len(_END)) for head, size in zip(heads, sizes, strict=True)]
-        self._spans = [slice(at := pick.randrange(_TEXT), at + rest) for rest in rests]
+        self._spans = [slice(start := pick.randrange(_TEXT), start + length) for length in rests]
         self._ends = [_END if head.startswith(b"{") else b"" for head in heads]
         self._tags = [b"TAGS\x01%s\x02" % pick.choice(_TAGS) for _ in range(_TABLE)]
 
@@ -175,8 +179,8 @@ class MessageMaker:
 
     def many(self, count: int) -> list[Message]:
         """The next ``count`` messages."""
-        one = self.one
-        return [one() for _ in range(count)]
+        make_one = self.one
+        return [make_one() for _ in range(count)]
 
 
 def _text(pick: random.Random, largest: int) -> bytes:
@@ -186,8 +190,8 @@ def _text(pick: random.Random, largest: int) -> bytes:
 
 
 def _head(pick: random.Random, size: int) -> bytes:
-    """How a body of ``size`` bytes begins that is whole JSON: an object up to its last text, or where there is no room
-    for one, a number that is all of it.
+    """Return the beginning of a JSON body of ``size`` bytes: an object up to its last text, or, if there is no room
+    for one, a number.
     """
     head = b'{"order":%d,"amount":%d.%02d,"city":"%s","note":"' % (
         pick.randrange(10**6),
@@ -245,7 +249,7 @@ class Load:
 
     @property
     def running(self) -> bool:
-        """Whether messages are put."""
+        """True while messages are put."""
         return self._running
 
     def start(self) -> None:
@@ -276,28 +280,30 @@ class Load:
             return all(ended)
 
     def counts(self) -> LoadCounts:
-        """What was done so far."""
+        """Return what was done so far."""
         statuses = self.statuses()
         now = self._store.positions().put_latency.counts
-        latency = Histogram(tuple(after - before for after, before in zip(now, self._before, strict=True)))
+        latency = Histogram(
+            tuple(new_count - old_count for new_count, old_count in zip(now, self._before, strict=True))
+        )
         size = sum(producer.bytes for producer in list(self._producers))
         return LoadCounts(self._running, sum(statuses.values()), size, statuses, latency, self.stopped)
 
     def statuses(self) -> dict[str, int]:
-        """Messages by the answer of their put."""
-        found: dict[str, int] = {}
+        """Return the number of messages by put status."""
+        numbers: dict[str, int] = {}
         for producer in list(self._producers):
             for status, number in [(_OK, producer.ok), *list(producer.refused.items())]:
                 if number:
-                    found[status.name] = found.get(status.name, 0) + number
-        return found
+                    numbers[status.name] = numbers.get(status.name, 0) + number
+        return numbers
 
     def _fit(self) -> None:
-        """As many threads as the settings say; the lock is held."""
-        wanted = self.settings.producers
-        while len(self._threads) > wanted:
+        """Start or stop threads until there are as many as the settings say; the lock is held."""
+        thread_count = self.settings.producers
+        while len(self._threads) > thread_count:
             self._threads.pop().stop()
-        while len(self._threads) < wanted:
+        while len(self._threads) < thread_count:
             number = len(self._threads)
             if number == len(self._producers):
                 self._producers.append(_Producer(self, self._store, number, self.settings))
@@ -332,7 +338,7 @@ class Load:
 
 
 class _Producer:
-    """One thread's work: a turn of puts, then a look around."""
+    """One thread's work: a turn of puts, then a look at the disk."""
 
     def __init__(self, load: Load, store: MessageStore, number: int, settings: LoadSettings) -> None:
         self.name = f"lab-producer-{number}"
@@ -360,7 +366,7 @@ class _Producer:
         self._wanted = settings
 
     def step(self) -> float:
-        """One turn; the milliseconds until the next. After the plug was pulled there are none."""
+        """Run one turn; returns the milliseconds until the next. Does nothing after a simulated power cut."""
         try:
             return self._turn()
         except PowerLoss:
@@ -377,7 +383,7 @@ class _Producer:
         if len(self.acknowledged.ends) > self._prune_at:
             self.acknowledged.prune(self._store.positions().flushed)
             self._prune_at = len(self.acknowledged.ends) + PRUNE_FROM
-        most = 1 << 30
+        max_messages = 1 << 30
         if settings.rate:
             share = settings.rate / settings.producers
             due = int((now - self._began) * share) - self._done
@@ -386,9 +392,9 @@ class _Producer:
             if due > share:  # more than a second behind: what was missed is not made up for
                 self._began += (due - share) / share
                 due = int(share)
-            most = due
+            max_messages = due
         turn = self._singly if settings.batch == 1 else self._in_batches
-        refused = turn(most, now + TURN_SECONDS)
+        refused = turn(max_messages, now + TURN_SECONDS)
         if refused:
             return _REFUSED_PAUSE_MS
         return 0.0
@@ -399,11 +405,11 @@ class _Producer:
         self._began = time.perf_counter()
         self._done = 0
 
-    def _singly(self, most: int, until: float) -> bool:
+    def _singly(self, max_messages: int, until: float) -> bool:
         put, make, clock = self._store.put_message, self._maker.one, time.perf_counter
         note, ok = self.acknowledged.ends.append, _OK
         done = refused = 0
-        while done < most and refused < _REFUSED and clock() < until:
+        while done < max_messages and refused < _REFUSED and clock() < until:
             message = make()
             result = put(message)
             done += 1
@@ -421,14 +427,14 @@ class _Producer:
     def _count(self, status: PutMessageStatus) -> None:
         self.refused[status] = self.refused.get(status, 0) + 1
 
-    def _in_batches(self, most: int, until: float) -> bool:
+    def _in_batches(self, max_messages: int, until: float) -> bool:
         put, make, clock = self._store.put_messages, self._maker.many, time.perf_counter
         ok, batch = _OK, self._wanted.batch
         refused = False
-        while most >= batch and not refused and clock() < until:
+        while max_messages >= batch and not refused and clock() < until:
             messages = make(batch)
             results = put(messages)
-            most -= batch
+            max_messages -= batch
             self._done += batch
             timed_out = results.waits and results.ok and results[0].status is not ok
             if results.ok and not timed_out:
@@ -448,5 +454,5 @@ class _Producer:
         return refused
 
 
-def _start_of(first: PutMessageResult) -> int:
-    return first.append.physical_offset if first.append is not None else 0
+def _start_of(result: PutMessageResult) -> int:
+    return result.append.physical_offset if result.append is not None else 0

@@ -1,4 +1,4 @@
-"""What a load puts, and what each setting may be. Values only."""
+"""Settings of a load, and the range of each. Values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_PRODUCERS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What a load puts. ``rate`` is messages a second of all producers together, 0 as fast as it goes.
+    """Settings of a load. ``rate`` is messages a second of all producers together, 0 for as fast as possible.
 
     Bodies are ``body_size`` ± ``body_spread`` bytes, evenly spread. ``topics`` are fed alike, or by Zipf's law with
     ``zipf``. ``keys`` is how many different keys there are, 0 for messages without a key. ``batch`` messages are handed
@@ -33,10 +33,10 @@ class LoadSettings:
     topic: str = "Lab"
 
     def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
+        for name, minimum, maximum in _RANGES:
             value = getattr(self, name)
-            if not low <= value <= high:
-                raise UsageError(f"{name}: expected {low:,} to {high:,}, found {value:,}")
+            if not minimum <= value <= maximum:
+                raise UsageError(f"{name}: expected {minimum:,} to {maximum:,}, found {value:,}")
 
 
 _RANGES: Final = (

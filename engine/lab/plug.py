@@ -80,13 +80,14 @@ class Again:
 
     @property
     def same(self) -> bool:
-        """Whether it gave the same store."""
+        """True if it gave the same store."""
         return all(figure.equal for figure in self.figures)
 
 
 @dataclass(frozen=True, slots=True)
 class PlugReport:
-    """What a pulled plug did. ``after``, ``loss`` and ``figures`` are there once the store has been recovered.
+    """Report of a simulated power cut. ``after``, ``loss`` and ``figures`` are set once the store has been
+    recovered.
 
     ``plan`` is the recovery plan of what the disk kept. ``keep`` was the chance of each page that was not flushed to
     be on the disk all the same; of ``dirty_pages`` of 4 KiB ``kept_pages`` were, ``torn_pages`` of them in part;
@@ -112,5 +113,5 @@ class PlugReport:
 
     @property
     def as_planned(self) -> bool:
-        """Whether recovery did what its plan said, in every figure."""
+        """True if recovery did what its plan said, in every figure."""
         return all(figure.equal for figure in self.figures)

@@ -53,7 +53,7 @@ PRESETS = (
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One value of the configuration. ``kind`` is flag, number, share or text; ``low`` and ``high`` bound numbers in
+    """A value of the configuration. ``kind`` is flag, number, share or text; ``low`` and ``high`` bound numbers in
     ``unit``; ``choices`` are all texts permitted, () for any. ``fixed`` says that a lab store keeps the default.
     """
 
@@ -96,13 +96,13 @@ def config_rows() -> tuple[ConfigRow, ...]:
 
 
 def changes_of(config: MessageStoreConfig) -> dict[str, bool | int | float | str]:
-    """RocketMQ's keys whose values differ from their defaults: what a configuration file would have to say."""
-    found: dict[str, bool | int | float | str] = {}
+    """Return RocketMQ's keys whose values differ from their defaults: the content of a configuration file."""
+    changes: dict[str, bool | int | float | str] = {}
     for row in config_rows():
         value = getattr(config, row.attribute)
         if value != row.default:
-            found[row.key] = value
-    return found
+            changes[row.key] = value
+    return changes
 
 
 def with_changes(config: MessageStoreConfig, changes: Mapping[str, bool | int | float | str]) -> MessageStoreConfig:

@@ -29,8 +29,8 @@ _QUICK_SECONDS = 0.5
 def pull_the_plug(
     lab: LabStore, load: Load | None, acknowledged: Iterable[Acknowledged], seed: int, keep: float | None = None
 ) -> PlugReport:
-    """End ``lab`` as a power loss would; its process is to end after it. ``keep`` is the chance (0 to 1) of each page
-    and name that was not flushed to be on the disk all the same, by chance where it is not given.
+    """End ``lab`` as a power loss would; its process must end after it. ``keep`` is the chance (0 to 1) that a page
+    or name that was not flushed is on the disk all the same; drawn at random if not given.
 
     Raises :class:`NotALab` before anything is done, ``OSError``.
     """
@@ -41,40 +41,40 @@ def pull_the_plug(
     _hold_puts(store)
     queues = store_state.queue_ends(store)
     lab.disk.pull_the_plug()
-    before = store_state.of_running(store, 0, queues)
-    behind = _behind_committed(store)
+    state_before = store_state.of_running(store, 0, queues)
+    uncommitted = _behind_committed(store)
     if load is not None:
         load.stop(_QUICK_SECONDS)
     lab.store.abandon()
     fates = PageFates()
     lost_names = _find_kept(lab.disk, lab.root, _fresh(lab.folder, "kept"), rng, chance, fates)
     _put_in_place(lab)
-    before = replace(before, units=store_state.units_of(lab.folder / "before", config, like, behind))
-    kept, plan = store_state.of_files(lab.root, config, like)
+    state_before = replace(state_before, units=store_state.units_of(lab.folder / "before", config, like, uncommitted))
+    kept_state, plan = store_state.of_files(lab.root, config, like)
     lab.disk.close()
     return PlugReport(
         seed=seed,
         keep=chance,
         flush_mode=config.flush_disk_type,
         transient_pool=config.transient_store_pool_enable,
-        before=before,
-        kept=kept,
+        before=state_before,
+        kept=kept_state,
         plan=plan,
         dirty_pages=fates.dirty,
         kept_pages=fates.kept,
         torn_pages=fates.torn,
         lost_names=lost_names,
-        loss=_loss(lab, list(acknowledged), plan, before),
+        loss=_loss(lab, list(acknowledged), plan, state_before),
     )
 
 
 def finish_report(lab: LabStore, report: PlugReport, took_ms: float) -> PlugReport:
-    """The report with how the store stands after recovery, and the plan held against it. Raises ``OSError``."""
+    """Complete the report with the state after recovery, compared with the plan. Raises ``OSError``."""
     store = lab.store
     store.wait_dispatched()
-    after = store_state.of_running(store, 0)
-    after = replace(after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.like))
-    return replace(report, after=after, recovered_ms=took_ms, figures=tuple(_figures(report, after, store)))
+    state_after = store_state.of_running(store, 0)
+    state_after = replace(state_after, units=store_state.units_of(lab.root, lab.marker.config, lab.marker.like))
+    return replace(report, after=state_after, recovered_ms=took_ms, figures=tuple(_figures(report, state_after, store)))
 
 
 def _hold_puts(store: MessageStore) -> None:
@@ -84,21 +84,22 @@ def _hold_puts(store: MessageStore) -> None:
 
 
 def _behind_committed(store: MessageStore) -> list[tuple[int, int, bytes | None]]:
-    """Start, end and bytes of what is not handed to the files yet; a commit under way may still do that with some.
+    """Return start, end and bytes of what is not written to the files yet; a commit under way may still write some
+    of it.
 
     The bytes are None of a file that was made while the pool had no buffer left: it is written to without one, though
     files before it still wait for their commit.
     """
-    found: list[tuple[int, int, bytes | None]] = []
+    ranges: list[tuple[int, int, bytes | None]] = []
     for file in store.parts.files.files:
         start, wrote = file.start_offset, file.wrote
         if file.has_buffer:
             committed = file.committed
             if wrote > committed:
-                found.append((start + committed, start + wrote, file.appended(committed, wrote - committed)))
-        elif found:
-            found.append((start, start + wrote, None))
-    return found
+                ranges.append((start + committed, start + wrote, file.appended(committed, wrote - committed)))
+        elif ranges:
+            ranges.append((start, start + wrote, None))
+    return ranges
 
 
 def _fresh(folder: Path, part: str) -> Path:
@@ -109,16 +110,16 @@ def _fresh(folder: Path, part: str) -> Path:
 
 
 def _find_kept(disk: ShadowDisk, root: Path, target: Path, rng: random.Random, chance: float, fates: PageFates) -> int:
-    """Make below ``target`` what the disk kept of ``root``; how many changes of names it had not learnt of."""
+    """Copy what the disk kept of ``root`` to ``target``; returns how many name changes the disk had not learnt of."""
     with disk.guard:
         names = dict(disk.durable_names)
-        there = surviving(disk.pending, rng, chance)
-        for change in there:
+        surviving_changes = surviving(disk.pending, rng, chance)
+        for change in surviving_changes:
             change.apply(names)
         for path in sorted(names):
             names[path].found_after(target / Path(path).relative_to(root), rng, chance, fates)
         (target / "commitlog").mkdir(exist_ok=True)  # without a file it is still a store
-        return len(disk.pending) - len(there)
+        return len(disk.pending) - len(surviving_changes)
 
 
 def _put_in_place(lab: LabStore) -> None:
@@ -128,33 +129,33 @@ def _put_in_place(lab: LabStore) -> None:
     remove_part(lab.folder, "durable")
 
 
-def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, before: StoreState) -> Loss:
-    """What producers had been told is stored and the planned end of the log leaves out."""
+def _loss(lab: LabStore, acknowledged: list[Acknowledged], plan: RecoveryPlan, state_before: StoreState) -> Loss:
+    """Return the messages that producers were told are stored and that the planned end of the log leaves out."""
     end = max(plan.end_offset, 0)
-    lost, beyond = lost_behind(acknowledged, end), lost_behind(acknowledged, before.flushed)
+    lost, beyond = lost_behind(acknowledged, end), lost_behind(acknowledged, state_before.flushed)
     messages = lost.messages
     if lost.cut >= 0:
         messages -= store_state.units_behind(lab.root, lab.marker.config, lab.marker.like, lost.cut, end)
-    below = max(messages - beyond.messages, 0) if end < before.flushed else 0
+    below = max(messages - beyond.messages, 0) if end < state_before.flushed else 0
     waits = lab.marker.config.flush_disk_type == "SYNC_FLUSH"
     return Loss(messages, below, allowed=not below and not (waits and messages), exact=lost.exact)
 
 
-def _figures(report: PlugReport, after: StoreState, store: MessageStore) -> Iterable[Figure]:
-    plan, kept = report.plan, report.kept
-    yield Figure("endOffset", max(plan.end_offset, 0), after.end_offset)
-    yield Figure("dispatchedTo", max(plan.end_offset, 0), after.dispatched)
-    yield Figure("logFiles", kept.log_files - len(plan.log_files_deleted), after.log_files)
+def _figures(report: PlugReport, state_after: StoreState, store: MessageStore) -> Iterable[Figure]:
+    plan, kept_state = report.plan, report.kept
+    yield Figure("endOffset", max(plan.end_offset, 0), state_after.end_offset)
+    yield Figure("dispatchedTo", max(plan.end_offset, 0), state_after.dispatched)
+    yield Figure("logFiles", kept_state.log_files - len(plan.log_files_deleted), state_after.log_files)
     yield Figure("unitsDispatched", plan.units, store.recovery_plan.units)
     yield Figure("unitsDropped", plan.units_dropped, store.recovery_plan.units_dropped)
-    gone = [path for path in plan.log_files_deleted if not Path(path).exists()]
-    yield Figure("logFilesDeleted", len(plan.log_files_deleted), len(gone))
+    deleted = [path for path in plan.log_files_deleted if not Path(path).exists()]
+    yield Figure("logFilesDeleted", len(plan.log_files_deleted), len(deleted))
     names = {file.name for file in store.parts.index.files} if store.parts.index is not None else set()
-    yield Figure("indexKept", len(plan.index_kept), sum(one.name in names for one in plan.index_kept))
-    index_gone = sum(one.name not in names for one in plan.index_deleted)
+    yield Figure("indexKept", len(plan.index_kept), sum(index_plan.name in names for index_plan in plan.index_kept))
+    index_gone = sum(index_plan.name not in names for index_plan in plan.index_deleted)
     yield Figure("indexDeleted", len(plan.index_deleted), index_gone)
     for queue in plan.queues:
-        done = after.queues.get((queue.topic, queue.queue_id), 0)
+        done = state_after.queues.get((queue.topic, queue.queue_id), 0)
         yield Figure(f"{queue.topic}/{queue.queue_id}", queue.max_offset, done)
 
 
@@ -179,13 +180,13 @@ def keep_disk(folder: Path) -> None:
 
 
 def recover_again(folder: Path, report: PlugReport) -> Again:
-    """Recover what the disk kept once more and hold it against what the first recovery gave.
+    """Recover what the disk kept once more and compare it with the first recovery.
 
     Raises :class:`UsageError` where nothing was recovered yet, ``NotALab``, ``StoreError``, ``OSError``.
     """
     check_is_lab(folder)
-    first = report.after
-    if first is None or not (folder / "kept").is_dir():
+    first_state = report.after
+    if first_state is None or not (folder / "kept").is_dir():
         raise UsageError("nothing was recovered yet that could be recovered again")
     marker, place = read_marker(folder), folder / "again"
     remove_part(folder, "again")
@@ -193,24 +194,24 @@ def recover_again(folder: Path, report: PlugReport) -> Again:
         _copy_tree(folder / "kept", place)
         began = time.perf_counter()
         with MessageStore(place, marker.config, release=marker.like, services=False, empty_log=True) as store:
-            took = (time.perf_counter() - began) * 1000.0
+            took_ms = (time.perf_counter() - began) * 1000.0
             dropped = store.recovery_plan.units_dropped
         state, _next = store_state.of_files(place, marker.config, marker.like)
     finally:
         remove_part(folder, "again")
     number = report.again.round + 1 if report.again is not None else 2
-    return Again(number, took, tuple(_figures_of(report, first, state, dropped)))
+    return Again(number, took_ms, tuple(_figures_of(report, first_state, state, dropped)))
 
 
-def _figures_of(report: PlugReport, first: StoreState, state: StoreState, dropped: int) -> Iterator[Figure]:
-    """The first recovery beside this one."""
-    yield Figure("endOffset", first.end_offset, state.end_offset)
-    yield Figure("units", first.units, state.units)
+def _figures_of(report: PlugReport, first_state: StoreState, state: StoreState, dropped: int) -> Iterator[Figure]:
+    """Compare the first recovery with this one."""
+    yield Figure("endOffset", first_state.end_offset, state.end_offset)
+    yield Figure("units", first_state.units, state.units)
     yield Figure("unitsDropped", report.plan.units_dropped, dropped)
-    yield Figure("logFiles", first.log_files, state.log_files)
-    yield Figure("indexEntries", first.index_entries, state.index_entries)
-    for queue in sorted({*first.queues, *state.queues}):
-        yield Figure(f"{queue[0]}/{queue[1]}", first.queues.get(queue, 0), state.queues.get(queue, 0))
+    yield Figure("logFiles", first_state.log_files, state.log_files)
+    yield Figure("indexEntries", first_state.index_entries, state.index_entries)
+    for queue in sorted({*first_state.queues, *state.queues}):
+        yield Figure(f"{queue[0]}/{queue[1]}", first_state.queues.get(queue, 0), state.queues.get(queue, 0))
 
 
 def _copy_tree(source: Path, target: Path) -> None:

@@ -1,5 +1,5 @@
-"""What the lab tells of a running store, several times a second: frozen values, picklable, no link back to the store;
-and how it is to be served.
+"""Samples of a running store, taken several times a second: frozen values, picklable, no link back to the store; and
+the settings for serving it.
 
 Offsets and sizes are bytes of the commit log, times ``*_ms`` are ms since 1970, durations say so in their names.
 """
@@ -16,8 +16,8 @@ from engine.store.positions import Positions
 
 @dataclass(frozen=True, slots=True)
 class FlushMark:
-    """One flush of the log that moved something, up to ``to_offset``; ``waiters`` puts waited for it, 0 where none
-    did. ``number`` counts the flushes since the store was opened, so that a gap shows what a look came too late for.
+    """A flush of the log that wrote something, up to ``to_offset``; ``waiters`` puts waited for it. ``number``
+    counts the flushes since the store was opened, so that a gap shows what a look missed.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class PositionSample:
-    """One look at a store. ``statuses`` count messages by the answer of their put, since the store was opened.
+    """A sample of a store. ``statuses`` count messages by put status since the store was opened.
 
     ``flushes`` are those since the sample before; ``files`` is the start offset of the log's last file (−1 without
     one), so that a roll shows. ``trouble`` says in words why the store takes no messages, "" while it does.
@@ -78,7 +78,7 @@ class PositionSample:
 
 @dataclass(frozen=True, slots=True)
 class TopicFed:
-    """How a topic's queues are fed: entries of each queue, by its number."""
+    """Entries of each queue of a topic, by queue number."""
 
     topic: str
     queues: tuple[tuple[int, int], ...]
@@ -91,8 +91,8 @@ class TopicFed:
 
 @dataclass(frozen=True, slots=True)
 class PutAnswer:
-    """What became of one message: ``unit`` is its bytes in the log, b"" where it is not there. ``took_ms`` includes
-    the wait for a flush.
+    """Result of one message: ``unit`` is its bytes in the log, b"" if it is not there. ``took_ms`` includes the wait
+    for a flush.
     """
 
     status: str
@@ -107,8 +107,8 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoadCounts:
-    """What a load has done since it was started. ``latency`` is of all put calls meanwhile, ``bytes`` are
-    those of the bodies, ``stopped`` says why it ended by itself, "" while it goes on.
+    """What a load has done since it was started. ``latency`` covers all put calls, ``bytes`` are those of the
+    bodies, ``stopped`` says why it ended by itself, "" while it runs.
     """
 
     running: bool = False
@@ -121,7 +121,7 @@ class LoadCounts:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """One round of a service by hand: where the store stood before and after, and when the next round is due."""
+    """Result of one round of a service by hand: the positions before and after, and when the next round is due."""
 
     before: Positions
     after: Positions
@@ -130,8 +130,8 @@ class StepAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """How a store is to be served: ports (0: a free one; None: as ``config`` says, a ``broker.conf``, else the usual
-    one), and whether RocketMQ's VIP port, two below the broker's, is to answer too.
+    """Settings for serving a store: ports (0: a free one; None: as ``config`` says, a ``broker.conf``, else the
+    usual one), and whether RocketMQ's VIP port, two below the broker's, answers too.
     """
 
     port: int | None = None

@@ -76,7 +76,7 @@ class Opened:
 
 
 class Lab:
-    """What the process holds: one store at a time. Every public method is a verb of the pipe."""
+    """The state of the process: one store at a time. Every public method can be called over the pipe."""
 
     def __init__(self) -> None:
         self._lab: LabStore | None = None
@@ -117,7 +117,7 @@ class Lab:
         with self._lock:
             store, self._store = self._store, None
             lab, self._lab = self._lab, None
-            own, self._own = self._own, None
+            own_store, self._own = self._own, None
             self._watches.clear()
             if store is None:
                 return
@@ -127,8 +127,8 @@ class Lab:
                 self._load.stop()
             if lab is not None:
                 lab.close()
-            elif own is not None:
-                own.close()
+            elif own_store is not None:
+                own_store.close()
 
     # -- the plug
 
@@ -151,9 +151,9 @@ class Lab:
         self._refuse_second()
         if report is not None:
             keep_disk(folder)
-        self._lab, took = timed_open(folder)
+        self._lab, took_ms = timed_open(folder)
         self._store = self._lab.store
-        return self._opened(folder, is_lab=True), finish_report(self._lab, report, took) if report else None
+        return self._opened(folder, is_lab=True), finish_report(self._lab, report, took_ms) if report else None
 
     def recover_again(self, folder: Path, report: PlugReport) -> PlugReport:
         """Recover what the disk kept once more, beside the store that is open."""
@@ -173,13 +173,13 @@ class Lab:
 
     def _answer(self, result: PutMessageResult, count: int, began: int) -> PutAnswer:
         store = self._open
-        took = (time.perf_counter_ns() - began) / 1e6
+        took_ms = (time.perf_counter_ns() - began) / 1e6
         status = result.status
         with self._lock:
             self._by_hand[status.name] = self._by_hand.get(status.name, 0) + count
         where = result.append
         if where is None or not result.ok:
-            return PutAnswer(status.name, took_ms=took)
+            return PutAnswer(status.name, took_ms=took_ms)
         if status is PutMessageStatus.PUT_OK:
             with self._lock:
                 self._acknowledged.ends.append(where.end_offset)
@@ -191,7 +191,7 @@ class Lab:
             where.store_timestamp,
             where.msg_id,
             _bytes_of(store, where.physical_offset, where.size),
-            took,
+            took_ms,
         )
 
     def load(self, settings: LoadSettings | None) -> LoadCounts:
@@ -212,7 +212,7 @@ class Lab:
             return load.counts() if load is not None else LoadCounts()
 
     def counts(self) -> LoadCounts:
-        """What the load has done so far."""
+        """Return what the load has done so far."""
         return self._load.counts() if self._load is not None else LoadCounts()
 
     # -- serving
@@ -234,7 +234,7 @@ class Lab:
             serving.stop()
 
     def serving(self) -> ServingState | None:
-        """How the serving stands; None where nothing is served."""
+        """Return the state of the server; None where nothing is served."""
         return self._serving.state() if self._serving is not None else None
 
     def cut_connections(self) -> None:
@@ -243,7 +243,7 @@ class Lab:
             self._serving.cut()
 
     def add_broker(self, name: str, folder: Path) -> ServedBroker:
-        """One more broker at the same name server; see :meth:`LabServing.add_broker`."""
+        """Start another broker at the same name server; see :meth:`LabServing.add_broker`."""
         return self._served.add_broker(name, folder)
 
     def end_broker(self, name: str) -> None:
@@ -276,7 +276,7 @@ class Lab:
     # -- services by hand
 
     def pause(self, name: str) -> None:
-        """No further round of a service until it is resumed."""
+        """Pause a service until it is resumed."""
         self._open.pause(name)
 
     def resume(self, name: str) -> None:
@@ -284,24 +284,24 @@ class Lab:
         self._open.resume(name)
 
     def step(self, name: str) -> StepAnswer:
-        """One round of a service, now."""
+        """Run one round of a service now."""
         store = self._open
-        before = store.positions()
+        positions_before = store.positions()
         pause = store.step(name)
-        return StepAnswer(before, store.positions(), pause)
+        return StepAnswer(positions_before, store.positions(), pause)
 
     def flush(self) -> int:
         """Everything put so far to disk; the flushed offset."""
         return self._open.flush()
 
     def commit(self) -> int:
-        """What waits in the pool to the page cache; the committed offset."""
+        """Write the pool's buffers to the page cache; returns the committed offset."""
         return self._open.commit()
 
     # -- looking
 
     def sample(self, reader: str = "") -> PositionSample:
-        """How the store stands, and what happened since this ``reader``'s last look."""
+        """Return the state of the store, and what happened since this ``reader`` last looked."""
         store = self._open
         watch = self._watches.get(reader)
         if watch is None:
@@ -309,13 +309,13 @@ class Lab:
             watch = self._watches[reader] = Watch(store, self._statuses, seems)
         return watch.look()
 
-    def fed(self, most: int) -> tuple[TopicFed, ...]:
-        """How the queues of the topics with most entries are fed, ``most`` topics, the fullest first."""
-        found: dict[str, list[tuple[int, int]]] = {}
+    def fed(self, max_topics: int) -> tuple[TopicFed, ...]:
+        """Return the queue entries of the ``max_topics`` topics with most entries, the fullest first."""
+        queues_by_topic: dict[str, list[tuple[int, int]]] = {}
         for queue in self._open.parts.queues:
-            found.setdefault(queue.topic, []).append((queue.queue_id, queue.max_offset))
-        fed = [TopicFed(topic, tuple(sorted(queues))) for topic, queues in found.items()]
-        return tuple(sorted(fed, key=lambda one: (-one.entries, one.topic))[:most])
+            queues_by_topic.setdefault(queue.topic, []).append((queue.queue_id, queue.max_offset))
+        fed = [TopicFed(topic, tuple(sorted(queues))) for topic, queues in queues_by_topic.items()]
+        return tuple(sorted(fed, key=lambda topic_fed: (-topic_fed.entries, topic_fed.topic))[:max_topics])
 
     # -- inside
 
@@ -348,18 +348,18 @@ class Lab:
         flushed = self._open.positions().flushed
         for acknowledged in (*self._ended_loads, *load.acknowledged):
             acknowledged.prune(flushed)
-        self._ended_loads = [one for one in (*self._ended_loads, *load.acknowledged) if one.ends]
+        self._ended_loads = [history for history in (*self._ended_loads, *load.acknowledged) if history.ends]
         for name, number in load.statuses().items():
             self._earlier[name] = self._earlier.get(name, 0) + number
 
     def _statuses(self) -> dict[str, int]:
-        found = dict(self._earlier)
+        numbers = dict(self._earlier)
         load = self._load
         served = {"PUT_OK": self._serving.stored_messages()} if self._serving is not None else {}
         for part in (self._by_hand, load.statuses() if load is not None else {}, served):
             for name, number in part.items():
-                found[name] = found.get(name, 0) + number
-        return found
+                numbers[name] = numbers.get(name, 0) + number
+        return numbers
 
 
 def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
@@ -369,7 +369,7 @@ def _bytes_of(store: MessageStore, offset: int, size: int) -> bytes:
 
 
 def serve(pipe: Connection) -> None:
-    """The process's own main: answer until the other end goes away, then close what is open."""
+    """Main function of the process: answer until the other end goes away, then close what is open."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as if the other end had gone away
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -378,14 +378,14 @@ def serve(pipe: Connection) -> None:
     lab = Lab()
     lock = threading.Lock()
     puts = ThreadPoolExecutor(_PUTS, "lab-put")
-    others = ThreadPoolExecutor(_OTHERS, "lab-ask")
+    other_calls = ThreadPoolExecutor(_OTHERS, "lab-ask")
 
     def answer(frame: Frame) -> None:
-        said = _answer(lab, frame)
+        reply = _answer(lab, frame)
         with lock, contextlib.suppress(OSError):
-            pipe.send_bytes(said)
+            pipe.send_bytes(reply)
 
-    others.submit(_warm_up)
+    other_calls.submit(_warm_up)
     try:
         while True:
             frame = frames.receive(pipe)
@@ -394,7 +394,7 @@ def serve(pipe: Connection) -> None:
             elif frame.kind in ("put", "put_batch"):
                 puts.submit(answer, frame)
             else:
-                others.submit(answer, frame)
+                other_calls.submit(answer, frame)
             if frame.kind == "end":
                 return
     except (EOFError, OSError):
@@ -403,7 +403,7 @@ def serve(pipe: Connection) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if lab.plugged:
             os._exit(0)  # as a power loss ends a process: whoever still waits for a disk waits in vain
-        others.shutdown(wait=True)
+        other_calls.shutdown(wait=True)
         with contextlib.suppress(StoreError, OSError):
             lab.close()
         puts.shutdown(wait=True)
@@ -453,7 +453,7 @@ class OwnStore:
         self.kept = self._keeper.folder if self._keeper is not None else None
 
     def close(self) -> None:
-        """As a broker that ends in order; what is kept can be put back from now on."""
+        """Close as a broker that ends in order; what was backed up can be put back from now on."""
         try:
             self.store.close()
         finally:

@@ -55,7 +55,9 @@ _FINE = frozenset({0, 19, 22})
 
 @dataclass(frozen=True, slots=True)
 class LastEntry:
-    """Where the last send of a code wrote, or what its last pull was answered first; offsets as in the store."""
+    """Position that the last send of a code wrote to, or that its last pull was answered from; offsets as in the
+    store.
+    """
 
     topic: str
     queue_id: int
@@ -96,7 +98,7 @@ class ServedClient:
 
 @dataclass(frozen=True, slots=True)
 class ServedBroker:
-    """One of the lab's brokers, and the folder of its store; ``first`` is that over the lab's own store."""
+    """A broker of the lab, and the folder of its store; ``first`` is true for the one over the lab's own store."""
 
     name: str
     address: str
@@ -106,7 +108,7 @@ class ServedBroker:
 
 @dataclass(frozen=True, slots=True)
 class ServingState:
-    """How serving stands. ``at`` are seconds of a clock that only goes on: rates are differences of two states.
+    """State of the server. ``at`` is seconds of a monotonic clock: rates are differences of two states.
 
     ``vip`` is empty where that port does not answer, ``no_vip`` says why; ``without_effect`` are keys of ``config``
     that change nothing here.
@@ -150,9 +152,9 @@ class _Code:
 
 
 class LabServing:
-    """One name server and one broker over an open store, and those that are added, until :meth:`stop`. Raises
-    ``CannotRead`` where a port is taken or the configuration cannot be read, and :class:`UsageError` where it says what
-    cannot be met.
+    """One name server and one broker over an open store, and brokers that are added, until :meth:`stop`. Raises
+    ``CannotRead`` if a port is taken or the configuration cannot be read, and :class:`UsageError` if it asks for
+    what cannot be met.
     """
 
     def __init__(self, store: MessageStore, settings: ServeSettings | None = None) -> None:
@@ -172,24 +174,24 @@ class LabServing:
         """Frames of recordings before this one: numbers go on."""
         self._lock = threading.Lock()
         self._first = ServingState("", "", "", 0, 0.0, 0.0)
-        told: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        startup: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         began = time.monotonic()
         self._thread = threading.Thread(
-            target=lambda: self._run(told, began), name="storescope-lab-serving", daemon=True
+            target=lambda: self._run(startup, began), name="storescope-lab-serving", daemon=True
         )
         self._thread.start()
-        error = told.get()
+        error = startup.get()
         if error is not None:
             self._thread.join()
             raise error
 
-    def _run(self, told: queue.SimpleQueue[BaseException | None], began: float) -> None:
+    def _run(self, startup: queue.SimpleQueue[BaseException | None], began: float) -> None:
         try:
-            asyncio.run(self._serve(told, began))
+            asyncio.run(self._serve(startup, began))
         except BaseException as error:  # noqa: BLE001  told to whoever waits
-            told.put(error)
+            startup.put(error)
 
-    async def _serve(self, told: queue.SimpleQueue[BaseException | None], began: float) -> None:
+    async def _serve(self, startup: queue.SimpleQueue[BaseException | None], began: float) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         async with contextlib.AsyncExitStack() as opened:
             bound = opened.enter_context(bind(LOOPBACK, self._port))
@@ -225,18 +227,18 @@ class LabServing:
                 config=str(self._settings.config or ""),
                 without_effect=self._without_effect,
             )
-            told.put(None)
+            startup.put(None)
             try:
                 await self._ended.wait()
             finally:
                 self._server = None
-                for one in self._further.values():
-                    await one.ends.aclose()
+                for further_broker in self._further.values():
+                    await further_broker.ends.aclose()
                 self._further.clear()
 
     def _ha_of(self, bound: socket.socket) -> int:
-        """As ``storescope serve`` has it: the configured one, else the broker's own and one; beside a free port a free
-        one.
+        """Return the HA port as ``storescope serve`` chooses it: the configured one, else the broker's own plus one;
+        a free one beside a free port.
         """
         if self._ha_port is not None:
             return self._ha_port
@@ -252,27 +254,27 @@ class LabServing:
         except (CannotRead, OverflowError) as error:
             return None, str(error)
 
-    def _seen(self, seen: Seen) -> None:
-        """In the serving thread, with each frame."""
+    def _seen(self, frame: Seen) -> None:
+        """Count one frame; called in the serving thread."""
         with self._lock:
             if self._ring is not None:
-                self._ring.take(seen)
-        for exchange in self._exchanges.take(seen):
+                self._ring.take(frame)
+        for exchange in self._exchanges.take(frame):
             if exchange.broken:
                 continue
-            known = self._codes.get(exchange.code)
-            if known is None:
-                known = self._codes[exchange.code] = _Code()
+            code_count = self._codes.get(exchange.code)
+            if code_count is None:
+                code_count = self._codes[exchange.code] = _Code()
             if exchange.answer is None:
-                known.count += not exchange.ended
+                code_count.count += not exchange.ended
                 continue
             if exchange.held:
-                known.held += 1
+                code_count.held += 1
             elif exchange.ms is not None:
-                known.times.append(exchange.ms)
-            known.not_ok += exchange.answer_code not in _FINE
+                code_count.times.append(exchange.ms)
+            code_count.not_ok += exchange.answer_code not in _FINE
             if exchange.written_at is not None or exchange.first_unit is not None:
-                known.last = exchange
+                code_count.last = exchange
 
     def stored_messages(self) -> int:
         """Messages of clients that the broker stored since it began to serve."""
@@ -280,7 +282,7 @@ class LabServing:
         return sum(flow.messages for flow in list(server.broker.stats.put.values())) if server is not None else 0
 
     def state(self) -> ServingState:
-        """How it stands now. Raises :class:`UsageError` where it has ended."""
+        """Return the present state. Raises :class:`UsageError` if serving has ended."""
         return self._do(self._told)
 
     def _do(self, work: Callable[..., Coroutine[Any, Any, T]], *args: object, patience: float = PATIENCE) -> T:
@@ -292,8 +294,8 @@ class LabServing:
 
     def _brokers(self) -> dict[str, ListeningBroker]:
         """All of them, by name; the first is that of the lab's own store."""
-        first = {self._first.name: self._server} if self._server is not None else {}
-        return {**first, **{name: one.server for name, one in self._further.items()}}
+        first_broker = {self._first.name: self._server} if self._server is not None else {}
+        return {**first_broker, **{name: further_broker.server for name, further_broker in self._further.items()}}
 
     async def _told(self) -> ServingState:
         brokers = self._brokers()
@@ -303,16 +305,16 @@ class LabServing:
         return replace(
             self._first,
             at=time.monotonic(),
-            connections=sum(one.connections for one in brokers.values()),
-            held=sum(len(one.broker.held) for one in brokers.values()),
+            connections=sum(item.connections for item in brokers.values()),
+            held=sum(len(item.broker.held) for item in brokers.values()),
             slaves=self._slaves(),
-            codes=tuple(_counted(code, one) for code, one in self._codes.items()),
+            codes=tuple(_counted(code, item) for code, item in self._codes.items()),
             clients=tuple(clients.values()),
-            brokers=tuple(self._served(name, one) for name, one in brokers.items()),
+            brokers=tuple(self._served(name, item) for name, item in brokers.items()),
         )
 
     def _slaves(self) -> int:
-        """How many follow the log of the lab's own store."""
+        """Return how many slaves follow the log of the lab's own store."""
         return len(self._server.broker.followers()) if self._server is not None else 0
 
     def _served(self, name: str, server: ListeningBroker) -> ServedBroker:
@@ -321,39 +323,39 @@ class LabServing:
         return ServedBroker(name, server.address, folder, further is None)
 
     @staticmethod
-    def _clients(at: str, server: ListeningBroker) -> dict[tuple[str, str], ServedClient]:
-        """Who is connected to one of the brokers."""
+    def _clients(broker_name: str, server: ListeningBroker) -> dict[tuple[str, str], ServedClient]:
+        """Return the clients connected to one of the brokers."""
         broker = server.broker
-        held: dict[str, int] = {}
+        pulls_by_peer: dict[str, int] = {}
         for pull in broker.held:
-            held[pull.connection.peer] = held.get(pull.connection.peer, 0) + 1
+            pulls_by_peer[pull.connection.peer] = pulls_by_peer.get(pull.connection.peer, 0) + 1
         clients: dict[tuple[str, str], ServedClient] = {}
         tables = [(name, True, members) for name, members in broker.clients.producers.items()]
         tables += [(name, False, group.members) for name, group in broker.clients.consumers.items()]
         for name, sends, members in tables:
             for connection, member in members.items():
                 key = member.client_id, connection.peer
-                found = clients.get(key) or ServedClient(
+                client = clients.get(key) or ServedClient(
                     member.client_id,
                     connection.peer,
                     member.language,
                     release_of(member.version),
-                    held=held.get(connection.peer, 0),
-                    broker=at,
+                    held=pulls_by_peer.get(connection.peer, 0),
+                    broker=broker_name,
                 )
                 clients[key] = (
-                    replace(found, producers=(*found.producers, name))
+                    replace(client, producers=(*client.producers, name))
                     if sends
-                    else replace(found, consumers=(*found.consumers, name))
+                    else replace(client, consumers=(*client.consumers, name))
                 )
         return clients
 
     # ---- what is done to it
 
     def add_broker(self, name: str, folder: Path) -> ServedBroker:
-        """One more broker, over the store in ``folder`` (made where there is none, with the settings of the lab's own),
-        at a free port and the same name server. Raises :class:`UsageError` where there is one of that name, or it is no
-        name, and what :class:`MessageStore` raises.
+        """Start another broker over the store in ``folder`` (made if absent, with the settings of the lab's own), at
+        a free port and the same name server. Raises :class:`UsageError` if the name is taken or is no name, and
+        what :class:`MessageStore` raises.
         """
         return self._do(self._add_broker, name, Path(folder), patience=BEGINNING)
 
@@ -410,30 +412,32 @@ class LabServing:
             raise UsageError(wrong or f"{topic} is a topic of the broker's own")
         if not 0 <= queues <= MOST_QUEUES:
             raise UsageError(f"expected 0 to {MOST_QUEUES:,} queues, found {queues:,}")
-        known = broker.topics.get(topic)
-        before = known.write_queue_nums if known is not None else 0
-        if queues < before:
+        topic_config = broker.topics.get(topic)
+        old_count = topic_config.write_queue_nums if topic_config is not None else 0
+        if queues < old_count:
             broker.store.step("reput")  # a message that no queue has yet is one that a queue holds
-        kept = [one for one in range(queues, before) if broker.store.max_offset_in_queue(topic, one) > 0]
-        if kept:
-            raise UsageError(f"queue {kept[0]} of {topic} at {name} holds messages: it stays")
-        if known is not None and not queues:
+        queues_with_messages = [
+            queue_id for queue_id in range(queues, old_count) if broker.store.max_offset_in_queue(topic, queue_id) > 0
+        ]
+        if queues_with_messages:
+            raise UsageError(f"queue {queues_with_messages[0]} of {topic} at {name} holds messages: it stays")
+        if topic_config is not None and not queues:
             broker.store.delete_topics([topic])
             broker.topics.changed([])
         elif queues:
-            declared = known or plain_topic(topic, queues)
+            declared = topic_config or plain_topic(topic, queues)
             broker.topics.declare(replace(declared, read_queue_nums=queues, write_queue_nums=queues))
-        return before
+        return old_count
 
     def cut_client(self, client_id: str, name: str = "") -> int:
         """End the connections of a client, to one broker or to all; how many. It comes again by itself."""
         return self._do(self._cut_client, client_id, name)
 
     async def _cut_client(self, client_id: str, name: str) -> int:
-        found = {
+        connections = {
             connection
-            for at, server in self._brokers().items()
-            if name in ("", at)
+            for broker_name, server in self._brokers().items()
+            if name in ("", broker_name)
             for members in (
                 *server.broker.clients.producers.values(),
                 *(group.members for group in server.broker.clients.consumers.values()),
@@ -441,9 +445,9 @@ class LabServing:
             for connection, member in members.items()
             if member.client_id == client_id
         }
-        for connection in found:
+        for connection in connections:
             connection.close()
-        return len(found)
+        return len(connections)
 
     def record(self, on: bool) -> None:
         """Keep the frames that come from now on, or none any more."""
@@ -460,8 +464,8 @@ class LabServing:
             ring = self._ring
             if ring is None:
                 return since, since, b""
-            first, found = ring.since(max(0, since - self._gone), PIECE)
-        return first + self._gone, first + self._gone + len(found), packed(found)
+            first_number, frames = ring.since(max(0, since - self._gone), PIECE)
+        return first_number + self._gone, first_number + self._gone + len(frames), packed(frames)
 
     def cut(self) -> None:
         """End every connection; clients come again by themselves."""
@@ -478,25 +482,25 @@ class LabServing:
             self._thread.join(PATIENCE + BEGINNING * bool(self._further))
 
 
-def _counted(code: int, one: _Code) -> CodeCount:
-    times = sorted(one.times)
+def _counted(code: int, code_count: _Code) -> CodeCount:
+    times = sorted(code_count.times)
     return CodeCount(
         code,
         request_name(code),
-        one.count,
+        code_count.count,
         _quantile(times, 0.5),
         _quantile(times, 0.99),
-        one.held,
-        one.not_ok,
-        _last(one.last),
+        code_count.held,
+        code_count.not_ok,
+        _last(code_count.last),
     )
 
 
 def _last(exchange: Exchange | None) -> LastEntry | None:
     if exchange is None or exchange.queue_id is None:
         return None
-    first = exchange.first_unit
-    queue_offset, physical_offset = (exchange.offset, exchange.written_at) if first is None else first
+    first_unit = exchange.first_unit
+    queue_offset, physical_offset = (exchange.offset, exchange.written_at) if first_unit is None else first_unit
     if queue_offset is None or physical_offset is None:
         return None
     return LastEntry(exchange.topic, exchange.queue_id, queue_offset, physical_offset)
@@ -516,23 +520,27 @@ def _asked(
     if settings.config is None:
         return BrokerConfig(), PORT if settings.port is None else settings.port, settings.ha_port, ()
     file = str(settings.config)
-    broker, given, unknown = read_config(file)
-    if given.broker_role == "SLAVE":
+    broker, store_config, unknown = read_config(file)
+    if store_config.broker_role == "SLAVE":
         raise UsageError("brokerRole=SLAVE: the lab's broker is a master; `serve` follows one", file=file)
-    for key, asked in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
-        if asked:
+    for key, is_set in (("aclEnable", broker.acl_enable), ("authenticationEnabled", broker.authentication)):
+        if is_set:
             raise UsageError(f"{key}=true: the lab's broker asks for no accounts; `serve --acl` does", file=file)
     without = list(unknown)
-    for one in fields(MessageStoreConfig):
-        java = one.metadata.get("java", "")
-        if java in given.given and one.name not in _TAKEN and getattr(given, one.name) != getattr(open_with, one.name):
+    for config_field in fields(MessageStoreConfig):
+        java = config_field.metadata.get("java", "")
+        if (
+            java in store_config.given
+            and config_field.name not in _TAKEN
+            and getattr(store_config, config_field.name) != getattr(open_with, config_field.name)
+        ):
             without.append(java)
     for java, differs in (("brokerIP1", broker.broker_ip != LOOPBACK), ("namesrvAddr", bool(broker.namesrv_addr))):
         if differs:
             without.append(java)
     ha = settings.ha_port
-    if ha is None and "haListenPort" in given.given:
-        ha = given.ha_listen_port
+    if ha is None and "haListenPort" in store_config.given:
+        ha = store_config.ha_listen_port
     port = broker.listen_port if settings.port is None else settings.port
     broker = replace(broker, broker_id=0, broker_ip=LOOPBACK, namesrv_addr="")
     return broker, port, ha, tuple(dict.fromkeys(without))

@@ -29,7 +29,7 @@ _ZEROS: Final = bytes(CHUNK)
 
 
 class Shadow:
-    """What a disk keeps of one file. ``live`` is where the bytes are that programs see.
+    """The durable content of one file. ``live`` is where the bytes are that programs see.
 
     Of a log file (``log_start`` is its first offset) the first ``flushed`` bytes are durable and zeros follow; of any
     other one the copy at ``mirror`` is, or, while there is none, the file itself: it has not been changed.
@@ -109,7 +109,7 @@ class Shadow:
 
 
 class _Disk(Protocol):
-    """What a file needs of its disk."""
+    """The part of a disk that a file needs."""
 
     guard: threading.RLock
 
@@ -181,19 +181,19 @@ def copy_data(source: Path, target: Path, start: int = 0, stop: int | None = Non
 
 
 def data_spans(descriptor: int, start: int, stop: int) -> list[tuple[int, int]]:
-    """Spans within [start, stop) for which the file system holds data; one where nobody can tell."""
-    found = []
+    """Return the spans within [start, stop) for which the file system holds data; one span if it cannot tell."""
+    spans = []
     position = start
     try:
         while position < stop:
             begin = os.lseek(descriptor, position, os.SEEK_DATA)
             position = os.lseek(descriptor, begin, os.SEEK_HOLE)
             if begin < stop:
-                found.append((begin, min(position, stop)))
+                spans.append((begin, min(position, stop)))
     except OSError as error:
         if error.errno != errno.ENXIO and position < stop:
-            found.append((position, stop))
-    return found
+            spans.append((position, stop))
+    return spans
 
 
 def _copy(reading: int, writing: int, start: int, stop: int) -> None:
@@ -273,11 +273,11 @@ class ShadowDisk(RealDisk):
             elif durable.exists():
                 shutil.rmtree(durable)
             durable.mkdir(parents=True)
-            for found in root.rglob("*"):
-                if found.is_file() and not found.is_symlink():
-                    shadow = self._shadow(found)
-                    shadow.flushed = found.stat().st_size
-                    self.names_now[str(found)] = self.durable_names[str(found)] = shadow
+            for path in root.rglob("*"):
+                if path.is_file() and not path.is_symlink():
+                    shadow = self._shadow(path)
+                    shadow.flushed = path.stat().st_size
+                    self.names_now[str(path)] = self.durable_names[str(path)] = shadow
 
     # The plug
 
@@ -305,12 +305,12 @@ class ShadowDisk(RealDisk):
                 return
             for change in self.pending:
                 change.apply(self.durable_names)
-            gone = [change.path for change in self.pending if change.node is None]
+            deleted_paths = [change.path for change in self.pending if change.node is None]
             self.pending.clear()
-            if gone:
-                known = {id(shadow) for names in (self.durable_names, self.names_now) for shadow in names.values()}
+            if deleted_paths:
+                referenced = {id(shadow) for names in (self.durable_names, self.names_now) for shadow in names.values()}
                 for shadow in list(self._graves):
-                    if id(shadow) not in known:
+                    if id(shadow) not in referenced:
                         self._graves.remove(shadow)
                         shadow.forget()
 
@@ -398,7 +398,7 @@ class ShadowDisk(RealDisk):
         self.commit_names()
 
     def usage(self, path: Path) -> float:
-        """Of the disk that the store seems to have; full where the real one has hardly any room left."""
+        """Return the usage of the disk that the store seems to have; full if the real disk has hardly any room left."""
         if not self.capacity:
             return super().usage(path)
         try:
@@ -413,12 +413,12 @@ class ShadowDisk(RealDisk):
         return self.capacity or super().total(path)
 
     def lock(self, path: Path) -> StoreLock:
-        taken = super().lock(path)
+        store_lock = super().lock(path)
         if self.durable is not None:
             with self.guard:
                 if str(path) not in self.names_now:
                     self.names_now[str(path)] = self.durable_names[str(path)] = self._shadow(path)
-        return taken
+        return store_lock
 
     # Inside
 

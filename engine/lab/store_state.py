@@ -1,4 +1,6 @@
-"""How a store stands at one moment, for the report of a pulled plug: out of the running engine, or out of its files."""
+"""State of a store at one moment, for the report of a simulated power cut: from the running engine, or from its
+files.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ _ROWS = 1 << 14
 
 
 def of_running(store: MessageStore, units: int, queues: Mapping[Queue, int] | None = None) -> StoreState:
-    """How ``store`` stands now; ``units`` are counted by the caller, from its files. With ``queues`` nothing of the
-    store is asked that could touch its disk.
+    """Return the present state of ``store``; the caller counts ``units`` from its files. With ``queues`` the store
+    is asked nothing that could touch its disk.
     """
     positions, parts = store.positions(), store.parts
     index = parts.index.files if parts.index is not None else ()
@@ -64,7 +66,9 @@ def queue_ends(store: MessageStore) -> dict[Queue, int]:
 
 
 def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
-    """How the files below ``root`` stand while nobody has them open, and what a start would do. Raises ``OSError``."""
+    """Return the state of the files below ``root`` while nobody has them open, and what a start would do. Raises
+    ``OSError``.
+    """
     disk = RealDisk()
     try:
         source = load_source.source(StorePaths(root), config, disk)
@@ -90,17 +94,17 @@ def of_files(root: Path, config: MessageStoreConfig, like: Release) -> tuple[Sto
 
 
 def units_of(
-    root: Path, config: MessageStoreConfig, like: Release, behind: Iterable[tuple[int, int, bytes | None]] = ()
+    root: Path, config: MessageStoreConfig, like: Release, pool_ranges: Iterable[tuple[int, int, bytes | None]] = ()
 ) -> int:
-    """Whole units of the log below ``root``, and behind them those in stretches (start, end, bytes) that a pool held.
-    A stretch without bytes stands in the files. Raises ``OSError``.
+    """Count whole units of the log below ``root``, and after them those in ranges (start, end, bytes) that a pool
+    held. A range without bytes is in the files. Raises ``OSError``.
     """
     disk = RealDisk()
     try:
         units, end = count_units(load_source.source(StorePaths(root), config, disk), like)
     finally:
         disk.close()
-    for start, stop, piece in behind:
+    for start, stop, piece in pool_ranges:
         if piece is not None:
             units += _count_in_memory(piece[max(end - start, 0) :])
         elif end < stop:
@@ -133,13 +137,13 @@ def _count_in_memory(piece: bytes) -> int:
     """Whole units in a stretch of a log that begins at one."""
     columns, topics = UnitColumns(_ROWS), TopicTable()
     data: NDArray[np.uint8] = np.frombuffer(piece, np.uint8)
-    units = at = 0
-    while at < len(data):
-        done = scan_block(data, len(data), 0, at, columns, topics, False, False)
+    units = position = 0
+    while position < len(data):
+        done = scan_block(data, len(data), 0, position, columns, topics, False, False)
         units += int(np.count_nonzero(columns.kind[: columns.count] != BLANK))
         if done.stopped != "full":
             break
-        at = done.next_position
+        position = done.next_position
     columns.forget_buffer()
     return units
 
@@ -170,9 +174,13 @@ def _data_end(source: RecoverySource, whole_to: int) -> int:
 
 
 def _entries_end(queue: QueueFiles, plan: RecoveryPlan) -> int:
-    """The queue offset behind the last entry that stands in the files; of batch queues what the plan says."""
+    """Return the queue offset after the last entry in the files; for batch queues as planned."""
     if queue.kind != "simple":
-        planned = [one for one in plan.queues if (one.topic, one.queue_id) == (queue.topic, queue.queue_id)]
+        planned = [
+            queue_plan
+            for queue_plan in plan.queues
+            if (queue_plan.topic, queue_plan.queue_id) == (queue.topic, queue.queue_id)
+        ]
         return planned[0].max_offset if planned else 0
     for file in reversed(queue.sequence.files):
         end = _last_entry(file)
@@ -185,12 +193,12 @@ def _last_entry(file: ReadOnlyFile) -> int:
     """Entries of one queue file up to the last that says something."""
     unit = CQ_UNIT.itemsize
     for start, stop in reversed(file.extents(0)):
-        first = start // unit
-        data = file.read(first * unit, stop - first * unit)
+        first_entry = start // unit
+        data = file.read(first_entry * unit, stop - first_entry * unit)
         entries = np.frombuffer(data[: len(data) // unit * unit], CQ_UNIT)
         filled = np.flatnonzero(entries["size"] > 0)
         if len(filled):
-            return first + int(filled[-1]) + 1
+            return first_entry + int(filled[-1]) + 1
     return 0
 
 

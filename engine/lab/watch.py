@@ -32,17 +32,17 @@ class Watch:
         self._moved: dict[str, tuple[int, int]] = {}  # ms since 1970, how much
 
     def look(self) -> PositionSample:
-        """How the store stands now."""
+        """Sample the store now."""
         store = self._store
         positions, activity = store.positions(), store.activity()
-        at, now = time.perf_counter_ns(), time.time_ns() // _MILLION
+        now_ns, now = time.perf_counter_ns(), time.time_ns() // _MILLION
         statuses = dict(self._statuses())
-        before, was = self._before, self._activity
-        newest = was.flushes[-1].number if was is not None and was.flushes else 0
+        previous, old_activity = self._before, self._activity
+        newest = old_activity.flushes[-1].number if old_activity is not None and old_activity.flushes else 0
         flushes = tuple(_mark(flushed) for flushed in activity.flushes if flushed.number > newest)
         rates = Rates()
-        if before is not None and was is not None and at > self._at:
-            rates = _rates(before, positions, statuses, activity, was, (at - self._at) / 1e9)
+        if previous is not None and old_activity is not None and now_ns > self._at:
+            rates = _rates(previous, positions, statuses, activity, old_activity, (now_ns - self._at) / 1e9)
         self._note_moved(activity, now)
         self._before = PositionSample(
             now,
@@ -55,7 +55,7 @@ class Watch:
             activity.file_size,
             self._trouble(),
         )
-        self._activity, self._at = activity, at
+        self._activity, self._at = activity, now_ns
         return self._before
 
     def _trouble(self) -> str:
@@ -67,33 +67,33 @@ class Watch:
 
     def _note_moved(self, activity: Activity, now: int) -> None:
         """When what is only counted last moved, as exactly as looks go."""
-        was = self._activity
-        if was is None:
+        old_activity = self._activity
+        if old_activity is None:
             return
-        for name, before, after in (
-            ("reput", was.dispatched_units, activity.dispatched_units),
-            ("clean", was.deleted_files, activity.deleted_files),
-            ("queues", was.dirty_queues, activity.dirty_queues),
+        for name, old_value, new_value in (
+            ("reput", old_activity.dispatched_units, activity.dispatched_units),
+            ("clean", old_activity.deleted_files, activity.deleted_files),
+            ("queues", old_activity.dirty_queues, activity.dirty_queues),
         ):
-            moved = before - after if name == "queues" else after - before
+            moved = old_value - new_value if name == "queues" else new_value - old_value
             if moved > 0:
                 self._moved[name] = now, moved
 
     def _states(self, positions: Positions, activity: Activity) -> dict[str, ServiceState]:
         states = {}
         for name, look in activity.services.items():
-            last, moved = self._moved.get(name, (None, 0))
+            last_ms, moved = self._moved.get(name, (None, 0))
             unit, waiting, waiting_bytes = "rounds", None, None
             if name == "flush":
                 unit, waiting = "bytes", positions.waiting
                 waiting_bytes = max(positions.committed - positions.flushed, 0)
                 if activity.flushes:
                     newest = activity.flushes[-1]
-                    last, moved = newest.at // _MILLION, newest.bytes
+                    last_ms, moved = newest.at // _MILLION, newest.bytes
             elif name == "commit":
                 unit, waiting_bytes = "bytes", max(positions.wrote - positions.committed, 0)
                 if activity.committed[0]:
-                    last, moved = activity.committed[0] // _MILLION, activity.committed[1]
+                    last_ms, moved = activity.committed[0] // _MILLION, activity.committed[1]
             elif name == "reput":
                 unit, waiting_bytes = "units", positions.behind
             elif name == "queues":
@@ -102,7 +102,7 @@ class Watch:
                 unit = "files"
             else:
                 moved = look.rounds
-            states[name] = ServiceState(look.paused, waiting_bytes, last, moved, unit, waiting)
+            states[name] = ServiceState(look.paused, waiting_bytes, last_ms, moved, unit, waiting)
         return states
 
 
@@ -113,25 +113,25 @@ def _mark(flushed: Flushed) -> FlushMark:
 
 
 def _rates(
-    before: PositionSample,
+    previous: PositionSample,
     positions: Positions,
     statuses: Mapping[str, int],
     activity: Activity,
-    was: Activity,
+    old_activity: Activity,
     seconds: float,
 ) -> Rates:
-    old = before.positions
+    old = previous.positions
 
     def rate(now: int, then: int) -> float:
         return max(now - then, 0) / seconds
 
     flushes = activity.flushes[-1].number if activity.flushes else 0
-    flushes_before = was.flushes[-1].number if was.flushes else 0
+    flushes_before = old_activity.flushes[-1].number if old_activity.flushes else 0
     return Rates(
-        messages=rate(statuses.get("PUT_OK", 0), before.statuses.get("PUT_OK", 0)),
+        messages=rate(statuses.get("PUT_OK", 0), previous.statuses.get("PUT_OK", 0)),
         wrote=rate(positions.wrote, old.wrote),
         committed=rate(positions.committed, old.committed),
         flushed=rate(positions.flushed, old.flushed),
-        dispatched=rate(activity.dispatched_units, was.dispatched_units),
+        dispatched=rate(activity.dispatched_units, old_activity.dispatched_units),
         flushes=rate(flushes, flushes_before),
     )
