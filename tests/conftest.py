@@ -71,17 +71,17 @@ def golden_account() -> Callable[[str, str], Iterator[dict[str, Any]]]:
 
 
 @pytest.fixture
-def unchanged() -> Iterator[Callable[[Path], Path]]:
+def unchanged(golden: golden_stores.GoldenStores) -> Iterator[Callable[[Path], Path]]:
     """``unchanged(directory)`` gives the directory back and checks after the test that nothing in it has changed."""
     watched: list[tuple[Path, golden_stores.Fingerprint]] = []
 
     def watch(directory: Path) -> Path:
-        watched.append((directory, golden_stores.fingerprint(directory)))
+        watched.append((directory, golden.fingerprint(directory)))
         return directory
 
     yield watch
     for directory, before in watched:
-        changed = golden_stores.changes(before, golden_stores.fingerprint(directory))
+        changed = golden_stores.changes(before, golden.fingerprint(directory))
         assert not changed, f"{directory} is not as it was: " + "; ".join(changed[:10])
 
 

@@ -159,7 +159,7 @@ def test_what_an_orderly_group_has_in_hand_stays_there(tmp_path: Path) -> None:
         if first:
             asyncio.run(ours(folder, in_hand))
         options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-        with real_cluster.real(folder, *options) as said:
+        with real_cluster.real(folder, *options, clean_end=True) as said:
             asyncio.run(theirs(said, assert_in_hand if first else in_hand))
         if not first:
             asyncio.run(ours(folder, assert_in_hand))
@@ -186,6 +186,6 @@ def test_ours_revives_what_a_real_broker_handed_out(tmp_path: Path) -> None:
             await assert_revived(client)
 
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
-    with real_cluster.real(tmp_path, *options) as said:
+    with real_cluster.real(tmp_path, *options, clean_end=True) as said:
         asyncio.run(theirs(said))
     asyncio.run(ours())

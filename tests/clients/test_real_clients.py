@@ -43,7 +43,7 @@ def test_real_clients_are_told_the_same_by_both_name_servers(namesrv, release, t
     address, lines = namesrv
     port = real_cluster.free_port()
     options = ("--port", port, "--namesrv", address, "--small", "--for", "orders")
-    with real_cluster.real(tmp_path / "ours", *options, release=release):
+    with real_cluster.real(tmp_path / "ours", *options, release=release, clean_end=True):
         assert json.loads(lines.readline()) == {
             "type": "broker",
             "state": "registered",

@@ -42,7 +42,7 @@ def test_a_real_broker_delivers_what_waits_in_our_wheel(tmp_path: Path) -> None:
         timers.flush()
     options = ("--namesrv-port", real_cluster.free_port(), "--port", real_cluster.free_port())
     settings = (word for key, value in SMALL.items() for word in ("--set", f"{key}={value}"))
-    with real_cluster.real(tmp_path, *options, *settings):
+    with real_cluster.real(tmp_path, *options, *settings, clean_end=True):
         while entries(tmp_path / "store") < COUNT - 1 and system_clock() < due + 120_000:
             time.sleep(0.5)
         time.sleep(2)  # for one too many

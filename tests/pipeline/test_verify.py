@@ -74,7 +74,7 @@ def assert_same(store, *sizes):
 
 @pytest.mark.parametrize("name", names())
 def test_every_golden_store_has_the_findings_of_its_check(golden, name):
-    assert_same(golden(name), 25_000, 150_000, 64 << 20)
+    assert_same(golden(name), 60_000, 64 << 20)
 
 
 @pytest.mark.parametrize("name", ["clean-5.3.3", "broker-orders", "clean-4.9.8"])

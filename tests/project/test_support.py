@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 
 import golden_stores
 import pytest
@@ -38,6 +39,23 @@ def test_a_fingerprint_sees_each_kind_of_change(golden, tmp_path):
     (store / "checkpoint").unlink()
     seen = golden_stores.changes(before, golden_stores.fingerprint(store))
     assert {f"commitlog/{log.name}: changed", "new: appeared", "checkpoint: gone"} <= set(seen)
+
+
+def test_a_file_that_was_read_before_is_read_again_when_it_has_changed(tmp_path, monkeypatch):
+    """Size and time of change of the second writing are those of the first: the system's own time tells."""
+    monkeypatch.setattr(golden_stores, "SETTLED_NS", -golden_stores.SETTLED_NS)
+    file = tmp_path / "store" / "file"
+    file.parent.mkdir()
+    file.write_bytes(b"one")
+    digests = {}
+    before = golden_stores.fingerprint(file.parent, digests)
+    assert golden_stores.fingerprint(file.parent, digests) == before
+    assert len(digests) == 1
+    times = file.stat()
+    time.sleep(0.05)
+    file.write_bytes(b"two")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert golden_stores.changes(before, golden_stores.fingerprint(file.parent, digests)) == ["file: changed"]
 
 
 def test_an_account_is_read_line_by_line(golden_account):

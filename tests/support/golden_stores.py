@@ -6,7 +6,9 @@ import functools
 import hashlib
 import json
 import lzma
+import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,10 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 LARGEST = 1 << 32
 
 Fingerprint = dict[str, tuple[object, ...]]
+Digests = dict[tuple[int, ...], str]
+"""SHA-256 of files that were read before, by device, inode, size and times."""
+SETTLED_NS = 1_000_000_000
+"""A file that changed later than this before it was read may change again without another time."""
 
 
 NOT_YET_ANSWERED = ("rocks", "combine")
@@ -51,23 +57,35 @@ def _lines(name: str, file: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def fingerprint(directory: Path) -> Fingerprint:
+def fingerprint(directory: Path, digests: Digests | None = None) -> Fingerprint:
     """Kind, mode, size, time of change and SHA-256 of everything below ``directory``, and of itself.
 
-    A directory's own time tells of files that were created and removed again in between.
+    A directory's own time tells of files that were created and removed again in between. With ``digests`` a file is
+    not read again whose inode has the times of its last reading, the one of the system (ctime) among them.
     """
     seen: Fingerprint = {}
     for path in [directory, *sorted(directory.rglob("*"))]:
         status = path.lstat()
         held: str | None = None
         if stat.S_ISREG(status.st_mode):
-            with path.open("rb") as file:
-                held = hashlib.file_digest(file, "sha256").hexdigest()
+            held = _digest(path, status, digests)
         elif stat.S_ISLNK(status.st_mode):
             held = str(path.readlink())
         size = status.st_size if stat.S_ISREG(status.st_mode) else 0
         seen[str(path.relative_to(directory))] = (status.st_mode, size, status.st_mtime_ns, held)
     return seen
+
+
+def _digest(path: Path, status: os.stat_result, digests: Digests | None) -> str:
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if digests is not None and key in digests:
+        return digests[key]
+    is_settled = time.time_ns() - status.st_ctime_ns > SETTLED_NS
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digests is not None and is_settled:
+        digests[key] = digest
+    return digest
 
 
 def changes(before: Fingerprint, after: Fingerprint) -> list[str]:
@@ -85,6 +103,7 @@ class GoldenStores:
         self._root = root
         self._stores: dict[str, Path] = {}
         self._prints: dict[str, Fingerprint] = {}
+        self._digests: Digests = {}
 
     def __call__(self, name: str, archive: str = "store") -> Path:
         """The unpacked ``archive`` of the store ``name``: store, recovered, store-recovered or client-offsets.
@@ -102,8 +121,12 @@ class GoldenStores:
             self._prints[key] = fingerprint(inner)
         return self._stores[key]
 
+    def fingerprint(self, directory: Path) -> Fingerprint:
+        """:func:`fingerprint` of any directory; files of unpacked stores are read once, and at the end."""
+        return fingerprint(directory, self._digests if self._root in directory.parents else None)
+
     def changed(self) -> list[str]:
-        """What has changed in any unpacked store since it was unpacked."""
+        """What has changed in any unpacked store since it was unpacked; every file is read again."""
         return [
             f"{key}: {line}"
             for key, store in self._stores.items()

@@ -166,7 +166,7 @@ class Setting:
             where = ["--namesrv-port" if beside else "--namesrv", self._names_port if beside else self.namesrv]
             sets = [word for pair in self._config.items() for word in ("--set", "=".join(pair))]
             options = ("--port", self._port, *where, *sets)
-            self._broker.enter_context(real_cluster.real(self._folder, *options, release=self._release))
+            self._broker.enter_context(real_cluster.real(self._folder, *options, release=self._release, clean_end=True))
         until(lambda: self.ask_names(105, topic="TBW102").code == 0, "the name server does not know the broker")
 
     def restart(self) -> None:

@@ -45,8 +45,12 @@ def _free(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def real(folder: Path, *options: object, release: str = "5.3.3") -> Iterator[dict[str, Any]]:
-    """A real name server, a broker, or both; what it says of itself once it accepts. Ended cleanly behind the block."""
+def real(folder: Path, *options: object, release: str = "5.3.3", clean_end: bool = False) -> Iterator[dict[str, Any]]:
+    """Start a real name server, a broker, or both, and give what it says of itself once it accepts.
+
+    It is killed behind the block. ``clean_end``: it shuts down, which takes it 15 s; for tests that go on with its
+    store, or with what others are told of its end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "said.log").open("wb") as log:
         words = ["bash", str(JAVA / "cluster"), release, str(folder), *map(str, options)]
@@ -57,7 +61,10 @@ def real(folder: Path, *options: object, release: str = "5.3.3") -> Iterator[dic
             assert line, (folder / "said.log").read_text("utf-8", "replace")[-2000:]
             yield json.loads(line)
         finally:
-            process.terminate()
+            if clean_end:
+                process.terminate()
+            else:
+                process.kill()
             try:
                 process.wait(60)
             except subprocess.TimeoutExpired:
