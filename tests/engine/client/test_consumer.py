@@ -135,18 +135,22 @@ def test_a_message_that_the_broker_does_not_take_back_is_sent_anew(tmp_path: Pat
 
 
 def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -> None:
+    """On a busy machine a send or a lock may time out, and a message comes again: first deliveries are in order."""
+
     async def what(producer: Producer, beside: Served) -> None:
         running: Counter = Counter()
+        crowded: list[bytes] = []
         order: dict[int, list[bytes]] = {}
         failed: set[bytes] = set()
 
         async def listener(messages, context):
             queue = context.queue.queue_id
+            (message,) = messages
             running[queue] += 1
-            assert running[queue] == 1
+            if running[queue] > 1:
+                crowded.append(message.body)
             await asyncio.sleep(0.001)
             running[queue] -= 1
-            (message,) = messages
             if message.body.endswith(b"7") and message.body not in failed:
                 failed.add(message.body)
                 context.suspend = 0.01
@@ -160,8 +164,9 @@ def test_in_order_each_queue_is_consumed_message_after_message(tmp_path: Path) -
             result = await producer.send(Message("Orders", body), key=str(number % 5))
             sent.setdefault(result.queue.queue_id, []).append(body)
         async with reader(beside, listener, ConsumerConfig(start=FROM_FIRST, orderly=True)):
-            await until(lambda: sum(map(len, order.values())) == 60)
-        assert order == sent
+            await until(lambda: sum(len(set(bodies)) for bodies in order.values()) == 60)
+        assert crowded == []
+        assert {queue: list(dict.fromkeys(bodies)) for queue, bodies in order.items()} == sent
         assert len(failed) == 6
 
     consuming(tmp_path, what)

@@ -115,7 +115,7 @@ def test_a_process_that_is_let_go_closes_its_store_in_order(tmp_path: Path, how:
         process.terminate()
     else:
         ours.close()
-    process.join(60)
+    process.join(200)
     assert process.exitcode == 0
     again = LabStore.open(tmp_path / "lab")
     assert again.store.recovery_plan.exit == "normal"
