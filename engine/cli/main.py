@@ -6,12 +6,16 @@ read or written at all, or something in it could not be read; 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import platform
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from engine import __version__
 from engine.cli.options import Parser, masking
@@ -61,9 +65,43 @@ Run = Callable[..., int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code; never raises for what a user can cause."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    end = _EndOfProcess() if argv is None else None
     with gather_unread() as unread:
         code = _guarded(arguments, unread)
+        if end is not None:
+            end.begin()
     return CANNOT if unread and code != INTERRUPTED else code
+
+
+class _EndOfProcess:
+    """SIGINT between the end of the command and that of the process: Spark's Java ends then, which takes a second.
+
+    Python would print a stack and end with the command's exit code. Here everything ends as it would have, without a
+    word, and the exit code is :data:`INTERRUPTED`. A second SIGINT ends the process at once.
+    """
+
+    def __init__(self) -> None:
+        self._is_interrupted = False
+        atexit.register(self._leave)  # registered first, called last
+
+    def begin(self) -> None:
+        """From now on SIGINT is noted."""
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+        ):
+            signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *_: object) -> None:
+        if self._is_interrupted:
+            os._exit(INTERRUPTED)
+        self._is_interrupted = True
+
+    def _leave(self) -> None:
+        if self._is_interrupted:
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(INTERRUPTED)
 
 
 def _guarded(arguments: list[str], unread: Gathered) -> int:

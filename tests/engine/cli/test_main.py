@@ -150,6 +150,35 @@ NOTHING = [
 ]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_after_the_last_word_ends_without_a_stack_and_with_130(times):
+    """Ctrl-C while a job's Spark was ending printed a stack, and the exit code was 0."""
+    program = (
+        "import atexit, sys, time\n"
+        "def last():\n"
+        "    print('ending', flush=True)\n"
+        "    time.sleep(2)\n"
+        "    print('ended', flush=True)\n"
+        "sys.argv[1:] = ['--version']\n"
+        "from engine.cli import main\n"
+        "_run = main._run\n"
+        "main._run = lambda *words: [_run(*words), atexit.register(last)][0]\n"
+        "sys.exit(main.main())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        while process.stdout.readline() != "ending\n":
+            assert process.poll() is None
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        rest, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")
+    assert rest == ("ended\n" if times == 1 else ""), "one lets the end go on, a second one does not"
+
+
 @pytest.mark.parametrize("arguments", NOTHING, ids=lambda one: one[0])
 def test_a_question_without_an_answer_ends_with_1(store, arguments):
     status, _, err = agree.command(*(store if word == "STORE" else word for word in arguments))
