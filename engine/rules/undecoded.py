@@ -155,11 +155,16 @@ MODES = (
     Mode("indexFileWriteEnable", "false", "no index files"),
     Mode("timerRocksDBEnable", "true", "timers in a RocksDB"),
     Mode("transRocksDBEnable", "true", "open transactions in a RocksDB"),
+    Mode("popConsumerKVServiceInit", "true", "popped messages in a RocksDB that is opened and revived"),
     Mode("popConsumerKVServiceEnable", "true", "popped messages in a RocksDB"),
     Mode("configManagerVersion", "v2", "topics, groups and offsets in a RocksDB"),
     Mode("enableDLegerCommitLog", "true", "messages in a DLedger log"),
 )
-"""Settings with which a broker keeps a part of its store in a form that is not decoded or written here."""
+"""Settings with which a broker keeps a part of its store in a form that is not decoded or written here.
+
+``useSeparateStorePathForRocksdbCQ`` and ``useSingleRocksDBForAllConfigs`` are not among them: a broker asks for both in
+a store of RocksDB queues only, which the first two rows mean.
+"""
 
 
 def modes_in(settings: Mapping[str, str]) -> list[Mode]:
