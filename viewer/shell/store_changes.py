@@ -93,9 +93,10 @@ class StoreChanges:
         noted = session.unread if session is not None else None
         count = noted.count if noted is not None else ""
         window.status.set_unread(count)
-        window.setProperty(UNREAD, count)
-        for line in QWidget.findChildren(window, StateLine):
-            line.show_state(line.state)
+        if (window.property(UNREAD) or "") != count:
+            window.setProperty(UNREAD, count)
+            for line in QWidget.findChildren(window, StateLine):
+                line.show_state(line.state)
         if session is None or not noted:
             window.unread.show_state(None)
             return
