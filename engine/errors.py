@@ -69,6 +69,10 @@ class Undecoded(CannotRead):
     """It stands in a part of the store that is recognised and not decoded: nothing can be told of it."""
 
 
+class LinkedFile(StoreError):
+    """A file of the store has a second name (a hard link): what is written here would change the other store, too."""
+
+
 class BadArchive(StoreError):
     """An archive that is damaged, holds too much, or would lay something outside the folder it is unpacked to."""
 

@@ -72,6 +72,12 @@ class StoreFolders:
             raise OutsidePath(f"{self.outside_words}: nothing was changed", file=self.file)
 
     @property
+    def written(self) -> tuple[Path, ...]:
+        """The folders that a writer changes: the store, and those of its log that lie elsewhere."""
+        elsewhere = (folder for folder in self.log if self.root not in folder.parents)
+        return (self.root, *(folder for folder in elsewhere if folder not in self.read_only))
+
+    @property
     def outside_words(self) -> str:
         """What lies outside, in one line that names both folders; empty without anything."""
         if not self.outside:

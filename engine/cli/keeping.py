@@ -20,8 +20,9 @@ from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
 from engine.mapped.keeping import Keeper, KeepingDisk, read
 from engine.mapped.kept_undo import take_back
-from engine.services.opening import lock_folders, refuse_undecoded
+from engine.services.opening import lock_folders, refuse_linked_files, refuse_undecoded
 from engine.store.recovery.load_source import log_folders
+from engine.store_folders import settle_folders
 
 if TYPE_CHECKING:
     from engine.store.recovery.plan import EmptyLog
@@ -79,6 +80,7 @@ def keeping(
     :class:`engine.mapped.keeping.CannotKeep` before anything is changed.
     """
     refuse_undecoded(root)
+    refuse_linked_files(settle_folders(root, config).written, RealDisk())
     refuse_undecoded_modes(getattr(args, "config", None))
     if args.no_backup or not wanted:
         yield Keeping(root, None, config)

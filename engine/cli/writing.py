@@ -24,7 +24,7 @@ from engine.layout import StorePaths
 from engine.mapped.disk import RealDisk
 from engine.mapped.store_lock import StoreLock
 from engine.releases import NEWEST, Release
-from engine.services.opening import refuse_undecoded, without_log
+from engine.services.opening import refuse_linked_files, refuse_undecoded, without_log
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan, file_limit_words, undispatched_words
 from engine.store_folders import settle_folders
 
@@ -85,12 +85,14 @@ def find_target(path: str, config: MessageStoreConfig | None, given: Release | N
     it is written, see :func:`target_release`.
 
     Raises :class:`NotAStore` where something else is there, :class:`StoreLocked` naming the holder where somebody has
-    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`UsageError` where the configuration
-    asks for such a part, :class:`StoreError` where a broker would not start, or would leave messages in no queue,
+    the store open, :class:`Undecoded` where a part of it is not decoded, :class:`LinkedFile` where another
+    store shares a file of it, :class:`UsageError` where the configuration asks for a part that is not decoded,
+    :class:`StoreError` where a broker would not start, or would leave messages in no queue,
     :class:`engine.store_folders.OutsidePath` where the configuration leads out of it.
     """
     place, release = Path(path), given or NEWEST
     refuse_undecoded(place)
+    refuse_linked_files([place], RealDisk())
     refuse_undecoded_modes(config.file if config is not None else None)
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         settle_folders(place, config).refuse_outside()

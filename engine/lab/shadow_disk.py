@@ -279,6 +279,10 @@ class ShadowDisk(RealDisk):
                     shadow.flushed = path.stat().st_size
                     self.names_now[str(path)] = self.durable_names[str(path)] = shadow
 
+    def linked_file(self, folder: Path) -> Path | None:  # noqa: ARG002 - as its protocol asks
+        """None: what is durable is linked into the picture of the disk, and is never written again."""
+        return None
+
     # The plug
 
     def pull_the_plug(self) -> None:

@@ -111,6 +111,11 @@ class Disk(Protocol):
     def exists(self, path: Path) -> bool:
         """Whether there is a file or folder at ``path``."""
 
+    def linked_file(self, folder: Path) -> Path | None:
+        """The first file below ``folder`` that has a second name (a hard link): writing it changes both. None without
+        one, and on a disk that makes such links itself.
+        """
+
     def modified(self, path: Path) -> int:
         """When a file was last written, in ms since 1970."""
 
@@ -261,6 +266,18 @@ class RealDisk:
             _refuse_link(path)
             return False
         return True
+
+    def linked_file(self, folder: Path) -> Path | None:
+        for place, folders, names in os.walk(folder):
+            folders.sort()
+            if "CURRENT" in names:  # a RocksDB links its own files, and nothing here writes them
+                continue
+            for name in sorted(names):
+                with suppress(FileNotFoundError):  # whoever holds the store may remove it meanwhile
+                    status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - a store has many files
+                    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                        return Path(place, name)
+        return None
 
     def modified(self, path: Path) -> int:
         return path.stat().st_mtime_ns // 1_000_000

@@ -177,6 +177,9 @@ def finish(kept: Kept, root: Path) -> None:
         os.utime(place, ns=(place.stat().st_atime_ns, modified))
     sync_folder(root)
     _note(kept, "done")
+    for was in kept.files.values():  # the store has the file again: a second name would be in the next writer's way
+        if was.link is not None:
+            (kept.folder / was.link).unlink(missing_ok=True)
 
 
 def take_back(keeper: Keeper, error: BaseException) -> None:

@@ -5,13 +5,14 @@ letting go of it all again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from engine.config import MessageStoreConfig
-from engine.errors import Undecoded
+from engine.errors import LinkedFile, Undecoded
 from engine.layout import StorePaths
 from engine.mapped.abort_file import AbortFile
 from engine.mapped.disk import Disk, DiskLock
@@ -48,6 +49,20 @@ def refuse_undecoded(root: Path) -> None:
         raise Undecoded(part.refusal, file=str(root))
 
 
+def refuse_linked_files(folders: Iterable[Path], disk: Disk) -> None:
+    """Raise :class:`LinkedFile` where a file in one of ``folders`` has a second name: a copy that was made with hard
+    links shares its bytes with the original. Every writer goes through here. Raises ``OSError``.
+    """
+    for folder in folders:
+        linked = disk.linked_file(folder)
+        if linked is not None:
+            text = (
+                "this file has a second name (a hard link), and what is written here would change the other one, too. "
+                f"Nothing was changed; make a real copy and use that: cp -a {shlex.quote(str(folder))} NEW"
+            )
+            raise LinkedFile(text, file=str(linked))
+
+
 class _Files:
     """Files of a store that is opened for writing, as :mod:`engine.store.written_release` asks for them."""
 
@@ -78,11 +93,13 @@ def take_lock(
     """The locks of every folder that is written. Where that would make the store's lock file, the store is looked at
     before: one that :func:`load` refuses stays as it is.
 
-    Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, ``OSError``, and
-    :class:`engine.store_folders.OutsidePath` where the configuration leads out of the store.
+    Raises :class:`engine.errors.StoreLocked`, :class:`LogIsEmpty`, :class:`Undecoded`, :class:`LinkedFile`,
+    ``OSError``, and :class:`engine.store_folders.OutsidePath` where the configuration leads out of the store.
     """
-    settle_folders(paths.root, config).refuse_outside()
+    folders = settle_folders(paths.root, config)
+    folders.refuse_outside()
     refuse_undecoded(paths.root)
+    refuse_linked_files(folders.written, disk)
     if not empty_log and not disk.exists(paths.lock) and disk.exists(paths.root):
         found = without_log(paths, config, disk, like)
         if found is not None:

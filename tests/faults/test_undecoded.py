@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import recorded_requests
 from golden_stores import changes, fingerprint
+from writing_commands import WRITERS
 
 from engine.cli.main import COMMANDS, main
 from engine.codec.foreign import EntryHeader, encode_header
@@ -35,15 +36,6 @@ GOLDEN = (
     "rocksdb-timer-index-5.5.1",
 )
 MADE = ("popped", "popped elsewhere", "single tables", "dledger", "dledger by another name", "dledger in commitlog")
-WRITERS = {
-    "put": ["put", "STORE", "--topic", "Orders", "--body", "tea", "--yes"],
-    "serve": ["serve", "STORE", "--port", "0", "--namesrv-port", "0"],
-    "recover": ["recover", "STORE", "--apply", "--yes"],
-    "dispatch": ["dispatch", "STORE", "--yes"],
-    "replay": ["replay", "RECORDING", "--store", "STORE", "--yes"],
-    "replicate": ["replicate", "127.0.0.1:9", "STORE"],
-}
-"""Commands that write into a store that is there."""
 READERS = {
     "info",
     "units",

@@ -399,6 +399,9 @@ class SimulatedDisk:
             self._check_alive()
             return str(path) in self._nodes or str(path) in self._folders
 
+    def linked_file(self, folder: Path) -> Path | None:
+        return None
+
     def modified(self, path: Path) -> int:
         with self.guard:
             self._check_alive()
