@@ -46,8 +46,8 @@ from engine.services.look import Activity, Trouble, count, take_activity, take_p
 from engine.services.opening import end, heed_flags, let_go, load, take_lock, written_by
 from engine.services.store_services import StoreServices, wire
 from engine.store.config_tables import ConfigTables
-from engine.store.get_message import GetMessageResult, Limits, get_message
-from engine.store.latency import Latencies
+from engine.store.get_message import GetMessageResult, GetMessageStatus, Limits, get_message
+from engine.store.latency import SLOW_NS, Latencies, SlowCalls
 from engine.store.message_filter import MessageFilter
 from engine.store.offset_by_time import offset_by_time, offset_by_time_49
 from engine.store.positions import Positions
@@ -132,6 +132,9 @@ class MessageStore:
         self._life = threading.RLock()
         self._put_latencies = Latencies()
         self._put_counts = self._put_latencies.counts
+        self._slow_puts, self._slow_gets = SlowCalls(), SlowCalls()
+        self._get_counts = [0, 0]
+        """Calls of :meth:`get_message` that found nothing, and that found messages."""
         self._refused: Counter[PutMessageStatus] = Counter()
         self._lock: DiskLock = take_lock(self.paths, self.config, self._disk, self.release, empty_log=empty_log)
         try:
@@ -235,7 +238,10 @@ class MessageStore:
             self._after_put(result, message)
         if result.status is not _OK:
             self._refused[result.status] += 1
-        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        took = _nanoseconds() - began
+        self._put_counts[took.bit_length()] += 1
+        if took >= SLOW_NS:
+            self._slow_puts.add(took)
         return result
 
     def put_messages(self, messages: Sequence[Message]) -> PutMessageResults:
@@ -257,7 +263,10 @@ class MessageStore:
                 results.set_status(PutMessageStatus.FLUSH_DISK_TIMEOUT)
         if not results.ok:
             self._refused.update(result.status for result in results if result.status is not _OK)
-        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        took = _nanoseconds() - began
+        self._put_counts[took.bit_length()] += 1
+        if took >= SLOW_NS:
+            self._slow_puts.add(took)
         return results
 
     def put_batch(self, messages: Sequence[Message], properties: dict[str, str] | None = None) -> PutMessageResult:
@@ -279,7 +288,10 @@ class MessageStore:
             self._after_put(result, *messages)
         if result.status is not _OK:
             self._refused[result.status] += 1
-        self._put_counts[(_nanoseconds() - began).bit_length()] += 1
+        took = _nanoseconds() - began
+        self._put_counts[took.bit_length()] += 1
+        if took >= SLOW_NS:
+            self._slow_puts.add(took)
         return result
 
     def append_raw(self, unit: bytes) -> int:
@@ -345,8 +357,14 @@ class MessageStore:
         if self.closed or not self._flags.readable:
             return None
         try:
+            began = _nanoseconds()
             queue = self._parts.queues.find_or_create(topic, queue_id)
-            return get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
+            result = get_message(queue, self._parts.log, offset, max_count, message_filter, self._limits)
+            self._get_counts[result.status is GetMessageStatus.FOUND] += 1
+            took = _nanoseconds() - began
+            if took >= SLOW_NS:
+                self._slow_gets.add(took)
+            return result
         except (OSError, StoreClosed):
             if self._closed:  # meanwhile
                 return None
@@ -418,7 +436,21 @@ class MessageStore:
 
     def counters(self) -> dict[str, int]:
         """What happened since the store was opened: puts by status, units dispatched, flushes, files deleted."""
-        return count(self._services, self._put_latencies, self._refused)
+        missed, found = self._get_counts
+        return {
+            **count(self._services, self._put_latencies, self._refused),
+            "get.found": found,
+            "get.missed": missed,
+            "slowest.getMs": self._slow_gets.longest_ms,
+            "slowest.putMs": self._slow_puts.longest_ms,
+        }
+
+    def put_times(self) -> tuple[int, ...]:
+        """How many puts took how long since the store was opened, by the rows of
+        :data:`engine.store.latency.CALL_ENDS_MS`; the last one is of all longer ones.
+        """
+        slow = tuple(self._slow_puts.counts)
+        return (max(sum(self._put_counts) - sum(slow), 0), *slow[1:])
 
     def activity(self) -> Activity:
         """What the services have done and what waits for them."""

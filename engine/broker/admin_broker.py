@@ -6,9 +6,11 @@ Java: ``AdminBrokerProcessor.getBrokerConfig``, ``updateBrokerConfig``, ``prepar
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from engine.broker.broker import Broker, Header, Processor
 from engine.broker.json_bodies import write
+from engine.broker.rates import PerSecond
 from engine.broker.topics import SCHEDULE
 from engine.errors import UsageError
 from engine.remoting.codes import Answer, Refused
@@ -68,7 +70,8 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
     at, counted, parts = store.positions(), store.counters(), store.parts
     put = counted["dispatch.units"]
     failed = sum(number for name, number in counted.items() if name.startswith("put.") and name != "put.calls")
-    put_tps, got_tps = (" ".join(map(str, rates)) for rates in broker.rates.per_second())
+    rates = broker.rates.per_second()
+    total_rates = [found + missed for found, missed in zip(rates.found, rates.missed, strict=True)]
     mornings = broker.rates.yesterday_morning, broker.rates.today_morning
     table = {
         "bootTimestamp": broker.started,
@@ -92,12 +95,18 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         **{f"putLatency{digits}": f"{at.put_latency.quantile(share) / 1e6:.2f}" for digits, share in _SHARES.items()},
         "pageCacheLockTimeMills": 0,
         **{f"{pool}{name}": 0 for pool in POOLS for name in ("Size", "HeadWaitTimeMills")},
-        "putTps": put_tps,
-        "getTransferredTps": got_tps,
+        "putTps": _rates(rates.put),
+        "getFoundTps": _rates(rates.found),
+        "getMissTps": _rates(rates.missed),
+        "getTotalTps": _rates(total_rates),
+        "getTransferredTps": _rates(rates.got),
+        "putMessageDistributeTime": _put_times(broker.rates.last_minute),
+        "putMessageEntireTimeMax": counted["slowest.putMs"],
+        "getMessageEntireTimeMax": counted["slowest.getMs"],
         **{f"msgPutTotal{day}": totals.put for day, totals in zip(DAYS, mornings, strict=True)},
         **{f"msgGetTotal{day}": totals.got for day, totals in zip(DAYS, mornings, strict=True)},
         **_levels(broker),
-        **_timers(broker),
+        **_timers(broker, rates),
     }
     if request.fields.get(HELD_PULLS) == "true":
         held = broker.held.by_group().items()
@@ -121,16 +130,33 @@ def _levels(broker: Broker) -> dict[str, str]:
     return found
 
 
-def _timers(broker: Broker) -> dict[str, str]:
+def _rates(values: Sequence[float]) -> str:
+    return " ".join(map(str, values))
+
+
+_PUT_TIMES = (
+    *("<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s"),
+    *("1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~"),
+)
+
+
+def _put_times(counts: Sequence[int] | None) -> str:
+    """How many puts of the last whole minute took how long, as RocketMQ spells it; "null" before there was one."""
+    if counts is None:
+        return "null"
+    return "".join(f"[{words}]:{count} " for words, count in zip(_PUT_TIMES, counts, strict=True))
+
+
+def _timers(broker: Broker, rates: PerSecond) -> dict[str, str]:
     if broker.timers is None:
         return {}
     late, waiting = broker.timers.behind()
     return {
         "timerReadBehind": str(late),
         "timerOffsetBehind": str(waiting),
-        "timerCongestNum": "0",
-        "timerEnqueueTps": "0.0",
-        "timerDequeueTps": "0.0",
+        "timerCongestNum": str(broker.timers.left_to_put()),
+        "timerEnqueueTps": str(rates.timers_in[0]),
+        "timerDequeueTps": str(rates.timers_out[0]),
     }
 
 

@@ -88,7 +88,8 @@ def progress(broker: Broker, request: Command, header: Header, _connection: Conn
     for name in topics:
         topic = broker.topics.get(name)
         rows += [stands_at(broker, group, name, one) for one in range(topic.read_queue_nums if topic else 0)]
-    return answer_to(request, body=write_table("offsetTable", rows, {"consumeTps": 0.0}))
+    tps = sum(broker.rates.got_tps(group, name) for name in topics)
+    return answer_to(request, body=write_table("offsetTable", rows, {"consumeTps": tps}))
 
 
 def stands_at(broker: Broker, group: str, topic: str, queue_id: int) -> tuple[dict[str, object], dict[str, int]]:

@@ -73,7 +73,8 @@ def all_progress(broker: Broker, request: Command, header: Header, _connection: 
                 read += row["consumerOffset"]
                 if "pullOffset" in row:
                     row["pullOffset"] = 0  # RocketMQ says so here, and reckons with it
-            of_group.append(write_table("offsetTable", found, {"consumeTps": 0.0}).decode())
+            tps = broker.rates.got_tps(group, name)
+            of_group.append(write_table("offsetTable", found, {"consumeTps": tps}).decode())
         rows.append("{" + write(group).decode() + ":[" + ",".join(of_group) + "]}")
     text = '{"brokerAddr":%s,"consumeStatsList":[%s],"totalDiff":%d,"totalInflightDiff":%d}'
     return answer_to(request, body=(text % (write(broker.address).decode(), ",".join(rows), behind, -read)).encode())
@@ -95,7 +96,7 @@ def ha_status(broker: Broker, request: Command, _header: Header, _connection: Co
             "inSync": end - one.acknowledged < most,
             "slaveAckOffset": one.acknowledged,
             "transferFromWhere": one.sent,
-            "transferredByteInSecond": 0,
+            "transferredByteInSecond": broker.rates.sent_last_second.get(one.peer, 0),
         }
         for one in broker.followers()
     ]

@@ -181,7 +181,7 @@ def statistics(broker: Broker, request: Command, header: Header, _connection: Co
         last = store_time_at(broker, name, queue_id, end - 1) if end > 0 else 0
         bounds = {"lastUpdateTimestamp": last, "maxOffset": end, "minOffset": first}
         rows.append((queue_key(broker, name, queue_id), bounds))
-    more = {} if broker.store.rules.major < 5 else {"topicPutTps": 0.0}
+    more = {} if broker.store.rules.major < 5 else {"topicPutTps": broker.rates.put_tps(name)}
     return answer_to(request, body=write_table("offsetTable", rows, more))
 
 

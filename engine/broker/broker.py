@@ -104,7 +104,14 @@ class Broker:
         self.access: Access | None = None
         """Who may ask what; None: everybody everything."""
         self.stats = BrokerStats()
-        self.rates = Rates(self.stats, lambda: store.counters()["dispatch.units"], clock, self.config.cluster)
+        self.rates = Rates(
+            self.stats,
+            store.counters,
+            clock,
+            self.config.cluster,
+            store.put_times,
+            lambda: {slave.peer: slave.sent for slave in self.followers()},
+        )
         self.half_file = store.parts.paths.config / HALF_COUNTS
         if store.rules.major >= 5:
             self.stats.half.load(store.parts.disk, self.half_file)

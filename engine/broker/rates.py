@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.broker.stats import BrokerStats
+from engine.broker.stats import DELAY, FIFO, NORMAL, TRANSACTION, BrokerStats
 
 SPANS_S = (10, 60, 600)
 """Seconds over which the rates of 28 are told."""
 PERIODS = {"statsMinute": (10_000, 7), "statsHour": (600_000, 7), "statsDay": (3_600_000, 25)}
 """Of each period of 315 the ms between samples, and how many are kept."""
 PUT_NUMS, PUT_SIZE, GET_NUMS, GET_SIZE = "TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE", "GROUP_GET_NUMS", "GROUP_GET_SIZE"
+KINDS = (NORMAL, FIFO, DELAY, TRANSACTION)
+SENT_BACK = "SNDBCK_PUT_NUMS"
 ALL_PUT, ALL_GOT = "BROKER_PUT_NUMS", "BROKER_GET_NUMS"
+_MINUTE_MS = 60_000
 Key = tuple[str, str]
 """A name of statistics, and what they are of: a topic, ``topic@group``, or the cluster."""
 
@@ -31,10 +35,28 @@ class Count(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Messages since the start."""
+    """What was counted since the start: messages put and got, calls of the store that found messages and that found
+    none, timer messages that reached the wheel and that left it.
+    """
 
     put: int
     got: int
+    found: int = 0
+    missed: int = 0
+    timers_in: int = 0
+    timers_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PerSecond:
+    """Rates over each of :data:`SPANS_S`, or since the start where that is shorter."""
+
+    put: tuple[float, ...]
+    got: tuple[float, ...]
+    found: tuple[float, ...]
+    missed: tuple[float, ...]
+    timers_in: tuple[float, ...]
+    timers_out: tuple[float, ...]
 
 
 Sample = tuple[int, dict[Key, Count]]
@@ -42,11 +64,24 @@ Sample = tuple[int, dict[Key, Count]]
 
 
 class Rates:
-    """``step`` is called once a second; ``now`` gives ms. ``put`` counts what the store took."""
+    """``step`` is called once a second; ``now`` gives ms. ``counters`` are those of the store, ``put_times`` how many
+    puts took how long (:meth:`engine.message_store.MessageStore.put_times`), ``sent`` how many bytes of the log went to
+    each slave, by its address.
+    """
 
-    def __init__(self, stats: BrokerStats, put: Callable[[], int], now: Callable[[], int], cluster: str) -> None:
+    def __init__(
+        self,
+        stats: BrokerStats,
+        counters: Callable[[], Mapping[str, int]],
+        now: Callable[[], int],
+        cluster: str,
+        put_times: Callable[[], tuple[int, ...]] = tuple,
+        sent: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
         self._stats = stats
-        self._put = put
+        self._counters = counters
+        self._put_times = put_times
+        self._sent = sent
         self._now = now
         self._cluster = cluster
         self._seconds: deque[tuple[int, Totals]] = deque([(now(), self.totals())], SPANS_S[-1] + 1)
@@ -54,12 +89,26 @@ class Rates:
             name: deque([(now(), {})], count) for name, (_, count) in PERIODS.items()
         }
         self._day = _day(now())
+        self._minute = now(), put_times()
+        self.last_minute: tuple[int, ...] | None = None
+        """How many puts took how long in the last whole minute; None before there was one."""
+        self._sent_before: Mapping[str, int] = {}
+        self.sent_last_second: dict[str, int] = {}
+        """Bytes of the log that went to each slave in the last second, by its address."""
         self.yesterday_morning = self.today_morning = Totals(0, 0)
         """Totals at the last midnights; 0 where the broker did not run then."""
 
     def totals(self) -> Totals:
-        """Messages since the start."""
-        return Totals(self._put(), sum(flow.messages for flow in self._stats.got.values()))
+        """What was counted since the start."""
+        counters, stats = self._counters(), self._stats
+        return Totals(
+            counters["dispatch.units"],
+            sum(flow.messages for flow in stats.got.values()),
+            counters.get("get.found", 0),
+            counters.get("get.missed", 0),
+            stats.timers_in.total(),
+            stats.timers_out.total(),
+        )
 
     def step(self) -> None:
         """Take the samples that are due."""
@@ -73,17 +122,42 @@ class Rates:
             sample = now, self._counts()
             for name in due:
                 self._samples[name].append(sample)
+        if now - self._minute[0] > _MINUTE_MS:
+            times = self._put_times()
+            self.last_minute = tuple(new - old for new, old in zip(times, self._minute[1], strict=True))
+            self._minute = now, times
+        sent = dict(self._sent())
+        self.sent_last_second = {
+            peer: max(size - self._sent_before[peer], 0) for peer, size in sent.items() if peer in self._sent_before
+        }
+        self._sent_before = sent
 
-    def per_second(self) -> tuple[list[float], list[float]]:
-        """Messages put and got a second, over each of :data:`SPANS_S`, or since the start where that is shorter."""
+    def per_second(self) -> PerSecond:
+        """What was counted a second."""
         now, totals = self._now(), self.totals()
-        put, got = [], []
+        rates = []
         for span in SPANS_S:
             before, then = self._seconds[max(len(self._seconds) - span - 1, 0)]
             seconds = max(now - before, 1) / 1000
-            put.append((totals.put - then.put) / seconds)
-            got.append((totals.got - then.got) / seconds)
-        return put, got
+            rates.append([(new - old) / seconds for new, old in zip(totals, then, strict=True)])
+        return PerSecond(*zip(*rates, strict=True))
+
+    def put_tps(self, topic: str) -> float:
+        """Messages that came for a topic a second, in the last minute."""
+        count = sum(self._stats.put[topic, kind].messages for kind in KINDS if (topic, kind) in self._stats.put)
+        return self._tps_of_minute((PUT_NUMS, topic), count)
+
+    def got_tps(self, group: str, topic: str) -> float:
+        """Messages of a topic that a group got a second, in the last minute."""
+        flows = [self._stats.got.get((group, topic, again)) for again in (None, False, True)]
+        count = sum(flow.messages for flow in flows if flow is not None)
+        return self._tps_of_minute((GET_NUMS, f"{topic}@{group}"), count)
+
+    def _tps_of_minute(self, key: Key, count: int) -> float:
+        """Only one key is looked at: every topic of a cluster may be asked about, one by one."""
+        before, counts = self._samples["statsMinute"][0]
+        first = counts.get(key)
+        return (count - (first.value if first is not None else 0)) * 1000 / max(self._now() - before, 1)
 
     def of(self, name: str, key: str) -> dict[str, dict[str, float]] | None:
         """Sums and rates of one key as 315 tells them; None where nothing of it was ever counted."""
@@ -111,6 +185,8 @@ class Rates:
             add(PUT_NUMS, topic, flow.messages, flow.calls)
             add(PUT_SIZE, topic, flow.size, flow.calls)
             add(ALL_PUT, self._cluster, flow.messages, 0)
+        for (group, topic), count in self._stats.sent_back.items():
+            add(SENT_BACK, f"{topic}@{group}", count, count)
         for (group, topic, _), flow in self._stats.got.items():
             add(GET_NUMS, f"{topic}@{group}", flow.messages, flow.calls)
             add(GET_SIZE, f"{topic}@{group}", flow.size, flow.calls)

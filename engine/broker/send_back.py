@@ -53,6 +53,7 @@ def send_back(broker: Broker, request: Command, header: Header, _connection: Con
     result = broker.store.put_message(message)
     if not result.ok:
         raise Refused(Answer.SYSTEM_ERROR, result.status.value)
+    broker.stats.sent_back[group_name, unit.properties.get(properties.RETRY_TOPIC) or unit.topic] += 1
     broker.dispatched()
     return answer_to(request)
 

@@ -123,6 +123,8 @@ class BrokerStats:
         self.sizes: defaultdict[tuple[str, str], Spread] = defaultdict(_spreads(SIZE_BUCKETS))
         self.dead: Counter[tuple[str, str]] = Counter()
         """Dead letters by group and topic."""
+        self.sent_back: Counter[tuple[str, str]] = Counter()
+        """Messages that consumers sent back by 36, by group and topic, dead letters among them."""
         self.half = HalfMessages()
         self.committed: Counter[str] = Counter()
         self.rolled_back: Counter[str] = Counter()

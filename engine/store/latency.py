@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,3 +47,26 @@ class Latencies:
     def snapshot(self) -> Histogram:
         """What was counted so far."""
         return Histogram(tuple(self.counts))
+
+
+CALL_ENDS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10000)
+"""Where the rows of ``putMessageDistributeTime`` end (Java: ``StoreStatsService``): a row is below its end."""
+SLOW_NS: Final = 1_000_000
+"""What takes less counts as 0 ms in Java."""
+
+
+class SlowCalls:
+    """Counts calls of :data:`SLOW_NS` or longer by the rows of :data:`CALL_ENDS_MS`, and knows the longest of all."""
+
+    __slots__ = ("counts", "longest_ms")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(CALL_ENDS_MS) + 1)
+        """The first row stays 0: nobody tells of quick calls."""
+        self.longest_ms = 0
+
+    def add(self, nanoseconds: int) -> None:
+        """Count one that took :data:`SLOW_NS` or longer."""
+        ms = nanoseconds // SLOW_NS
+        self.counts[bisect_right(CALL_ENDS_MS, ms)] += 1
+        self.longest_ms = max(self.longest_ms, ms)

@@ -64,7 +64,7 @@ def test_statistics_have_a_row_for_each_queue_that_is_written(tmp_path: Path) ->
             assert text.startswith('{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"Orders"}:')
             assert text.count('"maxOffset":0') == 3
             assert text.count('"maxOffset":1') == 1
-            assert text.endswith('"topicPutTps":0.0}')
+            assert float(text.rpartition('"topicPutTps":')[2].removesuffix("}")) > 0
             assert (await client.ask(202, topic="Nowhere")).code == 17
 
     run(told)

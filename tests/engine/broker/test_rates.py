@@ -23,8 +23,8 @@ class Clock:
 
 def counting() -> tuple[Rates, BrokerStats, Clock]:
     stats, clock = BrokerStats(), Clock()
-    put = lambda: sum(flow.messages for flow in stats.put.values())  # noqa: E731
-    return Rates(stats, put, clock, "C"), stats, clock
+    counters = lambda: {"dispatch.units": sum(flow.messages for flow in stats.put.values())}  # noqa: E731
+    return Rates(stats, counters, clock, "C"), stats, clock
 
 
 def test_rates_are_those_of_the_last_seconds_or_of_the_time_since_the_start() -> None:
@@ -35,8 +35,8 @@ def test_rates_are_those_of_the_last_seconds_or_of_the_time_since_the_start() ->
         stats.got["readers", "Orders", None].add(2, 100)
         rates.step()
         if second == 4:
-            assert [round(one, 6) for one in rates.per_second()[0]] == [1.0, 1.0, 1.0]
-    put, got = rates.per_second()
+            assert [round(one, 6) for one in rates.per_second().put] == [1.0, 1.0, 1.0]
+    put, got = rates.per_second().put, rates.per_second().got
     assert [round(one, 3) for one in put] == [5.0, 5.0, 3.0]
     assert [round(one, 3) for one in got] == [2.0, 2.0, 2.0]
 
@@ -99,5 +99,80 @@ def test_tables_of_a_new_broker_have_the_version_that_a_slave_asks_for(tmp_path:
         async with asking(tmp_path) as client:
             for code in (21, 43, 45, 201):
                 assert b'"dataVersion"' in bytes((await client.ask(code)).body)
+
+    run(told)
+
+
+def test_calls_that_found_and_missed_timers_and_slaves_have_rates() -> None:
+    stats, clock = BrokerStats(), Clock()
+    found, sent = [0, 0], {"slave": 0}
+    counters = lambda: {"dispatch.units": 0, "get.found": found[0], "get.missed": found[1]}  # noqa: E731
+    rates = Rates(stats, counters, clock, "C", tuple, lambda: sent)
+    for second in range(1, 21):
+        clock.ms = START + second * 1000
+        found[0] += 3
+        found[1] += 2
+        sent["slave"] += 700
+        stats.timers_in["T"] += 4
+        stats.timers_out["T"] += 1
+        rates.step()
+    told = rates.per_second()
+    assert [round(values[0], 6) for values in (told.found, told.missed, told.timers_in, told.timers_out)] == [
+        3,
+        2,
+        4,
+        1,
+    ]
+    assert rates.sent_last_second == {"slave": 700}
+    del sent["slave"]
+    rates.step()
+    assert rates.sent_last_second == {}
+
+
+def test_times_of_puts_are_those_of_the_last_whole_minute() -> None:
+    """As RocketMQ has them: none before the first minute is over."""
+    clock, times = Clock(), [5, 1]
+    rates = Rates(BrokerStats(), lambda: {"dispatch.units": 0}, clock, "C", lambda: tuple(times))
+    times[:] = [9, 2]
+    rates.step()
+    assert rates.last_minute is None
+    clock.ms += 60_001
+    rates.step()
+    assert rates.last_minute == (4, 1)
+    clock.ms += 60_001
+    rates.step()
+    assert rates.last_minute == (0, 0)
+
+
+def test_what_administrators_are_shown_is_counted(tmp_path: Path) -> None:
+    """28, 202, 208 and 315 showed 0.0 for rates that nobody had counted."""
+
+    async def told() -> None:
+        async with asking(tmp_path) as client:
+            for number in range(5):
+                await client.send("Orders", b"%d" % number)
+            client.server.broker.store.wait_dispatched()
+            await client.pull("Orders", 0)
+            await client.pull("Orders", 5)
+            assert (await client.ask(36, offset=0, group="readers", delayLevel=0)).code == 0
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            found, missed, total = (
+                float(table[name].split()[0]) for name in ("getFoundTps", "getMissTps", "getTotalTps")
+            )
+            assert found > 0
+            assert missed > 0
+            assert total >= found + missed - 1e-9
+            assert table["putMessageDistributeTime"] == "null"
+            client.server.broker.rates.last_minute = client.server.broker.store.put_times()
+            table = json.loads(bytes((await client.ask(28)).body))["table"]
+            rows = dict(row.split(":") for row in table["putMessageDistributeTime"].split())
+            assert list(rows)[:2] == ["[<=0ms]", "[0~10ms]"]
+            assert sum(map(int, rows.values())) >= 6
+            assert b'"topicPutTps":0.0' not in bytes((await client.ask(202, topic="Orders")).body)
+            assert b'"consumeTps":0.0' not in bytes((await client.ask(208, consumerGroup="readers")).body)
+            back = json.loads(
+                bytes((await client.ask(315, statsName="SNDBCK_PUT_NUMS", statsKey="Orders@readers")).body)
+            )
+            assert back["statsMinute"]["sum"] == 1
 
     run(told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.store.latency import BUCKETS, Histogram, Latencies
+from engine.store.latency import BUCKETS, Histogram, Latencies, SlowCalls
 
 
 @pytest.mark.parametrize(("nanoseconds", "bucket"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (1 << 60, BUCKETS - 1)])
@@ -25,3 +25,11 @@ def test_quantiles_round_up_to_the_end_of_the_bucket() -> None:
 
 def test_nothing_counted() -> None:
     assert (Histogram().count, Histogram().quantile(0.99)) == (0, 0)
+
+
+def test_slow_calls_stand_in_rocketmqs_rows() -> None:
+    slow = SlowCalls()
+    for ms in (1, 9, 10, 49, 50, 999, 1000, 9999, 10000, 60000):
+        slow.add(ms * 1_000_000 + 999_999)
+    assert slow.counts == [0, 2, 2, 1, 0, 0, 1, 1, 0, 0, 0, 1, 2]
+    assert slow.longest_ms == 60000
