@@ -5,7 +5,9 @@ beside the store; and where it fails, all of that is put back.
 from __future__ import annotations
 
 import argparse
+import glob
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cli.output import Output, size_text
 from engine.config import MessageStoreConfig
-from engine.errors import UsageError
+from engine.errors import StoreError, UsageError
 from engine.inspection.undecoded_modes import refuse_undecoded_modes
 from engine.layout import StorePaths
 from engine.mapped.disk import Disk, RealDisk
@@ -102,6 +104,24 @@ def keeping(
         raise
     files, size = read(keeper.folder).amount
     found.record = {"folder": str(keeper.folder), "files": files, "bytes": size}
+
+
+def forget_earlier(kept: Keeping, out: Output) -> None:
+    """Remove what earlier runs of the same command kept of the same store: one that a supervisor starts again and again
+    keeps what its last start changed. A folder that another command, or one of another store, kept stays.
+    """
+    if kept.keeper is None:
+        return
+    newest = kept.keeper.folder
+    own = read(newest)
+    store_name = newest.name.rpartition(".kept-")[0]
+    for folder in sorted(newest.parent.glob(f"{glob.escape(store_name)}.kept-*")):
+        with suppress(OSError, StoreError):
+            earlier = read(folder)
+            same = (earlier.store, earlier.inode, earlier.command) == (own.store, own.inode, own.command)
+            if folder != newest and same:
+                shutil.rmtree(folder)
+                out.say(f"{folder} is removed: {own.command} keeps what its last start changed")
 
 
 _YES = ("y", "yes")

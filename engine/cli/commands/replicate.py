@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
+from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
 from engine.cli.options import add_config, common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if changes:
         for line in target.planned():
             out.say(line)
-    with keeping(args, target.path, config, wanted=changes) as kept:
+    loses = changes and target.recovery is not None and not target.recovery.loses_nothing
+    with keeping(args, target.path, config, wanted=loses) as kept:
         asyncio.run(_follow(args, ((host, port), own), replace(target, config=config), told, kept, out))
     kept.say(out)
     return 0
@@ -102,6 +103,7 @@ async def _follow(
             )
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
+            forget_earlier(kept, out)
             start = None if args.last_file or told is None else told.min_offset
             follower = Follower(store, *ports[0], start=start, ask_master=lambda: ask_master(*ports[1]))
             follower.told = out.say

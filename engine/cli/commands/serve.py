@@ -18,7 +18,7 @@ from engine.broker.broker import Broker
 from engine.broker.config import PORT, BrokerConfig, read_config
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
-from engine.cli.keeping import Keeping, add_opening, keeping, refuse_empty
+from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
 from engine.cli.options import add_release, common, number, paths_as_asked, read_given
 from engine.cli.output import Output
 from engine.cli.registering import (
@@ -110,7 +110,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for line in target.planned():
             out.say(line)
     allow_many_connections()
-    with keeping(args, target.path, target.config, wanted=changes) as kept:
+    loses = changes and target.recovery is not None and not target.recovery.loses_nothing
+    with keeping(args, target.path, target.config, wanted=loses) as kept:
         asyncio.run(_serve(args, _Rules(broker, tls, access), target, kept, out))
     kept.say(out)
     return 0
@@ -191,6 +192,7 @@ async def _serve(args: argparse.Namespace, rules: _Rules, target: WriteTarget, k
             )
             opened.push_async_callback(asyncio.to_thread, store.close)
             kept.settled = True
+            forget_earlier(kept, out)
             ha = opened.enter_context(bind(args.host, _ha_port(bound, args, target.config), HA_PORT))
             source = await opened.enter_async_context(HaServer(store, ha))
             served = await opened.enter_async_context(

@@ -286,6 +286,19 @@ class RecoveryPlan:
         )
 
     @property
+    def loses_nothing(self) -> bool:
+        """Whether everything that carrying the plan out removes is made again from the log, which stays as it is. Files
+        that are deleted hold nothing then.
+        """
+        return not (
+            self.units_dropped
+            or self.bytes_dropped
+            or any(cut.bytes_dropped for cut in self.ext_cuts)
+            or any(queue.entries_dropped for queue in self.queues)
+            or any(index.begin_phy_offset < self.dispatch_from for index in self.index_deleted)
+        )
+
+    @property
     def misnumbered(self) -> int:
         """How many units get an entry that is not at their own queue offset."""
         return sum(queue.shifted for queue in self.queues)

@@ -88,7 +88,7 @@ _ODD: list[tuple[int, dict[str, str], bytes, int, str | None]] = [
     (200, {}, b'{"groupName":"made","consumeEnable":"odd"}', 1, None),
     (200, {}, b'{"groupName":"made","retryQueueNums":null,"retryMaxTimes":""}', 0, None),
     (400, {}, b'{"topic":"Orders","consumerGroup":"readers","clientId":"me","strategyName":"AVG"}', 1, None),
-    (41, {}, b'{"clientId":"me","mqSet":[]}', 1, None),
+    (41, {}, b'{"clientId":"me","mqSet":[{}]}', 1, None),
     (
         11,
         {

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from served_stores import a_send, asked
 from undone_stores import kept_in, made
 
 from engine.cli import keeping
 from engine.cli.main import COMMANDS, build_parser, main
+from engine.cli.output import Output
+from engine.config import MessageStoreConfig
 
 PUT = ["--topic", "Orders", "--body", "one more"]
 
@@ -65,3 +72,38 @@ def test_a_person_is_asked(crashed, capsys, monkeypatch, answer, code):
     assert main(["recover", str(crashed), "--apply"]) == code
     assert "[y/N]" in capsys.readouterr().err
     assert (crashed / "abort").exists() == (code == 2)
+
+
+def _keep(store: Path, command: str, out: Output) -> Path:
+    """What one start of a command keeps of a store; its folder."""
+    args = argparse.Namespace(command=command, no_backup=False, config=None)
+    with keeping.keeping(args, store, MessageStoreConfig()) as kept:
+        kept.settled = True
+        keeping.forget_earlier(kept, out)
+    assert kept.keeper is not None
+    return kept.keeper.folder
+
+
+def test_a_broker_keeps_what_its_last_start_changed(store, tmp_path, capsys):
+    """Each start of serve behind a kill left a folder for ever: ten kills of 238 MB, ten of 30 MB and more."""
+    out = Output(as_json=False)
+    by_hand = _keep(store, "recover", out)
+    folders = [_keep(store, "serve", out) for _ in range(3)]
+    other = _keep(made(tmp_path / "store.kept-not"), "serve", out)
+    assert kept_in(tmp_path) == sorted([by_hand, folders[-1], other, tmp_path / "store.kept-not"])
+    assert capsys.readouterr().err.count("is removed: serve keeps what its last start changed") == 2
+
+
+def test_a_start_that_loses_nothing_keeps_nothing(tmp_path):
+    """Behind a kill queues and index are made again from a log that stays as it is."""
+    place = tmp_path / "store"
+    words = [sys.executable, "-m", "engine.cli", "serve", str(place), "--port", "0", "--namesrv-port", "0", "--json"]
+    for _ in range(2):
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["broker"]
+        assert asked(address, *[a_send(b"x") for _ in range(40)])
+        process.kill()
+        process.communicate()
+    assert (place / "abort").exists()
+    assert kept_in(tmp_path) == []
