@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 
 from engine.own_folders import find_own, for_a_while, own_folder, user_cache
@@ -30,6 +31,18 @@ _SOURCES = (
     "unit_flavours.py",
     "write_job.py",
 )
+
+
+on_first_compilation: Callable[[], None] | None = None
+"""Called once, by the thread that compiles, where machine code is not in the cache and has to be compiled now."""
+
+
+def note_compilation() -> None:
+    """Tell whoever wants to know that machine code is compiled now."""
+    global on_first_compilation
+    tell, on_first_compilation = on_first_compilation, None
+    if tell is not None:
+        tell()
 
 
 def folder() -> Path:

@@ -82,6 +82,7 @@ def build(module: str) -> Twins:
     Raises any exception of numba and LLVM. Code that cannot be saved is used all the same.
 
     """
+    compiled_cache.note_compilation()
     with _compiling:
         source = import_compiled(module)
         codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]

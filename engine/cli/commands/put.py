@@ -21,7 +21,7 @@ from typing import Any
 from engine.cli.keeping import add_consent, consented, keeping
 from engine.cli.options import add_release, common, number
 from engine.cli.output import Column, Output
-from engine.cli.writing import WriteTarget, find_target, given_config, target_release
+from engine.cli.writing import WriteTarget, find_target, given_config, say_compilation, target_release
 from engine.codec import properties as props
 from engine.codec.encode import Message, encode_properties
 from engine.codec.java import hash_map_order, i32
@@ -63,6 +63,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    say_compilation(out)
     release = target_release(args.store, args.release)
     plan = _asked(args, release)
     for remark in plan.remarks:

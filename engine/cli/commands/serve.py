@@ -44,7 +44,7 @@ from engine.cli.serving import (
 )
 from engine.cli.serving import port as a_port
 from engine.cli.slave_role import follow_until, with_role
-from engine.cli.writing import WriteTarget, find_target
+from engine.cli.writing import WriteTarget, find_target, say_compilation
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
@@ -91,6 +91,7 @@ def register(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
+    say_compilation(out)
     broker, given, unknown = read_config(args.config) if args.config else (BrokerConfig(), None, [])
     given = paths_as_asked(args, given) if given is not None else read_given(args)[0]
     broker, given, left_out = within_reach(args, broker, given)

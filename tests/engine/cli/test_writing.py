@@ -9,7 +9,8 @@ import pytest
 from made_stores import LOG_SIZE, MadeStore
 
 from engine.cli.output import Output
-from engine.cli.writing import find_target, given_config, refuse_used
+from engine.cli.writing import find_target, given_config, refuse_used, say_compilation
+from engine.codec import compiled_cache
 from engine.config import from_mapping
 from engine.errors import NotAStore, StoreError, UsageError
 
@@ -78,3 +79,13 @@ def test_a_store_whose_opening_would_leave_messages_in_no_queue_is_refused(golde
     config = from_mapping({"commitLogRecoverMaxNum": 17})[0]
     assert find_target(str(store), config).recovery.units == 3099
     assert find_target(str(store), None, "5.3").recovery.units == 3099
+
+
+def test_the_first_start_says_that_it_compiles_and_how_long_that_takes(monkeypatch, capsys):
+    monkeypatch.setattr(compiled_cache, "on_first_compilation", None)
+    say_compilation(Output(as_json=False))
+    assert capsys.readouterr().err == ""
+    compiled_cache.note_compilation()
+    words = capsys.readouterr().err
+    assert "is compiled for this processor, once: about 5 to 12 seconds" in words
+    assert words.count("\n") == 1

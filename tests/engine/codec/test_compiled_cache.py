@@ -36,3 +36,11 @@ def test_machine_code_is_kept_where_nobody_else_writes(place, monkeypatch):
     monkeypatch.setattr(own_folders.tempfile, "gettempdir", lambda: str(place / "tmp"))
     compiled_cache.prepare()
     assert Path(os.environ["NUMBA_CACHE_DIR"]).is_relative_to(place / "tmp")
+
+
+def test_a_compilation_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(compiled_cache, "on_first_compilation", lambda: told.append("compiled"))
+    compiled_cache.note_compilation()
+    compiled_cache.note_compilation()
+    assert told == ["compiled"]
