@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import docs
@@ -125,3 +128,17 @@ def test_the_version_of_the_program_is_the_newest_of_the_changelog() -> None:
     assert [tuple(map(int, version.split("."))) for version in versions] == sorted(
         (tuple(map(int, version.split("."))) for version in versions), reverse=True
     )
+
+
+def test_the_pages_of_the_site_lead_somewhere_too(tmp_path: Path) -> None:
+    script = ROOT / "packaging" / "site_pages.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path / "site")], check=True)
+    pages = sorted((tmp_path / "site" / "docs").rglob("*.md"))
+    assert len(pages) > 150
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert "](command:" not in re.sub(r"`[^`]*`", "", text), page
+        assert [link for link in docs.links(page) if not docs.resolves(page, link)] == [], page
+    nav = json.loads((tmp_path / "site" / "mkdocs.yml").read_text("utf-8"))["nav"]
+    listed = [path for section in nav for paths in section.values() for path in paths]
+    assert sorted(listed) == sorted(page.relative_to(tmp_path / "site" / "docs").as_posix() for page in pages)
