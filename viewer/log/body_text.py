@@ -39,20 +39,20 @@ class Body:
         return f"{number(len(self.stored))} B, {self.kind} → {size(len(self.data))}"
 
     def of_member(self, index: int) -> Body:
-        """The body of one message of a batch; of one that is damaged, what is left of the batch from there on."""
+        """Return the body of one message of a batch; for a damaged message, the rest of the batch from there on."""
         member = self.members[index]
         if isinstance(member, Member):
             return Body(member.body, member.body, None, ())
-        rest = self.data[member.position : member.position + member.size]
-        return Body(rest, rest, None, (member.reason,))
+        remaining = self.data[member.position : member.position + member.size]
+        return Body(remaining, remaining, None, (member.reason,))
 
 
 def open_body(stored: bytes, sys_flag: int, cap: int = CAP) -> Body:
     """Unpack ``stored`` as ``sys_flag`` says, at most ``cap`` bytes, and list a batch's messages. May take a while."""
     kind = kind_of(sys_flag)
     data, note = unpack(stored, sys_flag, cap)
-    held = tuple(members(data)) if sys_flag & INNER_BATCH else ()
-    return Body(stored, data, kind, (note,) if note else (), held)
+    batch_members = tuple(members(data)) if sys_flag & INNER_BATCH else ()
+    return Body(stored, data, kind, (note,) if note else (), batch_members)
 
 
 def as_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
@@ -88,12 +88,12 @@ def as_json(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
 
 
 def as_json_or_text(data: bytes, charset: str = "UTF-8") -> tuple[str, str]:
-    """``data`` as JSON, laid out; as text where it is none, with a note that says why."""
+    """Return ``data`` as indented JSON, or as text with a note why it is no JSON."""
     laid, note = as_json(data, charset)
     if laid:
         return laid, ""
-    text, more = as_text(data, charset)
-    return text, " · ".join(part for part in (note, more) if part)
+    text, text_note = as_text(data, charset)
+    return text, " · ".join(part for part in (note, text_note) if part)
 
 
 def as_messages(members: Sequence[Member | MemberDamage], charset: str, *, as_laid_json: bool) -> tuple[str, str]:
@@ -149,5 +149,5 @@ def _write(value: object, indent: str, out: list[str]) -> None:
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Whether the first letter is one that a JSON body begins with."""
+    """Return whether the first letter is one that a JSON body begins with."""
     return data[:64].lstrip()[:1] in {b"{", b"["}

@@ -41,8 +41,8 @@ class ColourBox(QDialog):
         self.tint = ChoiceField()
         self.tint.setObjectName("colour.tint")
         self.tint.setAccessibleName(tr("Colour and shape"))
-        for key, (_role, said) in TINTS.items():
-            self.tint.addItem(sample(key), tr(said), key)
+        for key, (_role, label) in TINTS.items():
+            self.tint.addItem(sample(key), tr(label), key)
         self.fault = Label("", 12, "error", wrap=True)
         self.fault.setObjectName("colour.fault")
         self._lay_out()
@@ -98,11 +98,11 @@ class ColourBox(QDialog):
         (self.text if not text else self.name).setFocus()
 
     def delete(self) -> None:
-        """The chosen rule goes."""
-        at = self.list.currentRow()
-        if 0 <= at < len(self.rules):
-            del self.rules[at]
-            self._fill(min(at, len(self.rules) - 1))
+        """Delete the chosen rule."""
+        row = self.list.currentRow()
+        if 0 <= row < len(self.rules):
+            del self.rules[row]
+            self._fill(min(row, len(self.rules) - 1))
 
     def apply(self) -> None:
         """Colour by these rules."""
@@ -116,14 +116,14 @@ class ColourBox(QDialog):
         self._move(1)
 
     def _move(self, by: int) -> None:
-        at = self.list.currentRow()
-        if 0 <= at < len(self.rules) and 0 <= at + by < len(self.rules):
-            self.rules[at], self.rules[at + by] = self.rules[at + by], self.rules[at]
-            self._fill(at + by)
+        row = self.list.currentRow()
+        if 0 <= row < len(self.rules) and 0 <= row + by < len(self.rules):
+            self.rules[row], self.rules[row + by] = self.rules[row + by], self.rules[row]
+            self._fill(row + by)
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    def _fill(self, at: int) -> None:
+    def _fill(self, row_number: int) -> None:
         self._filling = True
         self.list.clear()
         for rule in self.rules:
@@ -133,38 +133,40 @@ class ColourBox(QDialog):
             item.setCheckState(Qt.CheckState.Checked if rule.on else Qt.CheckState.Unchecked)
             self.list.addItem(item)
         self._filling = False
-        self.list.setCurrentRow(at)
+        self.list.setCurrentRow(row_number)
         self._chosen(self.list.currentRow())
 
-    def _chosen(self, at: int) -> None:
+    def _chosen(self, row: int) -> None:
         if self._filling:
             return
-        there = 0 <= at < len(self.rules)
+        is_rule = 0 <= row < len(self.rules)
         for part in (self.name, self.text, self.tint, *(self.buttons[n] for n in ("delete", "up", "down"))):
-            part.setEnabled(there)
-        rule = self.rules[at] if there else Rule("", "")
+            part.setEnabled(is_rule)
+        rule = self.rules[row] if is_rule else Rule("", "")
         self.name.setText(rule.name)
         self.text.setText(rule.text)
         self.tint.setCurrentIndex(max(0, self.tint.findData(rule.tint)))
-        self.fault.setText(rule.fault if there and rule.text else "")
+        self.fault.setText(rule.fault if is_rule and rule.text else "")
 
     def _edited(self) -> None:
-        at = self.list.currentRow()
-        if not 0 <= at < len(self.rules):
+        row = self.list.currentRow()
+        if not 0 <= row < len(self.rules):
             return
-        made = replace(self.rules[at], name=self.name.text(), text=self.text.text(), tint=self.tint.currentData())
-        self.rules[at] = made
-        self.fault.setText(made.fault)
+        edited_rule = replace(
+            self.rules[row], name=self.name.text(), text=self.text.text(), tint=self.tint.currentData()
+        )
+        self.rules[row] = edited_rule
+        self.fault.setText(edited_rule.fault)
         self._filling = True
-        item = self.list.item(at)
-        item.setText(f"{made.name}   {made.text}")
-        item.setIcon(sample(made.tint))
+        item = self.list.item(row)
+        item.setText(f"{edited_rule.name}   {edited_rule.text}")
+        item.setIcon(sample(edited_rule.tint))
         self._filling = False
 
     def _ticked(self, item: QListWidgetItem) -> None:
-        at = self.list.row(item)
-        if not self._filling and 0 <= at < len(self.rules):
-            self.rules[at] = replace(self.rules[at], on=item.checkState() == Qt.CheckState.Checked)
+        row = self.list.row(item)
+        if not self._filling and 0 <= row < len(self.rules):
+            self.rules[row] = replace(self.rules[row], on=item.checkState() == Qt.CheckState.Checked)
 
 
 def sample(tint: str) -> QIcon:

@@ -52,7 +52,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """What a rule gives a row: its name and its tint; both empty where no rule matches."""
+    """Style that a rule gives a row: its name and its tint; both empty if no rule matches."""
 
     rule: str = ""
     tint: str = ""
@@ -63,7 +63,7 @@ FileOf = Callable[[int], str | None]
 
 
 def dresser(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[Unit], Dress] | None:
-    """The function from a unit to its dress; None where no rule is in force. Rules that cannot be read are left out."""
+    """Return a function from a unit to its style; None if no rule is in force. Unreadable rules are left out."""
     from engine.query import parse
 
     now = time.time_ns() // 1_000_000
@@ -75,7 +75,7 @@ def dresser(rules: Sequence[Rule], file_of: FileOf | None = None) -> Callable[[U
         return None
 
     def dress(unit: Unit) -> Dress:
-        return next((found for test, found in tests if test(unit)), PLAIN)
+        return next((style for test, style in tests if test(unit)), PLAIN)
 
     return dress
 
@@ -86,10 +86,10 @@ def kept(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
 
 def read(items: Iterable[dict[str, Any]]) -> list[Rule]:
-    """The rules that settings kept; what is damaged is left out."""
-    found = []
+    """Read the rules from settings; damaged ones are left out."""
+    rules = []
     for item in items:
         name, text, tint = item.get("name"), item.get("text"), item.get("tint")
         if isinstance(name, str) and isinstance(text, str) and tint in TINTS:
-            found.append(Rule(name, text, str(tint), item.get("on") is not False))
-    return found
+            rules.append(Rule(name, text, str(tint), item.get("on") is not False))
+    return rules

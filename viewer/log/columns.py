@@ -47,12 +47,12 @@ ToEntry = Callable[[str, int, int], object]
 
 
 def unit_kind(
-    to_entry: ToEntry, dress: RowDress | None = None, *, rules: bool = False, made: Sequence[str] = ()
+    to_entry: ToEntry, dress: RowDress | None = None, *, rules: bool = False, added_fields: Sequence[str] = ()
 ) -> RecordKind:
     """The table of the commit log; ``to_entry`` makes the link from a unit to its queue entry.
 
-    ``dress`` has what a person put on rows; with ``rules`` a column names the colouring rule of a row; ``made`` are
-    fields of which a person made columns.
+    ``dress`` holds the user's marks; with ``rules`` a column names the colouring rule of a row; ``added_fields`` are
+    fields that the user added as columns.
     """
     worn = dress if dress is not None else RowDress()
     stored = time_column("storeTimestamp", words("Stored") if worn.reference is None else words("Since reference"))
@@ -104,58 +104,60 @@ def unit_kind(
             term=lambda row: body_term(_preview(row)),
         ),
     )
-    told = [field for one in columns if (field := BY_NAME.get(one.key)) is not None and field.always]
+    shown_fields = [
+        field for shown_column in columns if (field := BY_NAME.get(shown_column.key)) is not None and field.always
+    ]
     if rules:
         rule = text_column("rule", words("Rule"), 92, filterable=False)
         columns = (*columns[:-1], replace(rule, term=lambda _row: None), columns[-1])
-    fresh = tuple(column for name in made if (column := made_column(name)) is not None)
+    fresh = tuple(column for name in added_fields if (column := made_column(name)) is not None)
     columns = (*columns[:-1], *fresh, columns[-1])
     return RecordKind(
         "unit",
         columns,
         lambda row: worn.look(row, look(row)),
         lambda row: worn.verdict(row, verdict(row)),
-        lambda row: record(row, told),
+        lambda row: record(row, shown_fields),
         command,
     )
 
 
 def look(row: LogRow) -> RowLook | None:
-    """Blanks, damage and edges as rows of their own; a mark where a unit is doubtful."""
+    """Return the style of a row: blanks, damage and edges stand out; doubtful units get a mark."""
     if isinstance(row, UnitRow):
         if row.crc == "bad":
             return RowLook(mark="error")
         return RowLook(mark="warn") if row.stale else None
     if row.kind == "blank":
         if row.next_file:
-            said = tr("End of file · the next message did not fit · the log goes on in {file}", file=row.next_file)
+            text = tr("End of file · the next message did not fit · the log goes on in {file}", file=row.next_file)
         else:
-            said = tr("End of file · the next message did not fit · no file follows")
-        return RowLook("chat", "sunken", "text3", said)
+            text = tr("End of file · the next message did not fit · no file follows")
+        return RowLook("chat", "sunken", "text3", text)
     if row.kind == "zero":
         return RowLook("out", "", "text3", tr("Zero tail · end of the log · nothing was written behind this place"))
     if row.kind == "hole":
         return RowLook("error", "errorFill", "error", tr("Missing · no file of the log holds these bytes"), strong=True)
     if row.kind == "error":
-        said = tr("Cannot be read · {reason}", reason=engine_words(row.reason))
-        return RowLook("unread", "sunken", "text2", said, strong=True)
+        text = tr("Cannot be read · {reason}", reason=engine_words(row.reason))
+        return RowLook("unread", "sunken", "text2", text, strong=True)
     reason = engine_words(row.reason)
     if row.was and row.more:
-        said = tr(
+        text = tr(
             "Damaged · was {message} and {count:,} more · {reason}",
             message=plain(row.was),
             count=row.more,
             reason=reason,
         )
     elif row.was:
-        said = tr("Damaged · was {message} · {reason}", message=plain(row.was), reason=reason)
+        text = tr("Damaged · was {message} · {reason}", message=plain(row.was), reason=reason)
     else:
-        said = tr("Damaged · {reason} · {count} bytes", reason=reason, count=number(row.size))
-    return RowLook("error", "errorFill", "error", said, strong=True)
+        text = tr("Damaged · {reason} · {count} bytes", reason=reason, count=number(row.size))
+    return RowLook("error", "errorFill", "error", text, strong=True)
 
 
 def verdict(row: LogRow) -> str:
-    """What a screen reader says first."""
+    """Return the words that a screen reader says first."""
     if isinstance(row, UnitRow):
         if row.crc == "bad":
             return tr("body CRC bad")
@@ -164,14 +166,14 @@ def verdict(row: LogRow) -> str:
 
 
 def record(row: LogRow, shown: Sequence[Field]) -> dict[str, Any]:
-    """The row as far as it is known without reading its unit again: the fields that are ``shown``."""
+    """Return the row as far as it is known without reading its unit again: the fields that are ``shown``."""
     if isinstance(row, EdgeRow):
-        found: dict[str, Any] = {
+        document: dict[str, Any] = {
             "type": "blank" if row.kind == "blank" else "damage",
             "physicalOffset": row.offset,
             "size": row.size,
         }
-        return found | ({"reason": row.reason} if row.reason else {})
+        return document | ({"reason": row.reason} if row.reason else {})
     return {"type": "unit", **{field.name: getattr(row, field.attribute) for field in shown}}
 
 
@@ -247,13 +249,13 @@ HEX = {"bodyCRC": 8, "sysFlag": 1}
 
 
 def field_name(line: str) -> str:
-    """What a line of the tree is called as a column; "" where none can be made of it."""
+    """Return the column name of a line of the tree; "" if no column can be made of it."""
     name = INSTEAD.get(line, line)
     return name if name and reader(name) is not None else ""
 
 
 def reader(name: str) -> Getter | None:
-    """How the field is read from a unit; None where there is none."""
+    """Return the function that reads the field from a unit; None if there is no such field."""
     from engine.query import FIELDS
     from engine.query.fields import property_getters
 
@@ -271,7 +273,7 @@ def readers(names: Sequence[str]) -> tuple[tuple[str, Getter], ...]:
 
 
 def made_column(name: str) -> Column | None:
-    """The column of a field; None where there is no such field."""
+    """Return the column of a field; None if there is no such field."""
     from engine.query import FIELDS
 
     if reader(name) is None:
@@ -280,7 +282,7 @@ def made_column(name: str) -> Column | None:
     write = _hex_digits(HEX[name]) if name in HEX else _WRITE.get(kind, _text)
 
     def value(row: Record) -> Any:
-        return next((found for one, found in getattr(row, "extra", ()) if one == name), None)
+        return next((field_value for extra_name, field_value in getattr(row, "extra", ()) if extra_name == name), None)
 
     return Column(
         name,

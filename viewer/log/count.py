@@ -144,10 +144,10 @@ def rows_between(log: LogReader, start: int, end: int) -> int:
     from engine.codec.unit_scan import Damage
     from engine.inspection.block_scan import scan_log
 
-    found = 0
+    row_count = 0
     for item in scan_log(log, start, end, crc=False, want_tags=False):
-        found += item.count if isinstance(item, UnitColumns) else isinstance(item, Damage)
-    return found
+        row_count += item.count if isinstance(item, UnitColumns) else isinstance(item, Damage)
+    return row_count
 
 
 def _loaded(session: StoreSession, cache: Path) -> SideIndex:

@@ -183,7 +183,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen."""
+    """The choices made in the export box."""
 
     scope: str
     form: str
@@ -200,7 +200,7 @@ class ExportBox(QDialog):
 
     wanted = Signal(object)
 
-    def __init__(self, scopes: Sequence[Scope], first: str, folder: Path, parent: QWidget | None = None) -> None:
+    def __init__(self, scopes: Sequence[Scope], first_scope: str, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("export.box")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -214,7 +214,7 @@ class ExportBox(QDialog):
             button.setObjectName(f"export.scope.{scope.key}")
             button.setAccessibleName(scope.text)
             button.setEnabled(scope.able)
-            button.setChecked(scope.key == first)
+            button.setChecked(scope.key == first_scope)
             self._group.addButton(button)
             self._scopes[scope.key] = button
         self.form = ChoiceField()
@@ -260,7 +260,7 @@ class ExportBox(QDialog):
         layout.addWidget(row(None, cancel, go))
 
     def _formed(self) -> None:
-        """Another form: the file's ending and what it can hold follow."""
+        """Follow the chosen form: the file's suffix and what it can hold."""
         key, _text, suffix = FORMS[self.form.currentIndex()]
         if not self._touched:
             self.path.setText(str(self._folder / f"units.{suffix}"))
@@ -268,7 +268,7 @@ class ExportBox(QDialog):
         for tick in self.masks.values():
             tick.setEnabled(key != "raw")
         self.keep.setEnabled(key != "raw" and self.masks["properties"].isChecked())
-        said = {
+        notes = {
             "jsonl": tr(
                 "As storescope units --json prints them; blanks and damage are lines too where all is written."
             ),
@@ -276,7 +276,7 @@ class ExportBox(QDialog):
             "markdown": tr("Units only. Cells of more than 80 characters are cut, and their number is said."),
             "raw": tr("Nothing is masked: these are the bytes of the store."),
         }
-        self.note.setText(said[key])
+        self.note.setText(notes[key])
 
     def _chosen(self, path: str) -> None:
         self._touched = True
@@ -284,7 +284,7 @@ class ExportBox(QDialog):
 
     @property
     def choice(self) -> Choice:
-        """What is chosen now."""
+        """Return the present choices."""
         scope = next((key for key, button in self._scopes.items() if button.isChecked()), "all")
         key = FORMS[self.form.currentIndex()][0]
         plain = key == "raw"
@@ -304,7 +304,7 @@ class ExportBox(QDialog):
 
 
 def _tick(name: str, text: str) -> QCheckBox:
-    made = TickBox(text)
-    made.setObjectName(name)
-    made.setAccessibleName(text)
-    return made
+    box = TickBox(text)
+    box.setObjectName(name)
+    box.setAccessibleName(text)
+    return box

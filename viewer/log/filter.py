@@ -69,30 +69,30 @@ class LogFilter(QObject):
             self._tell()
 
     def forget(self) -> None:
-        """No filter any more."""
+        """Drop the filter."""
         self.stop(quiet=True)
         self._state.forget()
 
-    def _run(self, most: int) -> None:
+    def _run(self, max_matches: int) -> None:
         assert self.session is not None
         self._turn += 1
         self._state.running = True
         self._tell()
-        self._task = self.session.jobs.start(self._scan(self._turn, most))
+        self._task = self.session.jobs.start(self._scan(self._turn, max_matches))
 
-    async def _scan(self, turn: int, most: int) -> None:
+    async def _scan(self, turn: int, max_matches: int) -> None:
         session, state, source = self.session, self._state, self._state.source
         assert session is not None
         assert source is not None
-        begun, before = time.monotonic(), state.spent
+        begun, seconds_before = time.monotonic(), state.spent
 
-        def hits(found: Hits) -> None:
+        def hits(batch: Hits) -> None:
             if turn != self._turn:
                 return
-            source.offsets.extend(found.offsets)
-            state.looked = max(state.looked, found.looked)
-            state.spent = before + time.monotonic() - begun
-            if found.offsets:
+            source.offsets.extend(batch.offsets)
+            state.looked = max(state.looked, batch.looked)
+            state.spent = seconds_before + time.monotonic() - begun
+            if batch.offsets:
                 self.grew.emit()
             self._tell()
 
@@ -109,7 +109,7 @@ class LogFilter(QObject):
                     self._now,
                     state.looked,
                     state.end,
-                    most,
+                    max_matches,
                     on_items=hits,
                 )
         except (Cancelled, asyncio.CancelledError):
@@ -122,18 +122,18 @@ class LogFilter(QObject):
         if turn != self._turn:
             return
         state.looked, state.complete, state.running = max(state.looked, ended.looked), ended.complete, False
-        state.spent = before + time.monotonic() - begun
+        state.spent = seconds_before + time.monotonic() - begun
         self.grew.emit()
         self._tell()
 
     async def _look_first(self, turn: int, hits: Callable[[Hits], None]) -> bool:
-        """The first bytes at once, in a thread; True where that was the whole log."""
+        """Search the first bytes at once, in a thread; True if that was the whole log."""
         session, start = self.session, self._state.start
         assert session is not None
         log, text, now = session.snapshot.log, self._state.text, self._now
         share = FIRST_BYTES // 4 if session.jobs.worker.alive else FIRST_BYTES
-        found, complete = await session.jobs.quick(lambda: first_look(log, text, now, start, start + share))
-        hits(found)
+        first_hits, complete = await session.jobs.quick(lambda: first_look(log, text, now, start, start + share))
+        hits(first_hits)
         return complete and turn == self._turn
 
     # ---- words -------------------------------------------------------------------------------------------------------
@@ -144,21 +144,23 @@ class LogFilter(QObject):
 
     def _tell(self) -> None:
         now, count = self._state, self._state.found
-        whole = max(1, now.whole)
+        total_bytes = max(1, now.whole)
         if now.running:
             rate = now.done / now.spent if now.spent > 0.2 else 0
-            text = tr("{count:,} matches · {done} of {all}", count=count, done=now.scanned, all=size(whole))
+            text = tr("{count:,} matches · {done} of {all}", count=count, done=now.scanned, all=size(total_bytes))
             if rate > 0:
                 text += " · " + tr("{rate}/s", rate=size(rate))
-            state = State("loading", text, now.done / whole, ((tr("Stop"), self.stop),))
+            state = State("loading", text, now.done / total_bytes, ((tr("Stop"), self.stop),))
         elif now.complete and not count:
-            text = tr("No unit in {all} matches this filter.", all=size(whole))
+            text = tr("No unit in {all} matches this filter.", all=size(total_bytes))
             state = State("empty", text, steps=((tr("Clear the filter"), self.cleared.emit),))
         elif now.complete:
             self.told.emit(None, self.sentence())
             return
         else:
-            said = tr("First {count:,} matches." if count >= AT_ONCE else "Stopped at {count:,} matches.", count=count)
-            text = said + " " + tr("{done} of {all} were looked at.", done=now.scanned, all=size(whole))
+            outcome = tr(
+                "First {count:,} matches." if count >= AT_ONCE else "Stopped at {count:,} matches.", count=count
+            )
+            text = outcome + " " + tr("{done} of {all} were looked at.", done=now.scanned, all=size(total_bytes))
             state = State("cut", text, steps=((tr("Go on"), self.go_on),))
         self.told.emit(state, self.sentence())

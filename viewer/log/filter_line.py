@@ -109,7 +109,7 @@ class FilterLine(QWidget):
         return self._in_force
 
     def text(self) -> str:
-        """What stands in the field."""
+        """Text of the field."""
         return self.field.text()
 
     def set_text(self, text: str) -> None:
@@ -133,7 +133,7 @@ class FilterLine(QWidget):
         return True
 
     def check(self) -> bool:
-        """Whether the text can be understood; shows the fault under its word where it cannot."""
+        """Return whether the text can be understood; shows the fault under its word if not."""
         try:
             if self.text().strip():
                 from engine.query import parse
@@ -194,8 +194,8 @@ class FilterLine(QWidget):
     def _take(self, offer: Completion) -> None:
         text = self.text()
         added = offer.text + ("" if offer.text.endswith((".", "(", "/")) else " ")
-        behind = text[offer.end :].lstrip() if added.endswith(" ") else text[offer.end :]
-        self.field.setText(text[: offer.start] + added + behind)
+        text_after = text[offer.end :].lstrip() if added.endswith(" ") else text[offer.end :]
+        self.field.setText(text[: offer.start] + added + text_after)
         self.field.setCursorPosition(offer.start + len(added))
         self.check()
         self._offer()
@@ -276,40 +276,40 @@ class _Fault(QWidget):
         self.words = ""
         self._at = (0, 0)
 
-    def show_fault(self, words: str, at: int, length: int) -> None:
-        """Show the complaint under the characters ``at`` …; an empty one hides it."""
-        self.words, self._at = words, (at, max(1, length))
+    def show_fault(self, words: str, position: int, length: int) -> None:
+        """Show the complaint under the characters ``position`` …; an empty one hides it."""
+        self.words, self._at = words, (position, max(1, length))
         self.setAccessibleName(words)
         self.setFixedHeight(px(22))
         self.setVisible(bool(words))
         self.update()
 
     def ends_at(self, position: int) -> bool:
-        """Whether the offending word ends at this character."""
+        """Return whether the faulty word ends at this character."""
         return bool(self.words) and sum(self._at) == position
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
-        at, length = self._at
-        left = _text_x(self._field, at) + self._field.x() - self.x()
+        position, length = self._at
+        left_x = _text_x(self._field, position) + self._field.x() - self.x()
         p.setFont(mono(12))
         p.setPen(C("error"))
         metrics = QFontMetrics(p.font())
         carets = "^" * min(length, 60)
         text_width = QFontMetrics(ui(12)).horizontalAdvance(self.words) + px(10)
-        if left + metrics.horizontalAdvance(carets) + text_width > self.width() and left > text_width:
-            words = QRect(0, 0, left - px(8), self.height())
+        if left_x + metrics.horizontalAdvance(carets) + text_width > self.width() and left_x > text_width:
+            words = QRect(0, 0, left_x - px(8), self.height())
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         else:
-            words = QRect(left + metrics.horizontalAdvance(carets) + px(8), 0, self.width(), self.height())
+            words = QRect(left_x + metrics.horizontalAdvance(carets) + px(8), 0, self.width(), self.height())
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        p.drawText(QRect(left, 0, self.width(), self.height()), Qt.AlignmentFlag.AlignVCenter, carets)
+        p.drawText(QRect(left_x, 0, self.width(), self.height()), Qt.AlignmentFlag.AlignVCenter, carets)
         p.setFont(ui(12))
         p.drawText(words, int(align), self.words)
 
 
 class _Offers(QListWidget):
-    """What may be typed next, under the word; never takes the focus."""
+    """List of completions under the word; never takes the focus."""
 
     chosen = Signal(object)
 
@@ -325,8 +325,8 @@ class _Offers(QListWidget):
         self.picked = False
         self.itemClicked.connect(lambda _item: self.take())
 
-    def show_offers(self, offers: Sequence[Completion], at: QPoint) -> None:
-        """Show ``offers`` at ``at`` (global)."""
+    def show_offers(self, offers: Sequence[Completion], global_position: QPoint) -> None:
+        """Show ``offers`` at ``global_position`` (global)."""
         self.clear()
         self.picked = False
         self.setFont(mono(12))
@@ -344,7 +344,7 @@ class _Offers(QListWidget):
         self.setCurrentRow(0)
         row = max(self.sizeHintForRow(0), px(20))
         self.resize(max(px(180), self.sizeHintForColumn(0) + px(24)), row * len(offers) + 12)
-        self.move(at)
+        self.move(global_position)
         self.show()
 
     def step(self, by: int) -> None:
@@ -412,43 +412,43 @@ class FilterPills(QWidget):
         self._fit()
 
     def _button(self, number: int, name: str, text: str) -> Button:
-        made = Button(name.replace("&", "&&"), "pill")
-        made.setObjectName(f"filter.saved.{number}")
-        made.setAccessibleName(name)
-        made.setToolTip(text if text != LAST_MINUTES else tr("The last five minutes of the log"))
-        made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        made.clicked.connect(lambda: self.chosen.emit(text))
-        made.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        made.customContextMenuRequested.connect(lambda at: self._menu_of(number).popup(made.mapToGlobal(at)))
-        return made
+        button = Button(name.replace("&", "&&"), "pill")
+        button.setObjectName(f"filter.saved.{number}")
+        button.setAccessibleName(name)
+        button.setToolTip(text if text != LAST_MINUTES else tr("The last five minutes of the log"))
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(lambda: self.chosen.emit(text))
+        button.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        button.customContextMenuRequested.connect(lambda point: self._menu_of(number).popup(button.mapToGlobal(point)))
+        return button
 
     # ---- menus -------------------------------------------------------------------------------------------------------
 
     def menu(self) -> QMenu:
         """All saved filters, and what can be done with each."""
-        made = self._new_menu()
+        menu = self._new_menu()
         for number, (name, text) in enumerate(self.saved):
-            made.addAction(name.replace("&", "&&"), partial(self.chosen.emit, text)).setToolTip(text)
+            menu.addAction(name.replace("&", "&&"), partial(self.chosen.emit, text)).setToolTip(text)
             if number >= len(self.saved) - 1:
-                made.addSeparator()
-        keep = made.addAction(tr("Save the filter as a button…"), self.ask_name)
+                menu.addSeparator()
+        keep = menu.addAction(tr("Save the filter as a button…"), self.ask_name)
         keep.setEnabled(bool(self.current().strip()))
         for number, (name, _text) in enumerate(self.saved):
-            below = made.addMenu(tr("Change {name}", name=name.replace("&", "&&")))
+            below = menu.addMenu(tr("Change {name}", name=name.replace("&", "&&")))
             self._add_row_commands(below, number)
-        return made
+        return menu
 
     def _menu_of(self, number: int) -> QMenu:
-        made = self._new_menu()
-        self._add_row_commands(made, number)
-        return made
+        menu = self._new_menu()
+        self._add_row_commands(menu, number)
+        return menu
 
     def _new_menu(self) -> QMenu:
-        made = QMenu(self)
-        made.setObjectName("filter.saved.menu")
-        made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        made.setToolTipsVisible(True)
-        return made
+        menu = QMenu(self)
+        menu.setObjectName("filter.saved.menu")
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        return menu
 
     def _add_row_commands(self, menu: QMenu, number: int) -> None:
         menu.addAction(tr("Rename…"), lambda: self.ask_name(number))
@@ -492,7 +492,7 @@ class FilterPills(QWidget):
             self._edit([(name, text) if n == number else (name, old) for n, (name, old) in enumerate(self.saved)])
 
     def delete(self, number: int) -> None:
-        """One button less."""
+        """Delete a button."""
         self._edit([item for n, item in enumerate(self.saved) if n != number])
 
     def _edit(self, saved: Saved) -> None:
@@ -507,8 +507,8 @@ class FilterPills(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        left = self._room - self.more.sizeHint().width()
+        room_left = self._room - self.more.sizeHint().width()
         for button in self._buttons:
-            left -= button.sizeHint().width() + px(GAP)
-            button.setVisible(left >= 0)
+            room_left -= button.sizeHint().width() + px(GAP)
+            button.setVisible(room_left >= 0)
         self.setVisible(self._room > 0)

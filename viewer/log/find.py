@@ -117,7 +117,7 @@ class LogFind(QObject):
         self.line.say(tr("Looking…"))
         self._task = session.jobs.start(self._look(self._turn, session, sought, step > 0))
 
-    def jump(self, within: str, what: str, forward: bool) -> None:
+    def jump(self, within: str, subject: str, forward: bool) -> None:
         """Go to the next (or previous) unit that matches the filter ``within``, beside whatever is looked for."""
         session, row = self.session, self._table.current_row()
         if session is None or self._model.log is None or row is None:
@@ -125,11 +125,11 @@ class LogFind(QObject):
         self.stop()
         within, span = self._model.heeded(within), self._model.span
         turn, now = self._turn, time.time_ns() // 1_000_000
-        at = row.end if forward else row.offset
+        offset = row.end if forward else row.offset
 
         async def work() -> None:
             try:
-                found = await _nearest(session, None, what, within, now, at, span, forward)
+                hit = await _nearest(session, None, subject, within, now, offset, span, forward)
             except (Cancelled, asyncio.CancelledError):
                 return
             except (StoreError, OSError, RuntimeError) as error:
@@ -140,12 +140,12 @@ class LogFind(QObject):
             if turn != self._turn:
                 return
             self._state.running = False
-            if found.offset is None or found.offset == row.offset:
-                self.told.emit(tr("Nothing else of {what} in the whole log.", what=what))
+            if hit.offset is None or hit.offset == row.offset:
+                self.told.emit(tr("Nothing else of {what} in the whole log.", what=subject))
                 return
-            self.offsetWanted.emit(found.offset)
-            said = tr("Next of {what}", what=what) if forward else tr("Previous of {what}", what=what)
-            self.told.emit(f"{said} · {tr('went on from the other end')}" if found.wrapped else said)
+            self.offsetWanted.emit(hit.offset)
+            direction = tr("Next of {what}", what=subject) if forward else tr("Previous of {what}", what=subject)
+            self.told.emit(f"{direction} · {tr('went on from the other end')}" if hit.wrapped else direction)
 
         self._state.running = True
         self._task = session.jobs.start(work())
@@ -155,14 +155,14 @@ class LogFind(QObject):
     async def _look(self, turn: int, session: StoreSession, sought: Sought, forward: bool) -> None:
         start, end = self._model.span
         row: LogRow | None = self._table.current_row()
-        at = min(max(self._state.at(row, start, sought, forward=forward), start), end)
+        offset = min(max(self._state.at(row, start, sought, forward=forward), start), end)
         within = self._model.heeded(self._model.filter.text)
         begun, now = time.monotonic(), time.time_ns() // 1_000_000
         if (span := self.line.span()) is not None:
             await self._look_inside(turn, session, sought, within, now, span, forward)
             return
         try:
-            found = await _nearest(session, sought, sought.text[:40], within, now, at, (start, end), forward)
+            hit = await _nearest(session, sought, sought.text[:40], within, now, offset, (start, end), forward)
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
@@ -172,22 +172,22 @@ class LogFind(QObject):
             return
         if turn == self._turn:
             self._ended()
-            self._tell(found, sought, end - start, time.monotonic() - begun)
+            self._tell(hit, sought, end - start, time.monotonic() - begun)
 
     async def _look_inside(
         self, turn: int, session: StoreSession, sought: Sought, within: str, now: int, span: Bounds, forward: bool
     ) -> None:
         """The next hit in the chosen rows, which are all counted first: then it is said which one it is."""
-        first, last = self._model.chosen_span(span) or span
-        asked = (sought, within, first, last)
-        known = self._state.counted(asked)
+        first_offset, last_offset = self._model.chosen_span(span) or span
+        question = (sought, within, first_offset, last_offset)
+        all_hits = self._state.counted(question)
         try:
-            if known is None:
+            if all_hits is None:
                 title = tr("Finding {text}", text=sought.text[:40])
-                known = await session.jobs.in_worker(
-                    title, ALL, session.path, session.config, sought, within, now, first, last
+                all_hits = await session.jobs.in_worker(
+                    title, ALL, session.path, session.config, sought, within, now, first_offset, last_offset
                 )
-                self._state.keep(asked, known)
+                self._state.keep(question, all_hits)
         except (Cancelled, asyncio.CancelledError):
             return
         except (StoreError, OSError, RuntimeError) as error:
@@ -197,21 +197,21 @@ class LogFind(QObject):
             return
         if turn == self._turn:
             self._ended()
-            self._tell_inside(known, sought, forward)
+            self._tell_inside(all_hits, sought, forward)
 
-    def _tell_inside(self, found: Hits, sought: Sought, forward: bool) -> None:
-        """Choose the hit and say its number; where it goes round, that too."""
+    def _tell_inside(self, hits: Hits, sought: Sought, forward: bool) -> None:
+        """Choose the hit and say its number, and that the search wrapped around if it did."""
         where = tr("in the selection")
-        if not found.offsets:
+        if not hits.offsets:
             self.line.say(f"{tr('Not found')} · {where}", "warn")
             return
         row = self._table.current_row()
-        here = row.offset if row is not None else found.offsets[0]
-        number, round_the_end = self._state.step(found.offsets, here, sought, forward=forward)
-        hit = found.offsets[number]
-        more = "" if found.complete else "+"
+        offset = row.offset if row is not None else hits.offsets[0]
+        number, round_the_end = self._state.step(hits.offsets, offset, sought, forward=forward)
+        hit = hits.offsets[number]
+        plus = "" if hits.complete else "+"
         parts = [
-            tr("{n:,} of {all}", n=number + 1, all=f"{len(found.offsets):,}{more}"),
+            tr("{n:,} of {all}", n=number + 1, all=f"{len(hits.offsets):,}{plus}"),
             where,
             tr("Found at {offset:,}", offset=hit),
             tr("went on from the other end") if round_the_end else "",
@@ -224,22 +224,25 @@ class LogFind(QObject):
         self._task = None
         self.line.set_running(False)
 
-    def _tell(self, found: Found, sought: Sought, whole: int, took: float) -> None:
-        """The hit, or where was looked in vain."""
+    def _tell(self, result: Found, sought: Sought, total_bytes: int, seconds: float) -> None:
+        """Show the hit, or say where nothing was found."""
         looked = tr(
-            "scanned {done} of {all} in {seconds:.1f} s", done=size(found.looked), all=size(whole), seconds=took
+            "scanned {done} of {all} in {seconds:.1f} s",
+            done=size(result.looked),
+            all=size(total_bytes),
+            seconds=seconds,
         )
         where = tr("in the rows of the filter") if self._model.filter.text else ""
-        if found.offset is None:
-            said = tr("Not found") if found.complete else tr("Stopped, nothing found so far")
-            self.line.say(" · ".join(part for part in (said, where, looked) if part), "warn")
+        if result.offset is None:
+            outcome = tr("Not found") if result.complete else tr("Stopped, nothing found so far")
+            self.line.say(" · ".join(part for part in (outcome, where, looked) if part), "warn")
             return
-        parts = [tr("Found at {offset:,}", offset=found.offset), where]
-        if found.wrapped:
+        parts = [tr("Found at {offset:,}", offset=result.offset), where]
+        if result.wrapped:
             parts.append(tr("went on from the other end"))
-        self._state.take(found.offset, sought)
+        self._state.take(result.offset, sought)
         self.line.say(" · ".join(part for part in (*parts, looked) if part), "ok")
-        self._show(found.offset)
+        self._show(result.offset)
 
     def _show(self, offset: int) -> None:
         """Go to the hit; where it is chosen already, frame it."""
@@ -267,8 +270,8 @@ class LogFind(QObject):
             if field == BODY and not spans and row.offset == state.hit:
                 self.line.say(self.line.result.text() + " · " + tr("in the unpacked body"), "ok")
             elif field and row.offset == state.hit and field not in self.line.result.text():
-                more = tr("{n:,} times in this row", n=len(spans)) if len(spans) > 1 else ""
-                self.line.say(" · ".join(p for p in (self.line.result.text(), field, more) if p), "ok")
+                count_text = tr("{n:,} times in this row", n=len(spans)) if len(spans) > 1 else ""
+                self.line.say(" · ".join(p for p in (self.line.result.text(), field, count_text) if p), "ok")
 
         session.jobs.read(lambda: spans_in(log, sought, row.offset, min(row.size, 1 << 24)), done, lambda _error: None)
 
@@ -276,25 +279,25 @@ class LogFind(QObject):
 async def _nearest(
     session: StoreSession,
     sought: Sought | None,
-    what: str,
+    subject: str,
     within: str,
     now: int,
-    at: int,
+    offset: int,
     span: tuple[int, int],
     forward: bool,
 ) -> Found:
-    """The next hit behind ``at``, or the one before: looked for here nearby, and by the worker from there on."""
+    """The next hit behind ``offset``, or the one before: looked for here nearby, and by the worker from there on."""
     log, (start, end) = session.snapshot.log, span
-    found: Found = await session.jobs.quick(
+    hit: Found = await session.jobs.quick(
         lambda: (
-            find_near(log, sought, within, now, at, min(at + NEAR, end))
+            find_near(log, sought, within, now, offset, min(offset + NEAR, end))
             if forward
-            else find_near_back(log, sought, within, now, at)
+            else find_near_back(log, sought, within, now, offset)
         )
     )
-    if found.offset is None:
-        title = tr("Finding {text}", text=what)
-        found = await session.jobs.in_worker(
-            title, WORK, session.path, session.config, sought, within, now, at, start, end, forward
+    if hit.offset is None:
+        title = tr("Finding {text}", text=subject)
+        hit = await session.jobs.in_worker(
+            title, WORK, session.path, session.config, sought, within, now, offset, start, end, forward
         )
-    return found
+    return hit

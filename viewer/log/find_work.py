@@ -36,8 +36,8 @@ NUMBERS = tuple(field.attribute for field in FIELDS if field.column in {"i4", "i
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: ``offset`` of the row that holds it (None: nothing), bytes looked at, whether it went
-    round, and whether it looked everywhere it was asked to.
+    """Result of a search: ``offset`` of the row with a hit (None: nothing), bytes searched, whether it wrapped
+    around, and whether it searched everything it was asked to.
     """
 
     offset: int | None
@@ -53,24 +53,26 @@ def find(
     sought: Sought | None,
     within: str,
     now_ms: int,
-    at: int,
+    start_offset: int,
     start: int,
     end: int,
     forward: bool,
 ) -> Found:
-    """The next row behind (or before) ``at`` that holds ``sought`` (None: any), among units that match ``within``.
+    """Find the next row after (or before) ``start_offset`` with ``sought`` (None: any), in units that match ``within``.
 
-    ``start`` and ``end`` bound the log as the window knows it. A forward search begins at ``at`` itself, a backward
-    one in front of it.
+    ``start`` and ``end`` bound the log as the window knows it. A forward search begins at ``start_offset`` itself, a
+    backward one before it.
     """
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
-        at = _boundary(store.log, at)
+        start_offset = _boundary(store.log, start_offset)
         search = _Search(control, store.log, sought, within, now_ms, max(end - start, 1))
-        spans = ((at, end), (start, at)) if forward else ((start, at), (at, end))
-        for number, (low, high) in enumerate(spans):
-            offset = search.first(low, high) if forward else search.last(low, high)
+        spans = (
+            ((start_offset, end), (start, start_offset)) if forward else ((start, start_offset), (start_offset, end))
+        )
+        for number, (span_start, span_end) in enumerate(spans):
+            offset = search.first(span_start, span_end) if forward else search.last(span_start, span_end)
             if offset is not None or control.cancelled:
                 return Found(offset, search.looked, bool(number), not control.cancelled)
         return Found(None, search.looked, True, True)
@@ -91,72 +93,82 @@ def hits(
     sought: Sought,
     within: str,
     now_ms: int,
-    first: int,
-    last: int,
+    first_offset: int,
+    last_offset: int,
 ) -> Hits:
-    """Every row that holds ``sought`` from the one at ``first`` to the one at ``last``, both included."""
+    """Find every row that holds ``sought`` from ``first_offset`` to ``last_offset``, both included."""
     from engine.inspection import open_store
 
     with open_store(path, config) as store:
-        item = store.log.unit_at(last, crc=False)
-        high = last + 1 if isinstance(item, Stop) else item.offset + item.size
-        search = _Search(control, store.log, sought, within, now_ms, max(high - first, 1))
-        found: list[int] = []
-        for offset in search.rows(first, high):
-            if len(found) == MOST_HITS:
-                return Hits(tuple(found), False)
-            found.append(offset)
-        return Hits(tuple(found), not control.cancelled)
+        item = store.log.unit_at(last_offset, crc=False)
+        end_offset = last_offset + 1 if isinstance(item, Stop) else item.offset + item.size
+        search = _Search(control, store.log, sought, within, now_ms, max(end_offset - first_offset, 1))
+        offsets: list[int] = []
+        for offset in search.rows(first_offset, end_offset):
+            if len(offsets) == MOST_HITS:
+                return Hits(tuple(offsets), False)
+            offsets.append(offset)
+        return Hits(tuple(offsets), not control.cancelled)
 
 
-def _boundary(log: LogReader, at: int) -> int:
-    """``at``, or the end of the unit that it lies inside of."""
-    begin = log.align(at)
-    if begin >= at:
-        return at
+def _boundary(log: LogReader, offset: int) -> int:
+    """Return ``offset``, or the end of the unit around it."""
+    begin = log.align(offset)
+    if begin >= offset:
+        return offset
     item = log.unit_at(begin, crc=False)
-    return begin + item.size if isinstance(item, Unit) else at
+    return begin + item.size if isinstance(item, Unit) else offset
 
 
-def find_near(log: LogReader, sought: Sought | None, within: str, now_ms: int, at: int, stop: int) -> Found:
-    """The first row from ``at`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
-    wanted = _filter(log, within, now_ms)
-    looked = at
-    for item in log.walk(at, stop, crc=False):
+def find_near(log: LogReader, sought: Sought | None, within: str, now_ms: int, start: int, stop: int) -> Found:
+    """The first row from ``start`` to ``stop`` that holds ``sought``, unit by unit without numba: an answer at once."""
+    matches_filter = _filter(log, within, now_ms)
+    looked = start
+    for item in log.walk(start, stop, crc=False):
         if isinstance(item, Stop):
             break
         looked = item.offset + item.size
-        if item.offset < at:
+        if item.offset < start:
             continue
-        if isinstance(item, Unit) and (wanted is None or wanted(item)) and unit_holds(log, sought, item):
-            return Found(item.offset, looked - at, False, True)
-        damaged = isinstance(item, Damage) and wanted is None and sought is not None
+        if (
+            isinstance(item, Unit)
+            and (matches_filter is None or matches_filter(item))
+            and unit_holds(log, sought, item)
+        ):
+            return Found(item.offset, looked - start, False, True)
+        damaged = isinstance(item, Damage) and matches_filter is None and sought is not None
         if damaged and sought is not None and sought.find(log.read(item.offset, item.size)) is not None:
-            return Found(item.offset, looked - at, False, True)
-    return Found(None, looked - at, False, False)
+            return Found(item.offset, looked - start, False, True)
+    return Found(None, looked - start, False, False)
 
 
-def find_near_back(log: LogReader, sought: Sought | None, within: str, now_ms: int, at: int) -> Found:
-    """The last row in front of ``at`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
-    wanted = _filter(log, within, now_ms)
-    looked = at
-    for item in reversed(log.items_before(at, NEAR_ROWS, crc=False)):
+def find_near_back(log: LogReader, sought: Sought | None, within: str, now_ms: int, end: int) -> Found:
+    """The last row in front of ``end`` that holds ``sought``, among the :data:`NEAR_ROWS` before it."""
+    matches_filter = _filter(log, within, now_ms)
+    looked = end
+    for item in reversed(log.items_before(end, NEAR_ROWS, crc=False)):
         looked = item.offset
-        if isinstance(item, Unit) and (wanted is None or wanted(item)) and unit_holds(log, sought, item):
-            return Found(item.offset, at - looked, False, True)
-        if isinstance(item, Damage) and wanted is None:
+        if (
+            isinstance(item, Unit)
+            and (matches_filter is None or matches_filter(item))
+            and unit_holds(log, sought, item)
+        ):
+            return Found(item.offset, end - looked, False, True)
+        if isinstance(item, Damage) and matches_filter is None:
             break
-    return Found(None, at - looked, False, False)
+    return Found(None, end - looked, False, False)
 
 
 def unit_holds(log: LogReader, sought: Sought | None, unit: Unit) -> bool:
-    """Whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields; every unit holds None."""
+    """Return whether a unit holds it in its bytes, its unpacked body, or, for numbers, its fields; every unit holds
+    None.
+    """
     if sought is None:
         return True
     if sought.kind == "number":
-        low, high = sought.range
-        return any(low <= getattr(unit, name) <= high for name in NUMBERS if name != "body_length") or (
-            low <= len(unit.body) <= high
+        minimum, maximum = sought.range
+        return any(minimum <= getattr(unit, name) <= maximum for name in NUMBERS if name != "body_length") or (
+            minimum <= len(unit.body) <= maximum
         )
     raw = log.read(unit.offset, unit.size)
     return sought.find(raw) is not None or (
@@ -165,30 +177,34 @@ def unit_holds(log: LogReader, sought: Sought | None, unit: Unit) -> bool:
 
 
 def spans_in(log: LogReader, sought: Sought, offset: int, size: int) -> tuple[list[Span], str]:
-    """Where the row at ``offset`` holds it, as absolute spans, and the name of the field that holds the first; for
-    numbers the fields, for a hit that only the unpacked body has ``("", "body")``.
+    """Return the spans in which the row at ``offset`` holds it, and the field of the first; for numbers the fields,
+    for a hit only in the unpacked body ``("", "body")``.
     """
     raw = log.read(offset, size)
     item = log.unit_at(offset, crc=False)
     if not isinstance(item, Unit):
-        return [(offset + low, offset + high) for low, high in sought.find_all(raw)], ""
+        return [(offset + start, offset + end) for start, end in sought.find_all(raw)], ""
     fields = parts(raw)
     if sought.kind == "number":
-        named = [(name, at, count) for name, at, count in fields if _holds_number(sought, raw, at, count)]
-        return [(offset + at, offset + at + count) for _, at, count in named], named[0][0] if named else ""
-    found = [(offset + low, offset + high) for low, high in sought.find_all(raw, MOST_SPANS)]
-    if not found:
+        named = [
+            (name, position, count) for name, position, count in fields if _holds_number(sought, raw, position, count)
+        ]
+        return [(offset + position, offset + position + count) for _, position, count in named], named[0][
+            0
+        ] if named else ""
+    spans = [(offset + start, offset + end) for start, end in sought.find_all(raw, MOST_SPANS)]
+    if not spans:
         return [], BODY
-    first = found[0][0] - offset
-    return found, next((name for name, at, count in fields if at <= first < at + count), "")
+    first_position = spans[0][0] - offset
+    return spans, next((name for name, position, count in fields if position <= first_position < position + count), "")
 
 
-def _holds_number(sought: Sought, raw: bytes, at: int, count: int) -> bool:
-    low, high = sought.range
+def _holds_number(sought: Sought, raw: bytes, position: int, count: int) -> bool:
+    minimum, maximum = sought.range
     if count not in {1, 2, 4, 8}:
         return False
-    piece = raw[at : at + count]
-    return any(low <= int.from_bytes(piece, "big", signed=signed) <= high for signed in (True, False))
+    piece = raw[position : position + count]
+    return any(minimum <= int.from_bytes(piece, "big", signed=signed) <= maximum for signed in (True, False))
 
 
 def _in_body(sought: Sought, unit: Unit) -> bool:
@@ -206,7 +222,7 @@ def _filter(log: LogReader, text: str, now_ms: int) -> Callable[[Unit], bool] | 
 
 
 class _Search:
-    """One search through blocks of columns."""
+    """A search through blocks of columns."""
 
     def __init__(
         self, control: Control, log: LogReader, sought: Sought | None, within: str, now_ms: int, total: int
@@ -216,55 +232,55 @@ class _Search:
         self._control, self._log, self._sought, self._total = control, log, sought, total
         from engine.query import parse
 
-        wanted = parse(within, now_ms=now_ms)
-        self._all = wanted.takes_all
-        self._crc = "crc" in wanted.fields
+        unit_filter = parse(within, now_ms=now_ms)
+        self._all = unit_filter.takes_all
+        self._crc = "crc" in unit_filter.fields
         self._topics = TopicTable()
-        self._taken = wanted.on_blocks(self._topics, log.file_name, crc=self._crc)
+        self._taken = unit_filter.on_blocks(self._topics, log.file_name, crc=self._crc)
         self.looked = 0
 
-    def first(self, low: int, high: int) -> int | None:
+    def first(self, start: int, end: int) -> int | None:
         """Offset of the first row in [low, high)."""
-        return next(self.rows(low, high), None)
+        return next(self.rows(start, end), None)
 
-    def last(self, low: int, high: int) -> int | None:
+    def last(self, start: int, end: int) -> int | None:
         """Offset of the last row in [low, high): piece by piece from the end."""
-        while high > low and not self._control.cancelled:
-            piece = max(low, self._log.align(max(low, high - STEP_BACK)))
-            piece = piece if piece < high else low
-            found = None
-            for offset in self.rows(piece, high):
-                found = offset
-            if found is not None:
-                return found
-            high = piece
+        while end > start and not self._control.cancelled:
+            piece = max(start, self._log.align(max(start, end - STEP_BACK)))
+            piece = piece if piece < end else start
+            last_hit = None
+            for offset in self.rows(piece, end):
+                last_hit = offset
+            if last_hit is not None:
+                return last_hit
+            end = piece
         return None
 
-    def rows(self, low: int, high: int) -> Iterator[int]:
+    def rows(self, start: int, end: int) -> Iterator[int]:
         """Offsets of all rows in [low, high) that hold it, in order."""
         from engine.codec.columns import UnitColumns
         from engine.inspection.block_scan import scan_log
 
-        if low >= high:
+        if start >= end:
             return
-        before, base = low, self.looked
-        for block in scan_log(self._log, low, high, crc=self._crc, topics=self._topics):
+        searched_to, base = start, self.looked
+        for block in scan_log(self._log, start, end, crc=self._crc, topics=self._topics):
             if self._control.cancelled:
                 return
             if isinstance(block, UnitColumns):
                 for offset in self._in_block(block):
-                    self.looked = base + offset - low
+                    self.looked = base + offset - start
                     yield offset
-                last = block.count - 1
-                after = int(block.offset[last]) + int(block.size[last])
+                last_row = block.count - 1
+                item_end = int(block.offset[last_row]) + int(block.size[last_row])
             elif isinstance(block, Damage):
                 if self._all and self._sought is not None and self._in_damage(block, self._sought):
                     yield block.offset
-                after = block.offset + block.size
+                item_end = block.offset + block.size
             else:
-                after = min(block.offset, high)
-            before = max(before, after)
-            self.looked = base + before - low
+                item_end = min(block.offset, end)
+            searched_to = max(searched_to, item_end)
+            self.looked = base + searched_to - start
             self._control.report(self.looked, self._total)
 
     def _in_block(self, block: UnitColumns) -> Iterator[int]:
@@ -274,8 +290,8 @@ class _Search:
         if sought is None:
             rows = None
         else:
-            found = self._numbers(block, sought) if sought.kind == "number" else self._bytes(block, sought)
-            rows = np.array(found, np.intp)
+            hit_rows = self._numbers(block, sought) if sought.kind == "number" else self._bytes(block, sought)
+            rows = np.array(hit_rows, np.intp)
         for offset in block.offset[self._taken.rows(block, rows)].tolist():
             yield int(offset)
 
@@ -284,14 +300,14 @@ class _Search:
 
         from engine.codec.columns import UNIT
 
-        low, high = sought.range
-        low, high = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
-        found = np.zeros(block.count, np.bool_)
+        minimum, maximum = sought.range
+        minimum, maximum = max(minimum, -(1 << 63)), min(maximum, (1 << 63) - 1)
+        is_hit = np.zeros(block.count, np.bool_)
         for name in NUMBERS:
             values = block[name].astype(np.int64)
-            found |= (values >= low) & (values <= high)
-        found &= block["kind"] == UNIT
-        return [int(row) for row in np.flatnonzero(found)]
+            is_hit |= (values >= minimum) & (values <= maximum)
+        is_hit &= block["kind"] == UNIT
+        return [int(row) for row in np.flatnonzero(is_hit)]
 
     def _bytes(self, block: UnitColumns, sought: Sought) -> list[int]:
         """Rows with an occurrence in their stored bytes, and those whose unpacked body has one."""
@@ -305,15 +321,15 @@ class _Search:
         data = block.buffer[begin:end].tobytes()
         hay, exact = sought.folded(data)
         rows: set[int] = set()
-        at = 0
-        while (span := exact.find(hay, at)) is not None:
+        position = 0
+        while (span := exact.find(hay, position)) is not None:
             row = int(np.searchsorted(offsets, int(offsets[0]) + span[0], side="right")) - 1
             row_end = int(offsets[row]) + int(block.size[row]) - int(offsets[0])
             if span[1] <= row_end and block.kind[row] == UNIT:
                 rows.add(row)
-                at = row_end
+                position = row_end
             else:
-                at = span[0] + 1
+                position = span[0] + 1
         if sought.bodies:
             packed = np.flatnonzero((block["sys_flag"].astype(np.int64) & COMPRESSED != 0) & (block["kind"] == UNIT))
             rows |= {int(row) for row in packed if int(row) not in rows and self._body_holds(block, int(row), sought)}
@@ -325,10 +341,10 @@ class _Search:
         return _in_body(sought, unit_of(block, row, crc=False))
 
     def _in_damage(self, damage: Damage, sought: Sought) -> bool:
-        """Whether bytes that are no unit hold it; occurrences over the border of two pieces are seen too."""
+        """Return whether invalid bytes hold it; pieces overlap, so that hits across their border are seen."""
         overlap = 4096
-        for at in range(damage.offset, damage.offset + damage.size, DAMAGE_PIECE):
-            size = min(DAMAGE_PIECE + overlap, damage.offset + damage.size - at)
-            if sought.find(self._log.read(at, size)) is not None:
+        for offset in range(damage.offset, damage.offset + damage.size, DAMAGE_PIECE):
+            size = min(DAMAGE_PIECE + overlap, damage.offset + damage.size - offset)
+            if sought.find(self._log.read(offset, size)) is not None:
                 return True
         return False

@@ -1,4 +1,4 @@
-"""How often each value of a field occurs in the log, over the rows of the filter; Enter drills in."""
+"""Frequency of each value of a field in the log, over the rows of the filter; Enter narrows the filter to a value."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class LogFrequency(QObject):
     termWanted = Signal(str, str)
 
     def __init__(
-        self, model: LogModel, table: RecordView, unit: UnitPanes, known: Callable[[str], Iterable[str]]
+        self, model: LogModel, table: RecordView, unit: UnitPanes, known_values: Callable[[str], Iterable[str]]
     ) -> None:
         super().__init__(table)
-        self._model, self._table, self._unit, self._known = model, table, unit, known
+        self._model, self._table, self._unit, self._known = model, table, unit, known_values
         self.session: StoreSession | None = None
         self._turn = 0
 
@@ -65,10 +65,10 @@ class LogFrequency(QObject):
         if self._unit.detail_in_focus:
             field = self._unit.detail.chosen_field
             return {"totalSize": "size"}.get(field, field)
-        at = self._table.currentIndex().column()
-        if not 0 <= at < len(self._table.kind.columns):
+        column_number = self._table.currentIndex().column()
+        if not 0 <= column_number < len(self._table.kind.columns):
             return "topic"
-        column = self._table.kind.columns[at]
+        column = self._table.kind.columns[column_number]
         return column.key or NAMES.get(column.title, "")
 
     def _stop(self) -> None:
@@ -88,7 +88,7 @@ class LogFrequency(QObject):
         assert session is not None
         where = self._model.heeded(self._model.filter.text)
         try:
-            found: Frequencies = await session.jobs.in_worker(
+            frequencies: Frequencies = await session.jobs.in_worker(
                 tr("Counting {field}…", field=field),
                 WORK,
                 session.path,
@@ -108,15 +108,15 @@ class LogFrequency(QObject):
         if turn != self._turn:
             return
         times = field in FIELDS and FIELDS[field].kind == "time"
-        said = [tr("{n:,} values in {units:,} units", n=len(found.values), units=found.units)]
+        notes = [tr("{n:,} values in {units:,} units", n=len(frequencies.values), units=frequencies.units)]
         if where:
-            said.append(tr("in the rows of the filter"))
-        looked = found.looked - start
-        said.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
-        said.append(session.unread.edge if found.complete else tr("stopped"))
-        if found.others:
-            said.append(tr("{n:,} more values are not told apart", n=found.others))
-        sheet.show_rows(value_rows(found.values, found.units, times), " · ".join(said))
+            notes.append(tr("in the rows of the filter"))
+        looked = frequencies.looked - start
+        notes.append(tr("scanned {done} of {all}", done=size(looked), all=size(max(end - start, looked))))
+        notes.append(session.unread.edge if frequencies.complete else tr("stopped"))
+        if frequencies.others:
+            notes.append(tr("{n:,} more values are not told apart", n=frequencies.others))
+        sheet.show_rows(value_rows(frequencies.values, frequencies.units, times), " · ".join(notes))
 
     def _drill(self, sheet: FrequencySheet, value: object) -> None:
         """The rows with this value: the filter narrows down."""

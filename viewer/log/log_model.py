@@ -52,7 +52,7 @@ class FilterState:
         return self.source
 
     def forget(self) -> None:
-        """No filter any more."""
+        """Drop the filter."""
         self.text, self.source, self.running, self.complete = "", None, False, False
 
     @property
@@ -73,9 +73,9 @@ class FilterState:
 
     @property
     def scanned(self) -> str:
-        """``21.4``, where the whole is told in the same unit beside it."""
-        mine, whole = size(self.done), size(self.whole)
-        return mine.split(" ")[0] if mine.split(" ")[1] == whole.split(" ")[1] else mine
+        """Bytes searched; without the unit if the total has the same unit."""
+        done_text, total_text = size(self.done), size(self.whole)
+        return done_text.split(" ")[0] if done_text.split(" ")[1] == total_text.split(" ")[1] else done_text
 
     def sentence(self, edge: str) -> str:
         """``1,204 units match · scanned 38.0 of 38.0 GiB in 4.1 s · complete``; ``edge`` is the last word of it."""
@@ -94,7 +94,7 @@ class FilterState:
 
 @dataclass
 class FindState:
-    """What is looked for, the last hit and what it was a hit of; all hits of the chosen rows once they were counted."""
+    """The search text, the last hit and what it was a hit of; all hits of the chosen rows once they were counted."""
 
     sought: Sought | None = None
     running: bool = False
@@ -111,33 +111,37 @@ class FindState:
         """Where to begin: at the chosen row, behind it where it is the last hit already."""
         if row is None:
             return start
-        again = self.hit == row.offset and self.last == sought
-        return row.end if forward and again else row.offset
+        is_last_hit = self.hit == row.offset and self.last == sought
+        return row.end if forward and is_last_hit else row.offset
 
-    def counted(self, asked: tuple[Sought, str, int, int]) -> Hits | None:
-        """All hits, where the same was asked before."""
-        return self._hits if self._asked == asked else None
+    def counted(self, question: tuple[Sought, str, int, int]) -> Hits | None:
+        """Return all hits if the same question was asked before."""
+        return self._hits if self._asked == question else None
 
-    def keep(self, asked: tuple[Sought, str, int, int], hits: Hits) -> None:
-        """Know them for the next step, where these are all."""
-        self._asked, self._hits = (asked, hits) if hits.complete else (None, None)
+    def keep(self, question: tuple[Sought, str, int, int], hits: Hits) -> None:
+        """Keep the hits for the next step if they are complete."""
+        self._asked, self._hits = (question, hits) if hits.complete else (None, None)
 
     def take(self, offset: int, sought: Sought) -> None:
         """A hit is chosen."""
         self.hit, self.last = offset, sought
 
-    def step(self, offsets: Sequence[int], here: int, sought: Sought, *, forward: bool) -> tuple[int, bool]:
+    def step(self, offsets: Sequence[int], offset: int, sought: Sought, *, forward: bool) -> tuple[int, bool]:
         """Number of the hit that comes next, and whether it was found from the other end; it is the last hit now."""
-        again = self.hit == here and self.last == sought
-        at = (bisect_right if again else bisect_left)(offsets, here) if forward else bisect_left(offsets, here) - 1
-        number = at % len(offsets)
+        is_last_hit = self.hit == offset and self.last == sought
+        raw_number = (
+            (bisect_right if is_last_hit else bisect_left)(offsets, offset)
+            if forward
+            else bisect_left(offsets, offset) - 1
+        )
+        number = raw_number % len(offsets)
         self.take(offsets[number], sought)
-        return number, number != at
+        return number, number != raw_number
 
 
 @dataclass
 class LogModel:
-    """What the parts of one view of the log share."""
+    """State that the parts of one log view share."""
 
     log: LogSource | None = None
     filter: FilterState = field(default_factory=FilterState)
@@ -157,7 +161,7 @@ class LogModel:
     """Offset of the row that was chosen when the filter began."""
 
     def close(self) -> None:
-        """No store; the rules and the columns that were made are a person's and stay."""
+        """Forget the store; rules and added columns belong to the user and stay."""
         self.log, self.extent, self.values, self.upto = None, None, {}, -1
         self.filter.forget()
         self.find.forget()
@@ -171,7 +175,9 @@ class LogModel:
         return self.log.start, max(self.log.end, self.log.start)
 
     def status(self, edge: str) -> str:
-        """What the filter found, or how long the log is; ``edge`` ends the sentence of a filter that is complete."""
+        """Return the matches of the filter, or the length of the log; ``edge`` ends the sentence of a complete
+        filter.
+        """
         if self.filter.source is not None:
             return self.filter.sentence(edge)
         line = self.extent
@@ -201,22 +207,22 @@ class LogModel:
         source = self.filter.source
         if source is None:
             return offset
-        at = bisect_left(source.offsets, offset)
-        return at if at < len(source.offsets) and source.offsets[at] == offset else None
+        index = bisect_left(source.offsets, offset)
+        return index if index < len(source.offsets) and source.offsets[index] == offset else None
 
     def place_near(self, offset: int) -> int:
         """The position of the first row that is shown at ``offset`` or behind it."""
         source = self.filter.source
         return offset if source is None else bisect_left(source.offsets, offset)
 
-    def frame(self, first: int, last: int) -> Span:
+    def frame(self, start: int, stop: int) -> Span:
         """The offsets of what is on the screen: positions [first, last)."""
         source = self.filter.source
         if source is None or not source.offsets:
-            return first, last
+            return start, stop
         return (
-            source.offsets[min(first, len(source.offsets) - 1)],
-            source.offsets[min(max(last - 1, 0), len(source.offsets) - 1)],
+            source.offsets[min(start, len(source.offsets) - 1)],
+            source.offsets[min(max(stop - 1, 0), len(source.offsets) - 1)],
         )
 
     def chosen_span(self, span: Span | None) -> Span | None:
@@ -240,11 +246,11 @@ class LogModel:
         self.dress.reference = marks.reference
         return timed
 
-    def add_marks(self, kept: RowMarks) -> None:
-        """What was kept comes to what was put on rows meanwhile."""
-        self.dress.marked |= kept.marked
-        self.dress.ignored |= kept.ignored
-        self.dress.reference = self.dress.reference or kept.reference
+    def add_marks(self, saved: RowMarks) -> None:
+        """Add saved marks to those made meanwhile."""
+        self.dress.marked |= saved.marked
+        self.dress.ignored |= saved.ignored
+        self.dress.reference = self.dress.reference or saved.reference
 
     def mark_turned(self, row: LogRow) -> RowMarks:
         """With the mark of ``row`` put or taken away."""
@@ -264,8 +270,8 @@ class LogModel:
         marked = sorted(self.dress.marked)
         if not marked:
             return None
-        here = row.offset if row is not None else -1
-        ahead = [o for o in marked if o > here] if step > 0 else [o for o in reversed(marked) if o < here]
+        offset = row.offset if row is not None else -1
+        ahead = [o for o in marked if o > offset] if step > 0 else [o for o in reversed(marked) if o < offset]
         return ahead[0] if ahead else marked[0 if step > 0 else -1]
 
     def marked_filter(self) -> str:
@@ -299,7 +305,7 @@ class LogModel:
 
     @property
     def coloured(self) -> bool:
-        """Whether a rule is in force."""
+        """True if a rule is in force."""
         return any(rule.on and not rule.fault for rule in self.rules)
 
     def dress_log(self, file_of: Callable[[int], str | None]) -> None:
@@ -309,11 +315,11 @@ class LogModel:
             self.log.fields = readers(self.made)
 
 
-def next_of(offsets: Iterable[int], here: int, step: int) -> int | None:
-    """The nearest of ``offsets`` behind ``here`` (1), or before it (-1); None where there is none."""
+def next_of(offsets: Iterable[int], current: int, step: int) -> int | None:
+    """Return the nearest of ``offsets`` after ``current`` (step 1) or before it (−1); None if there is none."""
     if step > 0:
-        return min((offset for offset in offsets if offset > here), default=None)
-    return max((offset for offset in offsets if offset < here), default=None)
+        return min((offset for offset in offsets if offset > current), default=None)
+    return max((offset for offset in offsets if offset < current), default=None)
 
 
 def _one_of(offsets: Iterable[int]) -> str:

@@ -1,4 +1,4 @@
-"""What a person puts on rows of the log: marks, ignored rows, a time that counts as zero, colouring rules."""
+"""Marks on rows of the log: marked and ignored rows, a time that counts as zero, colouring rules."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class LogMarks(QObject):
         if session is not None and self._settings is not None:
             file = marks_file(self._settings.folder, session.path)
 
-            def known(kept: RowMarks) -> None:
+            def known(saved: RowMarks) -> None:
                 if session is self._session:
-                    self._known(kept)
+                    self._known(saved)
 
             session.later(lambda: session.jobs.read_kept(lambda: read_marks(file), known, self._not_kept))
 
-    def _known(self, kept: RowMarks) -> None:
-        """What was kept, with what was put on rows meanwhile: from now on changes are kept."""
+    def _known(self, saved: RowMarks) -> None:
+        """Add the saved marks to those made meanwhile; from now on changes are saved."""
         self._keeps = True
         meanwhile = self._model.marks
-        if kept != RowMarks():
-            self._model.add_marks(kept)
+        if saved != RowMarks():
+            self._model.add_marks(saved)
             self._show_kind()
         if meanwhile != RowMarks():
             self._keep(self._model.marks)
@@ -91,11 +91,11 @@ class LogMarks(QObject):
             file, store = marks_file(settings.folder, session.path), session.path
             session.jobs.keep(file, lambda: write_marks(file, store, marks), self._not_kept)
 
-    def _edit(self, what: str, after: RowMarks) -> None:
-        """A change by a person: shown, kept, and to be taken back."""
-        before = self._model.marks
-        self._put(after)
-        self.edited.emit(Edit(what, before, after, self._put))
+    def _edit(self, title: str, new_marks: RowMarks) -> None:
+        """Apply a user's change: show it, save it, make it undoable."""
+        old_marks = self._model.marks
+        self._put(new_marks)
+        self.edited.emit(Edit(title, old_marks, new_marks, self._put))
 
     def dress_log(self) -> None:
         """Have the rows of the log read with the rules in force."""
@@ -135,11 +135,11 @@ class LogMarks(QObject):
 
     def next_mark(self, step: int) -> None:
         """Go to the next marked row, round the end."""
-        found = self._model.next_mark(self._table.current_row(), step)
-        if found is None:
+        mark_offset = self._model.next_mark(self._table.current_row(), step)
+        if mark_offset is None:
             self.told.emit(tr("No row is marked."))
         else:
-            self.offsetWanted.emit(found)
+            self.offsetWanted.emit(mark_offset)
 
     def only_marked(self) -> None:
         """Filter by the marked rows."""
@@ -149,7 +149,7 @@ class LogMarks(QObject):
             self.told.emit(tr("No row is marked."))
 
     def clear_marks(self) -> None:
-        """No marks, nothing ignored, no reference."""
+        """Remove all marks, ignored rows and the time reference."""
         self._edit(tr("marks of rows"), RowMarks())
 
     def toggle_reference(self) -> None:
@@ -176,9 +176,9 @@ class LogMarks(QObject):
 
     def set_rules(self, rules: list[Rule]) -> None:
         """Colour by ``rules`` from now on, also at the next start."""
-        before = tuple(self._model.rules)
+        old_rules = tuple(self._model.rules)
         self._put_rules(tuple(rules))
-        self.edited.emit(Edit(tr("colouring rules"), before, tuple(rules), self._put_rules))
+        self.edited.emit(Edit(tr("colouring rules"), old_rules, tuple(rules), self._put_rules))
 
     def _put_rules(self, rules: tuple[Rule, ...]) -> None:
         self._model.rules = list(rules)
@@ -198,5 +198,5 @@ class LogMarks(QObject):
         """The columns: what was put on rows is painted anew."""
         model = self._model
         model.made = self._table.fitting.kept.added
-        self._table.set_kind(unit_kind(places.queue, model.dress, rules=model.coloured, made=model.made))
+        self._table.set_kind(unit_kind(places.queue, model.dress, rules=model.coloured, added_fields=model.made))
         self._table.refresh_look()

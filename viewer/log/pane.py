@@ -122,7 +122,7 @@ class UnitsPane(Pane):
         self.filtering.cleared.connect(lambda: self.filter.apply(""))
 
     def _join_parts(self) -> None:
-        """What one part wants of another, or of the window."""
+        """Connect the parts with each other and with the window."""
         for told in (self.tools.told, self.finding.told, self.marks.told, self.same.told, self.exports.told):
             told.connect(self.statusMessage)
         for did in (self.tools.did, self.exports.did):
@@ -183,7 +183,9 @@ class UnitsPane(Pane):
         session.later(self.survey.look)
 
     def _tell_lost(self) -> None:
-        """What stood in unreadable bytes is told once the first rows stand: all queues are asked, and salvage tried."""
+        """Name the messages in unreadable bytes, once the first rows are shown: this asks all queues and tries
+        salvage.
+        """
         log, session = self.model.log, self.session
         if log is None or session is None:
             return
@@ -246,7 +248,7 @@ class UnitsPane(Pane):
                 self.table.reload()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """What was not looked at while the view stood behind is looked at now."""
+        """Refresh if the store grew while the view was hidden."""
         super().showEvent(event)
         if self._late:
             self.refresh()
@@ -282,11 +284,11 @@ class UnitsPane(Pane):
         }
 
     def busy(self) -> bool:
-        """Whether a filter or a search runs."""
+        """True while a filter or a search runs."""
         return self.model.filter.running or self.model.find.running
 
     def status(self) -> str:
-        """What the filter found, or how long the log is."""
+        """Return the matches of the filter, or the length of the log."""
         return self.model.status(self.session.unread.edge if self.session is not None else tr("complete"))
 
     # ---- rows --------------------------------------------------------------------------------------------------------
@@ -319,8 +321,8 @@ class UnitsPane(Pane):
         self._choose_match()
         self._choose_newest()
         if self._wanted is not None and self.model.filter.source is None:
-            wanted, self._wanted = self._wanted, None
-            self.show_place(wanted)
+            place, self._wanted = self._wanted, None
+            self.show_place(place)
         if self.table.total_rows() == 0 and self.model.filter.source is None:
             self.table.set_state(
                 State(
@@ -346,7 +348,7 @@ class UnitsPane(Pane):
             self._do_wished(row)
 
     def _do_wished(self, row: LogRow) -> None:
-        """What another view wants to be done with the unit of this row."""
+        """Run the command that another view requested for the unit of this row."""
         session = self.session
         if session is None or session.wished is None:
             return
@@ -407,8 +409,8 @@ class UnitsPane(Pane):
             self.table.go_to(newest.offset)
             self.table.scrollToBottom()
 
-    def _moved(self, first: int, last: int) -> None:
-        self.line.set_frame(*self.model.frame(first, last))
+    def _moved(self, start: int, stop: int) -> None:
+        self.line.set_frame(*self.model.frame(start, stop))
 
     def _line_placed(self, offset: int) -> None:
         self.table.go_to(self.model.place_near(offset), choose=False)
@@ -418,15 +420,17 @@ class UnitsPane(Pane):
         if self.model.log is None or self.session is None:
             return
         row = self.table.current_row()
-        here = row.offset if row is not None else self.model.log.start
+        offset = row.offset if row is not None else self.model.log.start
         kind = self.table.kind
-        known = {
+        problem_offsets = {
             r.offset
             for r in self.table.table.rows
             if (look := kind.look(r)) is not None and look.mark in {"error", "warn"}
         }
-        known |= {f.offset for f in self.session.findings if f.offset is not None and "commitlog" in str(f.file or "")}
-        ahead = next_of(known, here, step)
+        problem_offsets |= {
+            f.offset for f in self.session.findings if f.offset is not None and "commitlog" in str(f.file or "")
+        }
+        ahead = next_of(problem_offsets, offset, step)
         if ahead is not None:
             self.go_to(ahead)
         else:
@@ -486,8 +490,8 @@ class UnitsPane(Pane):
 
     # ---- copies ------------------------------------------------------------------------------------------------------
 
-    def _copied(self, what: str, row: LogRow) -> str | None:
-        if what == "cli":
+    def _copied(self, form: str, row: LogRow) -> str | None:
+        if form == "cli":
             return self.command_of(row)
         self._copy_json(row)
         return None

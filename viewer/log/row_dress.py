@@ -1,6 +1,4 @@
-"""What a person has put on rows of the log: marks, ignored rows, the time that counts as zero; and how that is
-kept, for each store outside of it. No Qt.
-"""
+"""Marks that a user has put on rows of the log (marked, ignored, time reference), saved outside of the store. No Qt."""
 
 from __future__ import annotations
 
@@ -32,33 +30,37 @@ class RowDress:
         self.ignored.clear()
         self.reference = None
 
-    def look(self, row: LogRow, own: RowLook | None) -> RowLook | None:
-        """``own`` with what was put on the row: trouble keeps its mark, then comes what a person did, then rules."""
-        made = own
+    def look(self, row: LogRow, row_style: RowLook | None) -> RowLook | None:
+        """Add the user's marks to ``row_style``. Marks of problems win, then the user's marks, then rules."""
+        style = row_style
         if isinstance(row, UnitRow) and row.tint:
             fill = TINTS[row.tint][0]
-            made = replace(own, fill=own.fill or fill) if own is not None else RowLook(f"rule.{row.tint}", fill)
+            style = (
+                replace(row_style, fill=row_style.fill or fill)
+                if row_style is not None
+                else RowLook(f"rule.{row.tint}", fill)
+            )
         if row.offset in self.ignored:
-            return replace(made, tone="text3", mark="out") if made is not None else RowLook("out", tone="text3")
+            return replace(style, tone="text3", mark="out") if style is not None else RowLook("out", tone="text3")
         mark = "mark" if row.offset in self.marked else ""
         if self.reference is not None and self.reference[0] == row.offset:
             mark = "clock"
-        if not mark or (own is not None and own.mark in {"error", "warn"}):
-            return made
-        return replace(made, mark=mark) if made is not None else RowLook(mark)
+        if not mark or (row_style is not None and row_style.mark in {"error", "warn"}):
+            return style
+        return replace(style, mark=mark) if style is not None else RowLook(mark)
 
-    def verdict(self, row: LogRow, own: str) -> str:
+    def verdict(self, row: LogRow, row_verdict: str) -> str:
         """What a screen reader says first, with what was put on the row."""
-        said = [own]
+        parts = [row_verdict]
         if row.offset in self.marked:
-            said.append(tr("marked"))
+            parts.append(tr("marked"))
         if row.offset in self.ignored:
-            said.append(tr("ignored"))
+            parts.append(tr("ignored"))
         if self.reference is not None and self.reference[0] == row.offset:
-            said.append(tr("time reference"))
+            parts.append(tr("time reference"))
         if isinstance(row, UnitRow) and row.rule:
-            said.append(row.rule)
-        return ", ".join(part for part in said if part)
+            parts.append(row.rule)
+        return ", ".join(part for part in parts if part)
 
     def time(self, row: LogRow) -> str:
         """The store time, or how long before or after the reference."""
@@ -68,14 +70,14 @@ class RowDress:
 
 
 def since(ms: int) -> str:
-    """``+0.225``, ``−12.345``, ``+1:02:03.456``: seconds with a sign, minutes and hours where there are any."""
+    """Format a time difference, such as ``+0.225``, ``−12.345``, ``+1:02:03.456``."""
     sign, ms = ("−" if ms < 0 else "+"), abs(ms)
-    seconds, rest = divmod(ms, 1000)
+    seconds, milliseconds = divmod(ms, 1000)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
-        return f"{sign}{hours:,}:{minutes:02d}:{seconds:02d}.{rest:03d}"
-    return f"{sign}{minutes}:{seconds:02d}.{rest:03d}" if minutes else f"{sign}{seconds}.{rest:03d}"
+        return f"{sign}{hours:,}:{minutes:02d}:{seconds:02d}.{milliseconds:03d}"
+    return f"{sign}{minutes}:{seconds:02d}.{milliseconds:03d}" if minutes else f"{sign}{seconds}.{milliseconds:03d}"
 
 
 MOST = 100_000
@@ -92,31 +94,31 @@ class RowMarks:
 
 
 def marks_file(folder: Path, store: Path) -> Path:
-    """Where the marks of ``store`` are kept below the settings' ``folder``."""
+    """Return the file below the settings' ``folder`` that holds the marks of ``store``."""
     return folder / "marks" / file_of(folder, store).name
 
 
 def read_marks(file: Path) -> RowMarks:
-    """What ``file`` keeps; raises as :func:`read_kept`."""
-    found = read_kept(file)
-    reference = _offsets(found.get("reference"))
+    """Read the marks in ``file``; raises as :func:`read_kept`."""
+    saved = read_kept(file)
+    reference = _offsets(saved.get("reference"))
     pair = (reference[0], reference[1]) if len(reference) == 2 else None
-    return RowMarks(frozenset(_offsets(found.get("marked"))), frozenset(_offsets(found.get("ignored"))), pair)
+    return RowMarks(frozenset(_offsets(saved.get("marked"))), frozenset(_offsets(saved.get("ignored"))), pair)
 
 
-def _offsets(found: object) -> list[int]:
-    return [n for n in found if type(n) is int and n >= 0][:MOST] if isinstance(found, list) else []
+def _offsets(values: object) -> list[int]:
+    return [n for n in values if type(n) is int and n >= 0][:MOST] if isinstance(values, list) else []
 
 
 def write_marks(file: Path, store: Path, marks: RowMarks) -> None:
-    """Keep them; the file is replaced at once, or stays as it was, and goes with the last mark. Raises OSError."""
+    """Save the marks. The file is replaced atomically or stays as it was; no marks, no file. Raises OSError."""
     if marks == RowMarks():
         file.unlink(missing_ok=True)
         return
-    said = {
+    document = {
         "store": str(store),
         "marked": sorted(marks.marked)[:MOST],
         "ignored": sorted(marks.ignored)[:MOST],
         "reference": list(marks.reference or ()),
     }
-    put_whole(file, json.dumps(said))
+    put_whole(file, json.dumps(document))

@@ -33,7 +33,7 @@ MOST_TOLD = 256
 
 @dataclass(frozen=True, slots=True)
 class UnitRow:
-    """One unit as the table shows it; attributes are RocketMQ's fields in snake_case."""
+    """A unit as a row of the table; attributes are RocketMQ's fields in snake_case."""
 
     offset: int
     size: int
@@ -56,7 +56,7 @@ class UnitRow:
 
     @property
     def physical_offset(self) -> int:
-        """Where the unit lies; the PHYSICALOFFSET field is in the decoded view."""
+        """Offset of the unit; the PHYSICALOFFSET field is in the decoded view."""
         return self.offset
 
     @property
@@ -66,7 +66,8 @@ class UnitRow:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRow:
-    """What is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error (cannot be read).
+    """A row that is no unit: ``kind`` is blank, damage, zero (nothing written), hole (no file) or error
+    (unreadable).
 
     ``end`` is where the next row can begin; ``next_file`` the name of the file in which the log goes on after a blank;
     ``was`` names the message that stood in damage, ``more`` counts further ones.
@@ -91,7 +92,7 @@ Item = Unit | Blank | Damage
 
 
 class Reader(Protocol):
-    """What is asked of the engine's commit log; every call may touch the disk."""
+    """The calls to the engine's commit log; every one may touch the disk."""
 
     sequence: FileSequence
 
@@ -111,19 +112,19 @@ class Reader(Protocol):
 
 def letters(unit: Unit) -> str:
     """The Marks of a unit: T transaction, Z compressed, B batch, D delayed, R retry, M multi-dispatch."""
-    found = unit.properties
+    properties = unit.properties
     marks = []
-    if unit.sys_flag & TRANSACTION_MASK or "TRAN_MSG" in found or unit.topic.startswith("RMQ_SYS_TRANS_"):
+    if unit.sys_flag & TRANSACTION_MASK or "TRAN_MSG" in properties or unit.topic.startswith("RMQ_SYS_TRANS_"):
         marks.append("T")
     if unit.sys_flag & COMPRESSED:
         marks.append("Z")
     if unit.sys_flag & INNER_BATCH:
         marks.append("B")
-    if unit.topic in {SCHEDULE_TOPIC, "rmq_sys_wheel_timer"} or "DELAY" in found:
+    if unit.topic in {SCHEDULE_TOPIC, "rmq_sys_wheel_timer"} or "DELAY" in properties:
         marks.append("D")
     if unit.reconsume_times > 0 or unit.topic.startswith("%RETRY%"):
         marks.append("R")
-    if "INNER_MULTI_DISPATCH" in found:
+    if "INNER_MULTI_DISPATCH" in properties:
         marks.append("M")
     return "".join(marks)
 
@@ -160,20 +161,20 @@ def unit_row(unit: Unit, dress: Callable[[Unit], Dress] | None = None, fields: F
 def _first_member(unit: Unit) -> bytes:
     """The beginning of the body of a batch's first message; the frames around it are no text."""
     data = _unpacked_head(unit, 4096) if unit.sys_flag & COMPRESSED else unit.body
-    first = next(walk(data), None)
-    if isinstance(first, Member):
-        return first.body[:PREVIEW]
+    first_member = next(walk(data), None)
+    if isinstance(first_member, Member):
+        return first_member.body[:PREVIEW]
     return data[FRAME : FRAME + PREVIEW]
 
 
-def _unpacked_head(unit: Unit, most: int = PREVIEW) -> bytes:
+def _unpacked_head(unit: Unit, max_bytes: int = PREVIEW) -> bytes:
     """The first bytes of a zlib body, unpacked; nothing where it is packed another way: the detail unpacks those."""
     import zlib
 
     if (unit.sys_flag >> 8) & 7 not in (0, 3):
         return b""
     try:
-        return zlib.decompressobj().decompress(unit.body[:4096], most)
+        return zlib.decompressobj().decompress(unit.body[:4096], max_bytes)
     except zlib.error:
         return b""
 
@@ -200,10 +201,10 @@ class LogSource:
 
     @property
     def end(self) -> int:
-        """End of the last valid unit once somebody has found it, until then the end of the files."""
-        found = self.reader.known_end
-        if found is not None:
-            self._end = found
+        """End of the last valid unit once it is known, until then the end of the files."""
+        known_end = self.reader.known_end
+        if known_end is not None:
+            self._end = known_end
         return self.reader.end_offset if self._end is None else self._end
 
     @property
@@ -234,40 +235,40 @@ class LogSource:
         counted = self.counted
         return counted.offset_of(number) if counted is not None else None
 
-    def read(self, position: int, before: int, after: int) -> Page[LogRow]:
-        """Rows around the item that holds the byte at ``position``; reads the disk. What was still being written when
-        its bytes came is no damage: the rows are read again then, once.
+    def read(self, position: int, rows_before: int, rows_after: int) -> Page[LogRow]:
+        """Read rows around the item that holds the byte at ``position``. Rows that were still being written are read
+        again once, so that they do not count as damage.
         """
         if self.reader.min_offset < 0:
             return Page([], 0, True, True)
-        page = self._page(position, before, after)
-        return self._page(position, before, after) if any(map(self._whole_now, page.rows)) else page
+        page = self._page(position, rows_before, rows_after)
+        return self._page(position, rows_before, rows_after) if any(map(self._whole_now, page.rows)) else page
 
     def _whole_now(self, row: LogRow) -> bool:
-        """Whether a unit stands whole where it was not."""
+        """Return whether a unit is complete now that was not before."""
         hurt = row.kind == "damage" if isinstance(row, EdgeRow) else row.crc == "bad"
         if not hurt:
             return False
         now = self.reader.unit_at(row.offset, crc=isinstance(row, UnitRow))
         return isinstance(now, Unit) and now.crc != "bad"
 
-    def _page(self, position: int, before: int, after: int) -> Page[LogRow]:
+    def _page(self, position: int, rows_before: int, rows_after: int) -> Page[LogRow]:
         start = self._item_at(position)
-        ahead, last = self._rows_from(start, after) if after else ([], False)
-        back = self._rows_before(start, before) if before else []
+        ahead, at_end = self._rows_from(start, rows_after) if rows_after else ([], False)
+        back = self._rows_before(start, rows_before) if rows_before else []
         rows = back + ahead
         if rows:
             self._starts = {rows[0].offset, rows[-1].end} | (self._starts if len(self._starts) < 64 else set())
-        return Page(rows, len(back), len(back) < before or start <= self.start, last)
+        return Page(rows, len(back), len(back) < rows_before or start <= self.start, at_end)
 
     def _item_at(self, position: int) -> int:
-        """Where the item that holds ``position`` begins; what lies behind the log's end is its zero tail."""
+        """Return the start of the item that holds ``position``; after the log's end that is its zero tail."""
         if position in self._starts or position <= self.start or position == self.reader.known_end:
             return position
-        found = self.reader.align(position)
-        if self.reader.known_end is None and not isinstance(self.reader.unit_at(found, crc=False), Unit):
+        aligned = self.reader.align(position)
+        if self.reader.known_end is None and not isinstance(self.reader.unit_at(aligned, crc=False), Unit):
             return self.reader.align(min(position, self.reader.max_offset))
-        return found
+        return aligned
 
     def _rows_from(self, start: int, count: int) -> tuple[list[LogRow], bool]:
         rows: list[LogRow] = []
@@ -300,10 +301,12 @@ class LogSource:
             name = f"{following.start_offset:020d}" if following is not None else ""
             return EdgeRow("blank", item.offset, end - item.offset, end, next_file=name)
         kind = "hole" if self.reader.sequence.find(item.offset) is None else "error" if item.unread else "damage"
-        found = self._lost(item) if kind == "damage" else ()
-        said = was(found[0]) if found else ""
-        more = max(len(found) - 1, 0)
-        return EdgeRow(kind, item.offset, item.size, item.offset + item.size, item.reason, was=said, more=more)
+        lost = self._lost(item) if kind == "damage" else ()
+        was_text = was(lost[0]) if lost else ""
+        more_count = max(len(lost) - 1, 0)
+        return EdgeRow(
+            kind, item.offset, item.size, item.offset + item.size, item.reason, was=was_text, more=more_count
+        )
 
     def _lost(self, item: Damage) -> Sequence[LostUnit]:
         if self.lost is None:
@@ -364,19 +367,19 @@ class MatchSource:
     def position_of(self, number: int) -> int:
         return number
 
-    def read(self, position: int, before: int, after: int) -> Page[LogRow]:
+    def read(self, position: int, rows_before: int, rows_after: int) -> Page[LogRow]:
         """Rows of a slice of the matches; reads the disk."""
         count = len(self.offsets)
-        low, high = max(0, position - before), min(count, position + after)
+        start, stop = max(0, position - rows_before), min(count, position + rows_after)
         rows: list[LogRow] = []
         read = 0
-        for offset in self.offsets[low:high]:
+        for offset in self.offsets[start:stop]:
             item = self.log.reader.unit_at(offset)
             if isinstance(item, Stop):
                 rows.append(EdgeRow("error", offset, 0, offset, item.reason))
                 continue
             rows.append(self.log.row(item))
             read += item.size
-            if read > READ_AT_ONCE and len(rows) > position - low + FEWEST:
+            if read > READ_AT_ONCE and len(rows) > position - start + FEWEST:
                 break
-        return Page(rows, max(0, position - low), low == 0, low + len(rows) == count)
+        return Page(rows, max(0, position - start), start == 0, start + len(rows) == count)

@@ -1,5 +1,5 @@
-"""What one does with the rows of the log beside reading them: filters from cells and fields, saved and used filters,
-values for completion, and the next unit of the same key, queue or transaction.
+"""Tools for the rows of the log: filters from cells and fields, saved and used filters, values for completion, and
+the next unit of the same key, queue or transaction.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class LogTools(QObject):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Filters by the chosen cell or field."""
-        found: dict[str, Callable[[], object]] = {
+        commands: dict[str, Callable[[], object]] = {
             name: partial(self._by_cell, how) for name, how in CELL_COMMANDS.items()
         }
-        return found | {"filter.save": self._line.pills.ask_name}
+        return commands | {"filter.save": self._line.pills.ask_name}
 
     # ---- filters from cells ------------------------------------------------------------------------------------------
 
@@ -86,10 +86,10 @@ class LogTools(QObject):
         if self._unit.detail_in_focus:
             return self._unit.detail.term()
         table, row = self._table, self._table.current_row()
-        at = table.currentIndex().column()
-        if row is None or not 0 <= at < len(table.kind.columns):
+        column_number = table.currentIndex().column()
+        if row is None or not 0 <= column_number < len(table.kind.columns):
             return None
-        return cell_term("unit", table.kind.columns[at], row)
+        return cell_term("unit", table.kind.columns[column_number], row)
 
     def _by_cell(self, how: str) -> None:
         term = self.chosen_term()
@@ -125,9 +125,9 @@ class LogTools(QObject):
     # ---- saved, used, known ------------------------------------------------------------------------------------------
 
     def _keep_saved(self, saved: list[tuple[str, str]]) -> None:
-        before, after = self._saved, tuple(saved)
-        self._put_saved(after)
-        self.edited.emit(Edit(tr("saved filters"), before, after, self._put_saved))
+        old_filters, new_filters = self._saved, tuple(saved)
+        self._put_saved(new_filters)
+        self.edited.emit(Edit(tr("saved filters"), old_filters, new_filters, self._put_saved))
 
     def _put_saved(self, saved: tuple[tuple[str, str], ...]) -> None:
         self._saved = saved
@@ -160,13 +160,13 @@ class LogTools(QObject):
         from engine.query import condition
 
         survey = self.session.survey if self.session is not None else None
-        last = survey.last_time if survey is not None else None
-        if last is None:
+        last_ms = survey.last_time if survey is not None else None
+        if last_ms is None:
             return "storeTimestamp > now - 5m"
         from datetime import datetime
 
         zone = datetime.now().astimezone().tzinfo
-        return condition("storeTimestamp", last - FIVE_MINUTES, zone=zone).replace(" = ", " >= ", 1)
+        return condition("storeTimestamp", last_ms - FIVE_MINUTES, zone=zone).replace(" = ", " >= ", 1)
 
 
 def _ignored(_error: Exception) -> None:
@@ -182,26 +182,26 @@ Values = dict[str, tuple[str, ...]]
 
 
 def sample(log: LogReader) -> Values:
-    """Field → texts seen in it, most frequent first; ``properties`` has the names of properties."""
-    found: dict[str, Counter[str]] = {}
+    """Sample field values: field → texts, most frequent first; ``properties`` has the names of properties."""
+    counters: dict[str, Counter[str]] = {}
     start, end = max(log.min_offset, 0), max(log.max_offset, 0)
     step = max(1, (end - start) // PLACES)
-    seen: set[int] = set()
+    sampled_offsets: set[int] = set()
     for place in range(start, max(end, start + 1), step):
         try:
             for item in log.items(log.align(place), AT_EACH, crc=False):
-                if isinstance(item, Unit) and item.offset not in seen:
-                    seen.add(item.offset)
-                    _add(found, item)
+                if isinstance(item, Unit) and item.offset not in sampled_offsets:
+                    sampled_offsets.add(item.offset)
+                    _add(counters, item)
         except StoreError:
             continue
-    return {name: tuple(text for text, _ in counts.most_common(MOST)) for name, counts in found.items()}
+    return {name: tuple(text for text, _ in counts.most_common(MOST)) for name, counts in counters.items()}
 
 
-def _add(found: dict[str, Counter[str]], unit: Unit) -> None:
+def _add(counters: dict[str, Counter[str]], unit: Unit) -> None:
     def add(field: str, text: str | None) -> None:
         if text and len(text) <= LONGEST:
-            found.setdefault(field, Counter())[text] += 1
+            counters.setdefault(field, Counter())[text] += 1
 
     add("topic", unit.topic)
     add("tags", unit.tags)
@@ -222,31 +222,31 @@ WITHOUT = {
 }
 
 
-def same_term(what: str, unit: Unit) -> str | None:
-    """The filter that finds what belongs together with ``unit``; None where it has no such thing.
+def same_term(relation: str, unit: Unit) -> str | None:
+    """Return the filter that finds the units related to ``unit``; None if it has no such relation.
 
     A key is any of the unit's keys, or its unique key; a transaction's units point at the half message by offset and
     share its unique key.
     """
     from engine.query import condition, or_
 
-    if what == "queue":
+    if relation == "queue":
         return f"{condition('topic', unit.topic)} and {condition('queueId', unit.queue_id)}"
-    found = ""
-    if what == "key":
+    term = ""
+    if relation == "key":
         for key in unit.keys:
-            found = or_(found, condition("keys", key))
-        if not found and unit.unique_key:
-            found = condition("uniqueKey", unit.unique_key)
-        return found or None
+            term = or_(term, condition("keys", key))
+        if not term and unit.unique_key:
+            term = condition("uniqueKey", unit.unique_key)
+        return term or None
     from engine.query.fields import transaction_word
 
     word = transaction_word(unit.sys_flag, unit.topic)
     if word is None and "TRAN_MSG" not in unit.properties and not unit.prepared_transaction_offset:
         return None
     half = unit.prepared_transaction_offset or unit.offset
-    found = or_(condition("physicalOffset", half), condition("preparedTransactionOffset", half))
-    return or_(found, condition("uniqueKey", unit.unique_key)) if unit.unique_key else found
+    term = or_(condition("physicalOffset", half), condition("preparedTransactionOffset", half))
+    return or_(term, condition("uniqueKey", unit.unique_key)) if unit.unique_key else term
 
 
 class LogSame(QObject):
@@ -265,31 +265,33 @@ class LogSame(QObject):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Next, previous, and all."""
-        found: dict[str, Callable[[], object]] = {}
-        for what in WHATS:
-            found[f"same.{what}.next"] = partial(self._with_unit, what, partial(self._step, what, 1))
-            found[f"same.{what}.previous"] = partial(self._with_unit, what, partial(self._step, what, -1))
-            found[f"same.{what}.all"] = partial(self._with_unit, what, self._all)
-        return found
+        commands: dict[str, Callable[[], object]] = {}
+        for relation in WHATS:
+            commands[f"same.{relation}.next"] = partial(self._with_unit, relation, partial(self._step, relation, 1))
+            commands[f"same.{relation}.previous"] = partial(
+                self._with_unit, relation, partial(self._step, relation, -1)
+            )
+            commands[f"same.{relation}.all"] = partial(self._with_unit, relation, self._all)
+        return commands
 
-    def _with_unit(self, what: str, work: Callable[[str], None]) -> None:
+    def _with_unit(self, relation: str, work: Callable[[str], None]) -> None:
         """Do ``work`` with the filter of what belongs to the chosen row; its unit is read off the loop."""
         row, session = self._table.current_row(), self.session
         if row is None or session is None:
             return
 
         def done(item: object) -> None:
-            term = same_term(what, item) if isinstance(item, Unit) else None
+            term = same_term(relation, item) if isinstance(item, Unit) else None
             if term is None:
-                self.told.emit(tr(WITHOUT[what]))
+                self.told.emit(tr(WITHOUT[relation]))
             else:
                 work(term)
 
         log = session.snapshot.log
         session.jobs.read(lambda: log.unit_at(row.offset, crc=False), done)
 
-    def _step(self, what: str, step: int, term: str) -> None:
-        self.stepWanted.emit(term, tr(WHATS[what]), step > 0)
+    def _step(self, relation: str, step: int, term: str) -> None:
+        self.stepWanted.emit(term, tr(WHATS[relation]), step > 0)
 
     def _all(self, term: str) -> None:
         self.filterWanted.emit(term)

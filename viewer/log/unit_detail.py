@@ -131,15 +131,15 @@ class UnitDetail(QTreeView):
         return line.name if line is not None else ""
 
     def choose_field(self, name: str) -> bool:
-        """Choose the field ``name`` without telling; opens its group. False where the unit has none."""
-        found = self._find(name)
+        """Choose the field ``name`` without a signal; opens its group. False if the unit has none."""
+        index = self._find(name)
         self._filling = True
         try:
-            if found is None:
+            if index is None:
                 self.setCurrentIndex(QModelIndex())
                 return False
-            self.setCurrentIndex(found)
-            self.scrollTo(found)
+            self.setCurrentIndex(index)
+            self.scrollTo(index)
         finally:
             self._filling = False
         return True
@@ -236,9 +236,13 @@ class UnitDetail(QTreeView):
         line = self._line(index)
         if line is None or line.place is None or index.column() != 1:
             return None
-        left = self.visualRect(index).left() + px(4)
+        left_x = self.visualRect(index).left() + px(4)
         note = QFontMetrics(ui(12)).horizontalAdvance(line.note) + px(10) if line.note.startswith("→") else 0
-        return line if left <= point.x() <= left + QFontMetrics(mono(12)).horizontalAdvance(line.value) + note else None
+        return (
+            line
+            if left_x <= point.x() <= left_x + QFontMetrics(mono(12)).horizontalAdvance(line.value) + note
+            else None
+        )
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         link = self._link_at(event.position().toPoint())
@@ -258,8 +262,8 @@ class UnitDetail(QTreeView):
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             line = self._line(self.currentIndex())
             if line is not None and line.place is not None:
-                own = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-                self.placeRequested.emit(elsewhere(line.place) if own else line.place)
+                in_new_window = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+                self.placeRequested.emit(elsewhere(line.place) if in_new_window else line.place)
                 return
         super().keyPressEvent(event)
 
@@ -271,17 +275,17 @@ class UnitDetail(QTreeView):
     def _below(self, index: Index) -> QPoint:
         return self.viewport().mapToGlobal(self.visualRect(index).bottomLeft() + QPoint(px(40), 0))
 
-    def _open_menu(self, index: QModelIndex, at: QPoint) -> None:
+    def _open_menu(self, index: QModelIndex, global_position: QPoint) -> None:
         line = self._line(index)
         if line is None:
             return
         self.setCurrentIndex(index)
         menu = self.menu(line)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(at)
+        menu.popup(global_position)
 
     def menu(self, line: Line) -> QMenu:
-        """What can be done with the field."""
+        """Return the menu of the field."""
         menu = QMenu(self)
         menu.setObjectName("unit.detail.menu")
         self._fill(menu, line)
@@ -302,7 +306,7 @@ class UnitDetail(QTreeView):
     def _facts(self, line: Line) -> Facts:
         unit, able = self.unit, self.doer.able() if self.doer is not None else frozenset()
         name = field_name(line.name)
-        found = Facts(
+        facts = Facts(
             "field",
             line.name,
             line.place,
@@ -311,11 +315,11 @@ class UnitDetail(QTreeView):
             column="" if name in self.columns() else name,
         )
         if unit is None:
-            return found
+            return facts
         key = unit.keys[0] if unit.keys else unit.unique_key or ""
         command = ["storescope", "units", "STORE", "--from", str(unit.offset), "--limit", "1", "--json"]
         return replace(
-            found,
+            facts,
             offset=unit.offset,
             size=unit.size,
             topic=unit.topic,
@@ -418,10 +422,10 @@ class _Painter(QStyledItemDelegate):
         shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
         p.setPen(C("accent" if line.place is not None else "text"))
         p.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
-        left = inner.left() + metrics.horizontalAdvance(shown) + (px(10) if shown else 0)
-        room = inner.right() - left
+        note_left = inner.left() + metrics.horizontalAdvance(shown) + (px(10) if shown else 0)
+        room = inner.right() - note_left
         if line.note and room > px(24):
             p.setFont(ui(12))
             p.setPen(C("text2" if line.tone == "text3" and chosen else line.tone))
             note = small.elidedText(line.note, Qt.TextElideMode.ElideRight, room)
-            p.drawText(QRect(left, inner.top(), room, inner.height()), Qt.AlignmentFlag.AlignVCenter, note)
+            p.drawText(QRect(note_left, inner.top(), room, inner.height()), Qt.AlignmentFlag.AlignVCenter, note)

@@ -45,7 +45,7 @@ class Links(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One field: name, value as text, a remark, where it leads. ``tone`` is a colour role of the remark."""
+    """A field: name, value as text, a remark, a link. ``tone`` is a colour role of the remark."""
 
     name: str
     value: str
@@ -121,11 +121,13 @@ def describe(decoded: Decoded, links: Links) -> list[Group]:
 
 
 def _with_wrong(group: Group, wrong: Sequence[Wrong]) -> Group:
-    """The group with its wrong fields as the bytes have them, and what they would be."""
-    says = {one.field: one for one in wrong if one.would_be is not None}
-    if not says.keys() & {line.name for line in group.lines}:
+    """Return the group with its wrong fields as stored, and their right values."""
+    wrong_by_field = {wrong_field.field: wrong_field for wrong_field in wrong if wrong_field.would_be is not None}
+    if not wrong_by_field.keys() & {line.name for line in group.lines}:
         return group
-    lines = [_wrong_line(line, says[line.name]) if line.name in says else line for line in group.lines]
+    lines = [
+        _wrong_line(line, wrong_by_field[line.name]) if line.name in wrong_by_field else line for line in group.lines
+    ]
     return replace(group, lines=tuple(lines), opened=True)
 
 
@@ -163,13 +165,13 @@ def _identity(decoded: Decoded, links: Links) -> tuple[Line, ...]:
 
 
 def _message_id(text: str) -> tuple[Line, ...]:
-    """What an offset message id is made of: the broker's address and the physical offset."""
-    found = message.parse_offset_message_id(text)
-    if found is None:
+    """Return the parts of an offset message id: the broker's address and the physical offset."""
+    address_and_offset = message.parse_offset_message_id(text)
+    if address_and_offset is None:
         return ()
     return (
-        Line("", message.host_text(found[0]), label=tr("broker")),
-        Line("", number(found[1]), label=tr("Physical offset")),
+        Line("", message.host_text(address_and_offset[0]), label=tr("broker")),
+        Line("", number(address_and_offset[1]), label=tr("Physical offset")),
     )
 
 
@@ -296,7 +298,8 @@ def _property(decoded: Decoded, name: str, links: Links) -> Line:
     key, label, shown = f"properties.{name}", plain(name), plain(value)
     if name == properties.KEYS:
         each = tuple(
-            Line("", plain(one), tr("→ trace"), _trace_of(unit, one, links), label=tr("key")) for one in unit.keys
+            Line("", plain(unit_key), tr("→ trace"), _trace_of(unit, unit_key, links), label=tr("key"))
+            for unit_key in unit.keys
         )
         if len(each) == 1:
             return Line(key, shown, tr("→ trace"), each[0].place, label=label)
@@ -316,21 +319,21 @@ def _property(decoded: Decoded, name: str, links: Links) -> Line:
 
 
 def _unique_key(value: str, born: int) -> tuple[Line, ...]:
-    found = message.parse_unique_key(value)
-    if found is None:
+    parsed = message.parse_unique_key(value)
+    if parsed is None:
         return ()
-    lines = [Line("", found.ip, f"PID {found.pid}", label=tr("client"))]
+    lines = [Line("", parsed.ip, f"PID {parsed.pid}", label=tr("client"))]
     try:
-        first = datetime.fromtimestamp(born / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        made = int(first.timestamp() * 1000) + found.ms_in_month
-        zone = round((made - born) / 1_800_000) * 1_800_000  # the client counts from midnight in its own zone
-        lines.append(Line("", moment(made - zone), tr("counter {number}", number=found.counter), label=tr("made")))
+        month_start = datetime.fromtimestamp(born / 1000, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        made_ms = int(month_start.timestamp() * 1000) + parsed.ms_in_month
+        zone = round((made_ms - born) / 1_800_000) * 1_800_000  # the client counts from midnight in its own zone
+        lines.append(Line("", moment(made_ms - zone), tr("counter {number}", number=parsed.counter), label=tr("made")))
     except (OverflowError, OSError, ValueError):
         lines.append(
             Line(
                 "",
-                number(found.ms_in_month),
-                tr("ms into its month, counter {number}", number=found.counter),
+                number(parsed.ms_in_month),
+                tr("ms into its month, counter {number}", number=parsed.counter),
                 label=tr("made"),
             )
         )
@@ -345,14 +348,16 @@ def _property_note(decoded: Decoded, name: str, value: str, links: Links) -> tup
     if name in LINKED_TOPICS:
         return "", None
     if name == properties.ORIGIN_MESSAGE_ID:
-        found = message.parse_offset_message_id(value)
-        return (tr("→ its first unit"), links.log(found[1])) if found is not None else ("", None)
+        address_and_offset = message.parse_offset_message_id(value)
+        return (
+            (tr("→ its first unit"), links.log(address_and_offset[1])) if address_and_offset is not None else ("", None)
+        )
     if name.startswith("TIMER_") and name.endswith("_MS") and value.isascii() and value.isdigit():
         ms = int(value)
         return (full_moment(ms) if ms > 10**11 else span(ms)), None
     if name == properties.CRC32:
-        said = {True: tr("matches"), False: tr("bad: the unit's bytes give another"), None: ""}
-        return said[decoded.property_crc], None
+        crc_words = {True: tr("matches"), False: tr("bad: the unit's bytes give another"), None: ""}
+        return crc_words[decoded.property_crc], None
     return tr(NOTES[name]) if name in NOTES else "", None
 
 
@@ -421,10 +426,10 @@ def _member(unit: Unit, member: Member, links: Links) -> Line:
         place = _trace_of(unit, traced, links) if linked and traced else None
         inner.append(Line(name, plain(value), tr("→ trace") if place else "", place, label=plain(key)))
     place = _trace_of(unit, keys[0], links) if keys else None
-    said = plain(" ".join(keys)) or tr("no key")
+    label = plain(" ".join(keys)) or tr("no key")
     note = f"{number(len(member.body))} B"
     offset = number(unit.queue_offset + member.index)
-    return Line(name, said, note, place, label=offset, lines=tuple(inner), folded=True)
+    return Line(name, label, note, place, label=offset, lines=tuple(inner), folded=True)
 
 
 def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
@@ -439,7 +444,7 @@ def _in_words(decoded: Decoded, links: Links) -> tuple[Line, ...]:
 
 
 def say(word: Word) -> str:
-    """One sentence, without a full stop."""
+    """Return one sentence, without a full stop."""
     return tr(TEXTS[word.kind]).format_map({name: _said(name, value) for name, value in word.facts.items()})
 
 
@@ -450,6 +455,6 @@ def _said(name: str, value: object) -> str:
         return moment(value) if name in TIMES else number(value)
     if isinstance(value, list):
         listed = ", ".join(_said(name, item) for item in value[:MOST_LISTED])
-        rest = len(value) - MOST_LISTED
-        return listed + (" " + tr("and {rest:,} more", rest=rest) if rest > 0 else "")
+        more_count = len(value) - MOST_LISTED
+        return listed + (" " + tr("and {rest:,} more", rest=more_count) if more_count > 0 else "")
     return plain(str(value))

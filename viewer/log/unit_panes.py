@@ -145,15 +145,15 @@ class UnitPanes(QObject):
 
     @property
     def detail_in_focus(self) -> bool:
-        """Whether the tree of fields has the focus of its window."""
+        """True if the tree of fields has the focus of its window."""
         return self.detail.window().focusWidget() is self.detail
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Copies of the chosen bytes, and the inspector beside them."""
-        found: dict[str, Callable[[], object]] = {
+        commands: dict[str, Callable[[], object]] = {
             f"copy.{form}": partial(self.hex.copy, form) for form in ("hex", "c", "python", "base64")
         }
-        return found | {"view.inspector": self.toggle_inspector}
+        return commands | {"view.inspector": self.toggle_inspector}
 
     def use(self, settings: Settings) -> None:
         """Show the inspector where it stood at the end."""
@@ -221,13 +221,13 @@ class UnitPanes(QObject):
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
-    def _clear(self, said: str) -> None:
+    def _clear(self, note: str) -> None:
         self._kept_field = self._wanted_field or self.hex.chosen_field or self.detail.chosen_field
         self.detail.clear()
         self.hex.clear()
         self.inspector.clear()
         self.body.show_body(None)
-        self.detail_head.set_note(said)
+        self.detail_head.set_note(note)
         self.bytes_head.set_note("")
 
     def _freeze(self) -> None:
@@ -274,16 +274,16 @@ class UnitPanes(QObject):
             self.detail.show_groups(describe(loaded.decoded, places))
             self.detail_head.set_note(f"{plain(unit.topic)} / {unit.queue_id} / {number(unit.queue_offset)}")
             return
-        said = look(row)
-        sentence = said.words if said is not None else ""
+        style = look(row)
+        sentence = style.words if style is not None else ""
         self.detail_head.set_note(sentence)
         self.detail.unit = None
         self.detail.show_groups(_edge_groups(row, sentence, loaded.problem, loaded.lost))
 
     def _show_lost(self, loaded: Loaded, decoded: Decoded, row: EdgeRow) -> None:
         """A unit that cannot be read, as far as it holds."""
-        said = look(row)
-        sentence = said.words if said is not None else ""
+        style = look(row)
+        sentence = style.words if style is not None else ""
         self.detail.unit = decoded.unit
         self.detail.show_groups([*_edge_groups(row, sentence, "", loaded.lost), *describe(decoded, places)])
         self.detail_head.set_note(sentence)
@@ -305,10 +305,10 @@ class UnitPanes(QObject):
         self._wanted_field = ""
         names = {"body" if line.name.startswith(MEMBER) else line.name for line in group.lines if line.name}
         count, length = self.hex.choose_fields(names)
-        said = tr("1 field") if count == 1 else tr("{n:,} fields", n=count)
+        count_text = tr("1 field") if count == 1 else tr("{n:,} fields", n=count)
         if self.tabs.key == "bytes":
             title = tr(group.title)
-            self.bytes_head.set_note(f"{title} · {said} · {number(length)} B" if count else title)
+            self.bytes_head.set_note(f"{title} · {count_text} · {number(length)} B" if count else title)
         self._inspect()
         self._choose_member("")
 
@@ -350,16 +350,18 @@ class UnitPanes(QObject):
         """The head of the bytes: ``bodyCRC · 4 B @ 81,604,377,370``."""
         if self.current is None or self.tabs.key != "bytes":
             return
-        low, high = self.hex.selection()
+        start, end = self.hex.selection()
         if self._wanted_field.startswith(MEMBER):
-            said = tr("message {n:,} of the batch", n=int(self._wanted_field.removeprefix(MEMBER)) + 1)
-            whole = high - low > 1
-            self.bytes_head.set_note(f"{said} · {number(high - low)} B @ {number(low)}" if whole else said)
-        elif self.hex.chosen_field or high - low > 1:
+            message_text = tr("message {n:,} of the batch", n=int(self._wanted_field.removeprefix(MEMBER)) + 1)
+            is_range = end - start > 1
+            self.bytes_head.set_note(
+                f"{message_text} · {number(end - start)} B @ {number(start)}" if is_range else message_text
+            )
+        elif self.hex.chosen_field or end - start > 1:
             name = self.hex.chosen_field.removeprefix("properties.") if self.hex.chosen_field else tr("selected")
-            self.bytes_head.set_note(f"{plain(name)} · {number(high - low)} B @ {number(low)}")
+            self.bytes_head.set_note(f"{plain(name)} · {number(end - start)} B @ {number(start)}")
         else:
-            self.bytes_head.set_note(number(low))
+            self.bytes_head.set_note(number(start))
 
     def _tab_chosen(self, key: str) -> None:
         self._pages.setCurrentWidget(self.hex if key == "bytes" else self.body)
@@ -374,7 +376,7 @@ class UnitPanes(QObject):
         """Unpack the body off the loop, once for each row."""
         decoded = self.current.decoded if self.current is not None else None
         if decoded is None or self.session is None:
-            self.body.show_body(None, said=tr("There is no body here that can be told.") if self.current else "")
+            self.body.show_body(None, reason=tr("There is no body here that can be told.") if self.current else "")
             return
         if self._body_turn == self._turn:
             return
@@ -396,8 +398,8 @@ class UnitPanes(QObject):
         decoded = self.current.decoded if self.current is not None else None
         if decoded is None:
             return "text"
-        first = next((member.body for member in decoded.members if isinstance(member, Member)), decoded.unit.body)
-        return "json" if looks_like_json(first) else "text"
+        first_body = next((member.body for member in decoded.members if isinstance(member, Member)), decoded.unit.body)
+        return "json" if looks_like_json(first_body) else "text"
 
 
 def load(store: StoreSnapshot, row: LogRow) -> Loaded:
@@ -411,38 +413,40 @@ def load(store: StoreSnapshot, row: LogRow) -> Loaded:
     if not isinstance(item, Unit):
         return Loaded(row, None, ())
     raw = log.read(item.offset, item.size)
-    found = parts(raw)
+    fields = parts(raw)
     explanation = explain(item.body, item.body_crc) if item.crc == "bad" else None
     property_crc = verify_crc(raw) if CRC32 in item.properties else None
     members = open_body(item.body, item.sys_flag).members if item.sys_flag & INNER_BATCH else ()
     from engine.codec.words import words
 
-    said = words(item, property_crc=property_crc)
-    return Loaded(row, Decoded(item, found, explanation, property_crc, members, words=said), hex_fields(found))
+    unit_words = words(item, property_crc=property_crc)
+    return Loaded(row, Decoded(item, fields, explanation, property_crc, members, words=unit_words), hex_fields(fields))
 
 
 def _load_lost(store: StoreSnapshot, row: EdgeRow) -> Loaded:
-    """The first unit that stood in damage, as it would be with its wrong fields mended."""
+    """Return the first unit that the damaged bytes held, as it would be with its wrong fields mended."""
     lost = lost_units(store, row.offset, row.size)
-    told = lost[0].salvage if lost else None
-    if told is None:
+    salvage = lost[0].salvage if lost else None
+    if salvage is None:
         return Loaded(row, None, (), lost=lost)
-    before = lost[0].offset - row.offset
-    fields = [replace(one, position=one.position + before) for one in hex_fields(told.parts)]
-    unit = told.unit
+    lead_bytes = lost[0].offset - row.offset
+    fields = [replace(field, position=field.position + lead_bytes) for field in hex_fields(salvage.parts)]
+    unit = salvage.unit
     members = open_body(unit.body, unit.sys_flag).members if unit.sys_flag & INNER_BATCH else ()
     from engine.codec.words import words
 
-    decoded = Decoded(unit, told.parts, None, None, members, words=words(unit), wrong=lost[0].wrong)
+    decoded = Decoded(unit, salvage.parts, None, None, members, words=words(unit), wrong=lost[0].wrong)
     return Loaded(row, decoded, fields, lost=lost)
 
 
 def _damaged(loaded: Loaded, row: EdgeRow) -> list[tuple[int, int]]:
-    """Spans [from, to) of a damaged row: its wrong fields and what no unit holds; all of it where nothing is told."""
+    """Return the spans [from, to) of a damaged row that are wrong: its wrong fields and the bytes of no unit; all of
+    it if nothing is known.
+    """
     if loaded.decoded is None:
         return [(row.offset, row.end)]
     unit = loaded.decoded.unit
-    wrong = {one.field for one in loaded.decoded.wrong}
+    wrong = {wrong_field.field for wrong_field in loaded.decoded.wrong}
     spans = [(row.offset, unit.offset), (unit.end, row.end)]
     for name, position, length in loaded.decoded.parts:
         if name in wrong:
@@ -473,9 +477,9 @@ def _edge_groups(row: LogRow, sentence: str, problem: str, lost: Sequence[LostUn
             lines.append(Line("", row.next_file, "", places.log(row.end), label=tr("goes on in")))
         elif row.kind in {"damage", "hole"}:
             lines.append(Line("", number(row.end), tr("→ next unit"), places.log(row.end), label=tr("goes on at")))
-    for index, one in enumerate(lost[:MOST_LOST]):
-        place = places.queue(one.topic, one.queue_id, one.queue_offset)
-        lines.append(Line(f"lost.{index}", plain(was(one)), tr("→ queue entry"), place, label=tr("was")))
+    for index, lost_unit in enumerate(lost[:MOST_LOST]):
+        place = places.queue(lost_unit.topic, lost_unit.queue_id, lost_unit.queue_offset)
+        lines.append(Line(f"lost.{index}", plain(was(lost_unit)), tr("→ queue entry"), place, label=tr("was")))
     if problem:
         lines.append(Line("", plain(problem), label=tr("problem"), tone="error"))
     return [Group(tr("What stands here"), sentence, tuple(lines))]
@@ -528,16 +532,16 @@ class DataInspector(QWidget):
     def show_bytes(self, offset: int, data: bytes, selected: bytes) -> None:
         """``data`` begins at ``offset``; ``selected`` are the chosen bytes."""
         self.head.set_note(f"@ {offset:,}")
-        found: list[Reading] = readings(data, selected)
+        rows: list[Reading] = readings(data, selected)
         top = self.table.verticalScrollBar().value()
-        at = self.table.currentIndex().row()
-        self.table.set_rows(list(found))
-        if at >= 0:
-            self.table.go_to(at)
+        row = self.table.currentIndex().row()
+        self.table.set_rows(list(rows))
+        if row >= 0:
+            self.table.go_to(row)
         self.table.verticalScrollBar().setValue(top)
 
     def clear(self) -> None:
-        """No bytes."""
+        """Show no bytes."""
         self.head.set_note("")
         self.table.set_rows([])
 
@@ -607,10 +611,10 @@ class BodyView(QWidget):
         self._retheme()
         follow(self, self._retheme)
 
-    def show_body(self, body: Body | None, form: str | None = None, said: str = "") -> None:
-        """Show ``body`` (None: nothing yet, or ``said``: why there is none) in ``form``."""
+    def show_body(self, body: Body | None, form: str | None = None, reason: str = "") -> None:
+        """Show ``body`` (None: nothing yet, or ``reason``: why there is none) in ``form``."""
         self._body = body
-        self._said = said
+        self._said = reason
         if form is not None:
             self._form = form
         self._show()
@@ -621,7 +625,7 @@ class BodyView(QWidget):
         self._show()
 
     def text(self) -> str:
-        """What is shown, where it is text."""
+        """The text that is shown, if it is text."""
         return self._text.toPlainText()
 
     def _show(self) -> None:

@@ -1,20 +1,10 @@
-"""What the worker process does for the log: filtering, counting rows and values, exporting. No Qt.
+"""Work of the worker process for the log: filtering, counting rows and values, exporting. No Qt.
 
-Each runs where numba is imported and where no window waits: ``jobs.in_worker(title, "viewer.log.work:scan", …)``.
-
-Filtering: hits stream back as they are found, a limit cuts the rest off.
-
-Counting the rows of a commit log: the window takes the counts from the side index in the cache.
-
-How often each value of a field occurs among the units of the log that match a filter. No Qt.
-
-Numbers and topics are counted by columns, everything else unit by unit. At most :data:`MOST` values are told apart; the
-units whose value came later are counted together. Runs in the worker process.
-
-Exporting units of the commit log: the rows of a filter, of marks, or all, written as they are found. No Qt.
-
-Runs in the worker process. The file appears when it is complete, or not at all; the answer says how much of the log
-was read, how many rows and what was cut.
+Called as ``jobs.in_worker(title, "viewer.log.work:scan", …)``. A filter sends its hits as they are found; a limit
+cuts the rest off. Row counts come from the side index in the cache. Value counts: numbers and topics by columns,
+everything else unit by unit; at most :data:`MOST` values are told apart, the units of later values are counted
+together. An export's file appears when it is complete, or not at all; the answer says how much of the log was
+read, how many rows were written and what was cut.
 """
 
 from __future__ import annotations
@@ -57,7 +47,7 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """How a scan ended: ``looked`` is where to go on; ``complete`` where nothing is left to look at."""
+    """End of a scan: ``looked`` is where to continue; ``complete`` if nothing is left to search."""
 
     looked: int
     units: int
@@ -72,9 +62,9 @@ def scan(
     now_ms: int,
     start: int,
     end: int,
-    most: int,
+    max_hits: int,
 ) -> Scanned:
-    """Look for units that match ``text`` from ``start`` on; stops behind ``most`` hits, or where it is told to.
+    """Search units that match ``text`` from ``start`` on; stops after ``max_hits`` hits, or when cancelled.
 
     ``end`` is the end of the log as the window knows it, for the bar only. Emits :class:`Hits`.
     """
@@ -85,13 +75,13 @@ def scan(
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
 
-    wanted = parse(text, now_ms=now_ms)
+    unit_filter = parse(text, now_ms=now_ms)
     topics = TopicTable()
     sender = _Sender(control)
-    units, found, looked = 0, 0, start
+    units, hit_count, looked = 0, 0, start
     with open_store(path, config) as store:
-        crc = "crc" in wanted.fields
-        taken = wanted.on_blocks(topics, store.log.file_name, crc=crc)
+        crc = "crc" in unit_filter.fields
+        matcher = unit_filter.on_blocks(topics, store.log.file_name, crc=crc)
         for block in scan_log(store.log, start, crc=crc, topics=topics):
             if isinstance(block, Stop):
                 sender.flush(max(looked, block.offset))
@@ -99,16 +89,16 @@ def scan(
             if not isinstance(block, UnitColumns):
                 looked = block.offset + block.size
                 continue
-            hits = block.offset[taken.rows(block)].tolist()
+            hits = block.offset[matcher.rows(block)].tolist()
             units += int((block["kind"] == UNIT).sum())
             looked = int(block.offset[block.count - 1]) + int(block.size[block.count - 1])
-            if found + len(hits) >= most:
-                hits = hits[: most - found]
+            if hit_count + len(hits) >= max_hits:
+                hits = hits[: max_hits - hit_count]
                 looked = _behind(block, hits[-1]) if hits else looked
                 sender.add(hits)
                 sender.flush(looked)
                 return Scanned(looked, units, False)
-            found += len(hits)
+            hit_count += len(hits)
             sender.add(hits)
             sender.send_now_and_then(looked)
             control.report(looked - start, max(end - start, 1))
@@ -119,7 +109,7 @@ def scan(
 
 
 def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) -> tuple[Hits, bool]:
-    """Matches from ``start`` to ``stop``, unit by unit without numba: for the first hits, before the worker is ready.
+    """Search from ``start`` to ``stop``, unit by unit without numba: for the first hits, before the worker is ready.
 
     The second value says that the log ended before ``stop``.
     """
@@ -127,18 +117,18 @@ def first_look(log: LogReader, text: str, now_ms: int, start: int, stop: int) ->
     from engine.codec.unit_scan import Stop
     from engine.query import parse
 
-    wanted = parse(text, now_ms=now_ms)
-    test = wanted.compile(log.file_name)
-    found: list[int] = []
+    unit_filter = parse(text, now_ms=now_ms)
+    test = unit_filter.compile(log.file_name)
+    offsets: list[int] = []
     looked, complete = start, False
-    for item in log.walk(start, stop, crc="crc" in wanted.fields):
+    for item in log.walk(start, stop, crc="crc" in unit_filter.fields):
         if isinstance(item, Stop):
             complete = item.kind != "limit"
             break
         looked = item.offset + item.size
         if isinstance(item, Unit) and test(item):
-            found.append(item.offset)
-    return Hits(tuple(found), looked), complete
+            offsets.append(item.offset)
+    return Hits(tuple(offsets), looked), complete
 
 
 def _behind(block: UnitColumns, offset: int) -> int:
@@ -217,10 +207,10 @@ def count_values(
     from engine.inspection.block_scan import scan_log
     from engine.query import parse
 
-    wanted, topics = parse(where, now_ms=now_ms), TopicTable()
+    unit_filter, topics = parse(where, now_ms=now_ms), TopicTable()
     looked = start
     with open_store(path, config) as store:
-        counter = _Counter(field, wanted, topics, store.log.file_name)
+        counter = _Counter(field, unit_filter, topics, store.log.file_name)
         for block in scan_log(store.log, start, crc=counter.crc, topics=topics):
             if isinstance(block, Stop):
                 return counter.answer(max(looked, block.offset), True)
@@ -238,7 +228,9 @@ def count_values(
 class _Counter:
     """Values counted so far."""
 
-    def __init__(self, field: str, wanted: Filter, topics: TopicTable, file_of: Callable[[int], str | None]) -> None:
+    def __init__(
+        self, field: str, unit_filter: Filter, topics: TopicTable, file_of: Callable[[int], str | None]
+    ) -> None:
         from engine.query import FIELDS
         from engine.query.fields import property_getters
 
@@ -246,8 +238,8 @@ class _Counter:
         spec = FIELDS.get(field)
         self._get = spec.unit if spec is not None else property_getters(field.removeprefix("properties."))[0]
         self._column = spec.column if spec is not None else None
-        self.crc = field == "crc" or "crc" in wanted.fields
-        self._taken = wanted.on_blocks(topics, file_of, crc=self.crc)
+        self.crc = field == "crc" or "crc" in unit_filter.fields
+        self._taken = unit_filter.on_blocks(topics, file_of, crc=self.crc)
         self._counts: Counter[Any] = Counter()
         self._units = self._others = 0
 
@@ -291,7 +283,7 @@ class _Counter:
         self._units += times if units is None else units
 
     def answer(self, looked: int, complete: bool) -> Frequencies:
-        """What was counted, most frequent first."""
+        """Return the counts, most frequent first."""
         ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0] is None, str(item[0])))
         return Frequencies(tuple(ordered), self._units, self._others, looked, complete)
 
@@ -326,7 +318,7 @@ NONE: tuple[int, ...] = ()
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes where: units that match ``where``, or those at ``offsets`` (None: all that match)."""
+    """What to export: units that match ``where``, or those at ``offsets`` (None: all that match)."""
 
     target: Path
     form: str = "jsonl"
@@ -374,18 +366,18 @@ def _text(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int,
 
     writer = _Writer(out, plan)
     rows = odd = 0
-    last: Stop | None = None
+    last_stop: Stop | None = None
     for item in _items(control, log, plan, now_ms, start, end):
         if isinstance(item, Stop):
-            last = item
+            last_stop = item
         elif isinstance(item, Unit):
             rows += 1
             writer.write(plan.masking.record(records.unit(item, log.file_name(item.offset), body=plan.body)))
         elif plan.form == "jsonl":
             odd += 1
-            made = records.blank if isinstance(item, Blank) else records.damage
-            writer.write(made(item, log.file_name(item.offset)))  # type: ignore[arg-type]
-    ended = last if last is not None else Stop(end, "end", "every row was written")
+            to_record = records.blank if isinstance(item, Blank) else records.damage
+            writer.write(to_record(item, log.file_name(item.offset)))  # type: ignore[arg-type]
+    ended = last_stop if last_stop is not None else Stop(end, "end", "every row was written")
     complete = ended.kind in {"end", "zero", "cut", "damage"}
     if plan.form == "jsonl" and plan.offsets is None:
         writer.write(records.end(ended, rows, complete))
@@ -399,14 +391,14 @@ def _held(log: LogReader, start: int, end: int) -> int:
 
 def _raw(control: Control, log: LogReader, plan: Plan, now_ms: int, start: int, end: int, out: IO[bytes]) -> Exported:
     rows = 0
-    last: Stop | None = None
+    last_stop: Stop | None = None
     for item in _items(control, log, plan, now_ms, start, end):
         if isinstance(item, Stop):
-            last = item
+            last_stop = item
         elif isinstance(item, Unit):
             rows += 1
             out.write(log.read(item.offset, item.size))
-    ended = last if last is not None else Stop(end, "end", "every row was written")
+    ended = last_stop if last_stop is not None else Stop(end, "end", "every row was written")
     return Exported(rows, 0, 0, _held(log, start, ended.offset), ended.reason, ended.kind != "limit")
 
 
@@ -438,7 +430,7 @@ def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: i
     from engine.query import parse
 
     topics = TopicTable()
-    taken = parse(where, now_ms=now_ms).on_blocks(topics, log.file_name)
+    matcher = parse(where, now_ms=now_ms).on_blocks(topics, log.file_name)
     for block in scan_log(log, log.min_offset, crc=True, topics=topics):
         control.check()
         if isinstance(block, Stop):
@@ -447,7 +439,7 @@ def _matches(control: Control, log: LogReader, where: str, now_ms: int, start: i
         if not isinstance(block, UnitColumns):
             continue
         control.report(max(0, int(block.offset[0]) - start), max(1, end - start))
-        yield from taken.units(block)
+        yield from matcher.units(block)
 
 
 class _Writer:
