@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.client import questions
@@ -129,6 +129,18 @@ class LitePullConsumer(QueueConsumer):
                     if one.is_ours():
                         return self._given(one, messages)
         return []
+
+    async def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
+        """Yield messages one by one as :meth:`poll` brings them, until the consumer is stopped. A message counts as
+        consumed once the loop asks for one of a later poll.
+        """
+        while True:
+            try:
+                messages = await self.poll()
+            except NotRunning:
+                return
+            for message in messages:
+                yield message
 
     def _given(self, one: ProcessQueue, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
         one.consumed_at = now = now_ms()

@@ -74,6 +74,7 @@ REFUSED: dict[str, Call] = {
     "min_offset_in_queue": lambda store: store.min_offset_in_queue("Orders", 0),
     "max_offset_in_queue": lambda store: store.max_offset_in_queue("Orders", 0),
     "counters": lambda store: store.counters(),
+    "put_times": lambda store: store.put_times(),
     "activity": lambda store: store.activity(),
     "parts": lambda store: store.parts,
     "tables": lambda store: store.tables,

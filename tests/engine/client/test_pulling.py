@@ -84,6 +84,21 @@ def test_a_later_poll_commits_what_was_given_before(tmp_path: Path) -> None:
     pulling(tmp_path, what)
 
 
+def test_a_loop_over_a_consumer_gets_each_message_until_it_is_stopped(tmp_path: Path) -> None:
+    async def what(_: Producer, beside: Served) -> None:
+        consumer = lite(beside)
+        consumer.subscribe("Orders")
+        await consumer.start()
+        bodies: list[tuple[int, bytes]] = []
+        async for message in consumer:
+            bodies.append((message.queue.queue_id, message.body))
+            if len(bodies) == 40:
+                await consumer.stop()
+        assert sorted(bodies) == sorted((queue.queue_id, b"%d" % number) for queue in QUEUES for number in range(10))
+
+    pulling(tmp_path, what)
+
+
 def test_assigned_queues_are_read_sought_and_paused(tmp_path: Path) -> None:
     async def what(producer: Producer, beside: Served) -> None:
         one = lite(beside, auto_commit=False)
