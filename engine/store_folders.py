@@ -6,6 +6,7 @@ for, and these often name another store on this machine: the live one, of which 
 - A path inside the named folder is part of the store.
 - A path below ``storePathRootDir`` means the same part of the named folder, unless another store stands at
   ``storePathRootDir`` on this machine.
+- A part that is a link into the folder of another store is not this store's: nobody writes there.
 - Every other path lies outside. Commands that write refuse it, unless the user said ``--paths-from-config``. Commands
   that read do not follow it, unless the configuration names the store itself.
 """
@@ -15,6 +16,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -201,18 +204,54 @@ def lock_files(root: Path, config: MessageStoreConfig) -> list[Path]:
     folder that is written.
 
     A broker locks ``lock`` below its storePathRootDir and nothing else. The lock of a log folder elsewhere is therefore
-    the one beside it, where it would stand if the folder were part of a store, and the one of the configured root. A
-    part of the store that is a link is written where the link leads: its lock is taken where there is one.
+    the one beside it, where it would stand if the folder were part of a store, and the one of the configured root.
     """
     folders = settle_folders(root, config)
     beside = [lock_beside(Path(one.path)) for one in folders.followed]
     if folders.followed and config.store_path_root_dir.strip():
         beside += _existing(Path(config.store_path_root_dir.strip()) / "lock")
-    for part in _links(root):
-        beside += _existing(lock_beside(part))
     own = os.path.realpath(root / "lock")
     others = dict.fromkeys(os.path.realpath(path) for path in beside)
     return [root / "lock", *(Path(path) for path in sorted(others) if path != own)]
+
+
+def refuse_links_into_another_store(root: Path) -> None:
+    """Raise :class:`OutsidePath` where a part of the store at ``root`` is a link into the folder of another store.
+
+    ``cp -a`` of a store whose commitlog is a link gives a copy that writes the live log. A part on a disk of its own
+    stands in no store: nothing but parts lies beside it.
+    """
+    for link, depth in _links_of_parts(root):
+        other = Path(os.path.realpath(link))
+        for _ in range(depth):
+            other = other.parent
+        if any(_is_another(other / mark, root / mark) for mark in _MARKS_OF_A_STORE):
+            raise OutsidePath(
+                f"{link} is a link into another store, {other}: nothing was changed. A copy without links: storescope "
+                f"snapshot {shlex.quote(str(root))} DST"
+            )
+
+
+_MARKS_OF_A_STORE = ("lock", "checkpoint")
+_FOLDERS_WITH_LINKS = (LOG_FOLDER, "consumequeue", "batchconsumequeue", "consumequeue_ext", "index", "config")
+
+
+def _links_of_parts(root: Path) -> Iterator[tuple[Path, int]]:
+    """Every link at ``root`` and in its folders, and how deep below ``root`` it stands."""
+    yield from ((link, 1) for link in _links(root))
+    for name in _FOLDERS_WITH_LINKS:
+        if not (root / name).is_symlink():
+            yield from ((link, 2) for link in _links(root / name))
+
+
+def _is_another(mark: Path, own: Path) -> bool:
+    """Whether there is a file at ``mark`` that is not the store's ``own``."""
+    if not _is_there(str(mark)):
+        return False
+    try:
+        return not mark.samefile(own)
+    except OSError:
+        return True
 
 
 def lock_beside(folder: Path) -> Path:

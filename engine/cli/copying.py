@@ -292,4 +292,9 @@ def _take_tables_along(source: StoreSnapshot, staging: Path) -> None:
         for entry in source.reading.entries(there, listed=True):
             if entry.is_file():
                 os.close(source.reading.open(entry.path))
-        shutil.copytree(there, here, symlinks=True, ignore=lambda folder, _: _undecoded_in(source, Path(folder)))
+        shutil.copytree(
+            there,
+            here,
+            ignore=lambda folder, _: _undecoded_in(source, Path(folder)),
+            ignore_dangling_symlinks=True,
+        )

@@ -1,6 +1,7 @@
 """``snapshot``: a byte-exact copy of a store with a manifest of hashes. The source is only read.
 
-Holes stay holes, times and modes are kept. A file that changes while it is copied (a broker is writing) is copied as it
+Holes stay holes, times and modes are kept. A part that is a link, to a folder on a disk of its own for example, is
+copied as what it leads to. A file that changes while it is copied (a broker is writing) is copied as it
 was read and marked in the manifest. The copy grows in ``DST``, which must be absent or empty; an interrupted copy is
 removed. What copies one message out is a command of its own, which is said here.
 """
@@ -47,7 +48,9 @@ _LOG_FILES_FOR_RECOVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What is copied where: paths relative to ``source``; ``bytes`` is their apparent size."""
+    """What is copied where: paths relative to ``source``; ``bytes`` is their apparent size. ``loops`` are links that
+    lead back into a folder that they stand in: they are left out.
+    """
 
     source: Path
     destination: Path
@@ -55,6 +58,7 @@ class CopyPlan:
     files: tuple[str, ...]
     bytes: int
     left_out: tuple[str, ...]
+    loops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
         os.close(reading.open(root))
         info = reading.look(root, listed=True)
         return CopyPlan(root.parent, target, (), (root.name,), info.st_size if info else 0, ())
-    folders, files, left_out, total = [], [], [], 0
+    folders, files, left_out, loops, total = [], [], [], [], 0
     chosen = _recovery_choice(root, reading) if recovery_set else None
     for name, info in _tree(root, reading):
         if stat.S_ISDIR(info.st_mode):
@@ -90,11 +94,12 @@ def plan_copy(source: str | Path, destination: str | Path, *, recovery_set: bool
                 folders.append(name)
         elif not stat.S_ISREG(info.st_mode) or (chosen is not None and not chosen(name)):
             left_out.append(name)
+            loops += [name] if stat.S_ISLNK(info.st_mode) else []
         else:
             os.close(reading.open(root / name))
             files.append(name)
             total += info.st_size
-    return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out))
+    return CopyPlan(root, target, tuple(folders), tuple(files), total, tuple(left_out), tuple(loops))
 
 
 def copy_out(plan: CopyPlan, progress: Callable[[int], None] | None = None) -> Copied:
@@ -193,15 +198,27 @@ def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 def _tree(root: Path, reading: Reading) -> Iterator[tuple[str, os.stat_result]]:
-    pending = [""]
+    """Everything below ``root``: its name, and what stands there or where its link leads. A link that leads back into a
+    folder that it stands in is told as a link. Raises :class:`CannotRead`, also for a link to nothing: what it names
+    may be on a disk that is not mounted.
+    """
+    top = reading.look(root, listed=True)
+    pending = [("", frozenset({_identity(top)} if top is not None else ()))]
     while pending:
-        folder = pending.pop()
+        folder, above = pending.pop()
         for entry in reading.entries(root / folder, listed=True):
             name = str(Path(folder) / entry.name)
             info = reading.look_at(entry, follow=False)
+            if stat.S_ISLNK(info.st_mode):
+                target = reading.look_at(entry)
+                info = info if _identity(target) in above else target
             if stat.S_ISDIR(info.st_mode):
-                pending.append(name)
+                pending.append((name, above | {_identity(info)}))
             yield name, info
+
+
+def _identity(info: os.stat_result) -> tuple[int, int]:
+    return info.st_dev, info.st_ino
 
 
 def _recovery_choice(root: Path, reading: Reading) -> Callable[[str], bool]:

@@ -32,7 +32,7 @@ from engine.store.recovery import planning as recovery
 from engine.store.recovery.empty_log import LogIsEmpty
 from engine.store.recovery.plan import EmptyLog, RecoveryPlan
 from engine.store.store_parts import StoreParts
-from engine.store_folders import lock_files, settle_folders
+from engine.store_folders import lock_files, refuse_links_into_another_store, settle_folders
 
 _log = logging.getLogger(__name__)
 
@@ -120,8 +120,10 @@ class _Locks:
 
 def lock_folders(paths: StorePaths, config: MessageStoreConfig, disk: Disk) -> DiskLock:
     """Take the lock of the store and of every other folder that is written, or none. Raises
-    :class:`engine.errors.StoreLocked`, ``OSError``.
+    :class:`engine.errors.StoreLocked`, ``OSError``, and :class:`engine.store_folders.OutsidePath` where a part of the
+    store is a link into another one.
     """
+    refuse_links_into_another_store(paths.root)
     taken: list[DiskLock] = []
     try:
         for path in lock_files(paths.root, config):

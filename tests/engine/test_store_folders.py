@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 
+import golden_stores
+import made_stores
 import pytest
 
+from engine.cli.main import main
 from engine.codec.encode import Message
 from engine.config import OLD_PATH_KEYS, PATH_KEYS, MessageStoreConfig, parse_properties
 from engine.errors import StoreLocked
@@ -167,10 +171,41 @@ def test_the_root_of_the_configuration_is_locked_too(copy: Path, live: Path, tmp
     assert found == [copy / "lock", tmp_path / "disk2" / "lock", live / "lock"]
 
 
-def test_a_part_that_is_a_link_into_another_store_needs_the_lock_of_that_one(copy: Path, live: Path) -> None:
-    """``cp -a`` of a store whose commitlog is a link: the copy's commitlog is the live one."""
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue", "index", "config", "checkpoint"])
+@pytest.mark.parametrize("deed", [["recover", "--apply"], ["dispatch"], ["put", "--topic", "Orders", "--body", "x"]])
+def test_nothing_is_written_through_a_link_into_another_store(
+    part: str, deed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``cp -a`` of a store whose parts are links gives a copy that is the live store. While no broker held that one,
+    a command on the copy wrote the live log.
+    """
+    live = made_stores.healthy().write(tmp_path / "live")
+    (live / "config").mkdir()
     (live / "lock").touch()
-    (copy / "commitlog").rmdir()
-    (copy / "commitlog").symlink_to(live / "commitlog")
-    with StoreLock(live / "lock"), pytest.raises(StoreLocked, match="live"):
+    copy = shutil.copytree(live, tmp_path / "copy")
+    (copy / "abort").touch()
+    shutil.rmtree(copy / part) if (copy / part).is_dir() else (copy / part).unlink()
+    (copy / part).symlink_to(live / part)
+    before = [golden_stores.fingerprint(folder) for folder in (live, copy)]
+    assert main([deed[0], str(copy), *deed[1:], "--yes"]) == 2
+    assert [golden_stores.fingerprint(folder) for folder in (live, copy)] == before
+    told = capsys.readouterr().err
+    assert f"{copy / part} is a link into another store, {live}: nothing was changed" in told
+
+
+@pytest.mark.parametrize("inner", ["commitlog/00000000000000008192", "consumequeue/Orders"])
+def test_nothing_is_written_through_a_link_deeper_in_the_store(inner: str, tmp_path: Path) -> None:
+    live = made_stores.healthy().write(tmp_path / "live")
+    copy = shutil.copytree(live, tmp_path / "copy")
+    shutil.rmtree(copy / inner) if (copy / inner).is_dir() else (copy / inner).unlink()
+    (copy / inner).symlink_to(live / inner)
+    with pytest.raises(OutsidePath, match="is a link into another store"):
         MessageStore(copy)
+
+
+def test_a_part_on_a_disk_of_its_own_is_written(tmp_path: Path) -> None:
+    store = made_stores.healthy().write(tmp_path / "store")
+    (tmp_path / "disk2").mkdir()
+    shutil.move(store / "commitlog", tmp_path / "disk2" / "commitlog")
+    (store / "commitlog").symlink_to(tmp_path / "disk2" / "commitlog")
+    assert main(["put", str(store), "--topic", "Orders", "--body", "x", "--yes"]) == 0

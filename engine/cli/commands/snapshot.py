@@ -43,6 +43,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.line(
         f"{done.files:,} files, {size_text(done.bytes)} copied to {plan.destination}; manifest {done.manifest.name}"
     )
+    for name in plan.loops:
+        out.say(f"{name} is a link back into a folder that it stands in: it is not in the snapshot")
     for name in done.changed:
         out.say(f"{name} changed while it was copied: the broker is writing; the manifest marks it")
     return 0

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+
+import made_stores
+import pytest
 
 from engine.cli import copying
 from engine.cli.main import main
@@ -17,3 +21,53 @@ def test_an_empty_store_is_copied(tmp_path, capsys):
     (tmp_path / "source" / "commitlog").mkdir(parents=True)
     assert copied(capsys, tmp_path / "source", tmp_path / "copy")["units"] == 0
     assert copying.Copied(0, 0, 0, 0, 0, ()).units == 0
+
+
+PARTS = ["commitlog", "consumequeue", "index", "config", "checkpoint", "consumequeue/Orders"]
+
+
+@pytest.mark.parametrize("words", [[], ["--recovery-set"]], ids=["whole", "recovery set"])
+@pytest.mark.parametrize("part", PARTS)
+def test_a_snapshot_holds_what_a_link_leads_to(part, words, tmp_path, capsys):
+    """A store whose log lies on a disk of its own, behind a link, had a snapshot without log, and no word of it."""
+    store = made_stores.healthy().write(tmp_path / "store")
+    (store / "config").mkdir()
+    (store / "config" / "topics.json").write_text("{}")
+    before = contents(store)
+    shutil.move(store / part, tmp_path / "elsewhere")
+    (store / part).symlink_to(tmp_path / "elsewhere")
+    assert main(["snapshot", str(store), str(tmp_path / "copy"), *words]) == 0
+    assert contents(tmp_path / "copy") == before
+    assert not [path for path in (tmp_path / "copy").rglob("*") if path.is_symlink()]
+
+
+def test_a_snapshot_says_which_links_it_leaves_out(tmp_path, capsys):
+    store = made_stores.healthy().write(tmp_path / "store")
+    (store / "consumequeue" / "loop").symlink_to(store)
+    assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 0
+    assert "consumequeue/loop is a link back into a folder that it stands in" in capsys.readouterr().err
+
+
+def test_a_snapshot_is_refused_where_a_link_leads_to_nothing(tmp_path, capsys):
+    """Its disk may not be mounted: a copy without that part would not be the store."""
+    store = made_stores.healthy().write(tmp_path / "store")
+    shutil.rmtree(store / "commitlog")
+    (store / "commitlog").symlink_to(tmp_path / "not mounted")
+    assert main(["snapshot", str(store), str(tmp_path / "copy")]) == 3
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_has_tables_of_its_own_where_the_source_has_links(tmp_path, capsys):
+    """The copy's table was a link to the source's: a broker over the copy would have written the live table."""
+    store = made_stores.healthy().write(tmp_path / "store")
+    (store / "config").mkdir()
+    (tmp_path / "topics.json").write_text("{}")
+    (store / "config" / "topics.json").symlink_to(tmp_path / "topics.json")
+    copied(capsys, store, tmp_path / "copy")
+    assert (tmp_path / "copy" / "config" / "topics.json").is_file()
+    assert not (tmp_path / "copy" / "config" / "topics.json").is_symlink()
+
+
+def contents(root):
+    files = (path for path in root.rglob("*") if path.is_file() and path.name != "storescope-manifest.json")
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
