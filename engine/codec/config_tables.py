@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from engine.codec.json_dialect import ObjectKey, Parsed, parse
 from engine.codec.table_types import find_misfit, to_number
-from engine.releases import NEWEST, Release
+from engine.releases import NEWEST, Release, of
 
 BACKUP = ".bak"
 TABLES = (
@@ -110,7 +110,7 @@ def look_at(name: str, read: Callable[[str], bytes | None], release: Release = N
     if not raw:
         return TableFile(name, "empty", "0 bytes", None)
     parsed = parse(raw)
-    complaint = parsed.complaint
+    complaint = parsed.complaint_of(of(release).json_parser)
     if complaint is None:
         complaint = find_misfit(name.removesuffix(BACKUP), parsed.value, release)
     return TableFile(name, "bad" if complaint else "ok", complaint, parsed)

@@ -3,8 +3,10 @@ objects as keys.
 
 Accepts more than the standard, because a broker accepts it: keys that are bare integers (also negative), bare
 words or objects; single quotes; numbers with a plus sign or with Java's suffix (``5L``); doubled and trailing
-commas; control characters in strings and between tokens. For a broker, text behind the closing brace is an error;
-here it is returned as the tail, with its place. The order of keys is kept.
+commas; comments; control characters in strings and between tokens. What fastjson 2 (5.4 and later) refuses of this is
+returned with its place: names without quotes, commas with nothing between them, comments inside the outermost braces.
+For a broker, text behind the closing brace is an error; here it is returned as the tail, with its place. The order of
+keys is kept.
 
 Pure and bounded in length, depth and number of values. Normal files go through the standard library after one
 substitution; all others through the slower reader below, which tracks places. Both give the same values. The
@@ -29,6 +31,8 @@ TAIL_SHOWN = 200
 _MARK = "\ue9f7"  # private use character: marks an integer key in the text for the standard library
 _BARE_KEY = re.compile(r"(?<=[{,\s])(-?\d{1,19})(?=\s*:)", re.ASCII)
 _BLANK = re.compile(r"[\x00-\x20\x7f]*")
+_COMMENT = re.compile(r"//[^\n]*\n|/\*.*?\*/", re.DOTALL)
+_COMMENT_AT_END = re.compile(r"[\x00-\x20\x7f]*(//[^\n]*(\n|$)|/\*.*?(\*/|$))", re.DOTALL)
 _NUMBER = re.compile(r"([+-]?\d+(\.\d*)?([eE][+-]?\d+)?)[LSBFD]?", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _STRING = {
@@ -106,6 +110,13 @@ class Parsed:
     fault: Fault | None = None
     tail: Tail | None = None
     duplicates: tuple[Duplicate, ...] = field(default=())
+    loose: Fault | None = None  # the first thing that fastjson 1 takes and fastjson 2 does not
+    doubled: Fault | None = None  # commas between numbered members, which neither takes
+
+    def complaint_of(self, parser: str) -> str | None:
+        """Why a broker with this parser does not read the text; None where it does."""
+        refused = self.doubled or (self.loose if parser == "fastjson 2" else None)
+        return self.complaint or (refused.words if refused is not None else None)
 
     @property
     def accepted(self) -> bool:
@@ -203,12 +214,18 @@ def _carefully(text: str) -> Parsed:
     try:
         value = reader.value(0)
     except _Broken as broken:
+        if text and not text.strip("\0"):
+            return Parsed(None, Fault(f"{len(text):,} zero bytes and nothing else", Place(0, 1, 1)))
         return Parsed(None, Fault(broken.what, _place(text, broken.at)), None, tuple(reader.duplicates))
-    return Parsed(value, None, _tail(text, reader.at), tuple(reader.duplicates))
+    faults = [fault and Fault(fault[0], _place(text, fault[1])) for fault in (reader.loose, reader.doubled)]
+    return Parsed(value, None, _tail(text, reader.at), tuple(reader.duplicates), *faults)
 
 
 def _tail(text: str, end: int) -> Tail | None:
     remaining = text[end:]
+    while comment := _COMMENT_AT_END.match(remaining):
+        remaining = remaining[comment.end() :]
+    end = len(text) - len(remaining)
     bare = remaining.strip(" \t\r\n")
     if not bare:
         return None
@@ -244,6 +261,8 @@ class _Reader:
         self.text = text
         self.at = 1 if text.startswith("\ufeff") else 0
         self.duplicates: list[Duplicate] = []
+        self.loose: tuple[str, int] | None = None
+        self.doubled: tuple[str, int] | None = None
         self._values = 0
 
     def value(self, depth: int) -> Any:
@@ -263,24 +282,44 @@ class _Reader:
         return self._bare()
 
     def _sign(self) -> str:
-        """Skip blanks and return the next character without consuming it; empty at the end."""
-        blank = _BLANK.match(self.text, self.at)
-        self.at = blank.end() if blank else self.at
-        return self.text[self.at : self.at + 1]
+        """Skip blanks and comments and return the next character without consuming it; empty at the end."""
+        while True:
+            blank = _BLANK.match(self.text, self.at)
+            self.at = blank.end() if blank else self.at
+            comment = _COMMENT.match(self.text, self.at)
+            if comment is None:
+                return self.text[self.at : self.at + 1]
+            if self._values:
+                self._note_loose("a comment")
+            self.at = comment.end()
+
+    def _note_loose(self, what: str) -> None:
+        self.loose = self.loose or (f"{what}, which RocketMQ 5.4 and later do not read everywhere", self.at)
 
     def _members(self, depth: int) -> dict[str | int, Any]:
         members: dict[str | int, Any] = {}
         self.at += 1
+        stray: int | None = None  # a comma with no member in front of it
+        may_follow = False
         while True:
             sign = self._sign()
             if sign == ",":
+                if not may_follow:
+                    self._note_loose("a comma without a value")
+                    stray = self.at if stray is None else stray
+                may_follow = False
                 self.at += 1
                 continue
+            if stray is not None and any(isinstance(key, int) for key in members):
+                self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if sign == "}":
                 self.at += 1
                 return members
+            may_follow = True
             key_start = self.at
             key = self._key(sign, depth)
+            if stray is not None and isinstance(key, int):
+                self.doubled = self.doubled or ("a comma without a value between numbers", stray)
             if self._sign() != ":":
                 raise _Broken(f"expected ':' behind the key {str(key)[:40]!r}, found {self._found()}", self.at)
             self.at += 1
@@ -303,6 +342,7 @@ class _Reader:
             return int(number[1])
         word = _WORD.match(self.text, self.at)
         if word:
+            self._note_loose(f"the name {word.group()[:40]!r} without quotes")
             self.at = word.end()
             return word.group()
         raise _Broken(f"expected a key, found {self._found()}", self.at)
@@ -310,11 +350,16 @@ class _Reader:
     def _items(self, depth: int) -> list[Any]:
         items: list[Any] = []
         self.at += 1
+        may_follow = False
         while True:
             sign = self._sign()
             if sign == ",":
+                if not may_follow:
+                    self._note_loose("a comma without a value")
+                may_follow = False
                 self.at += 1
                 continue
+            may_follow = True
             if sign == "]":
                 self.at += 1
                 return items

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.codec.index_keys import TAG, key_text
+from engine.codec.index_keys import TAG, index_keys, key_text
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
 from engine.errors import CannotRead, CorruptUnit
@@ -207,8 +207,10 @@ def sample_tag_entries(store: StoreSnapshot) -> TagEntries | None:
         units = with_entry = 0
         for offset, found in hashes.items():
             unit = store.log.unit_at(offset, crc=False)
-            if isinstance(unit, Unit) and unit.tags:
-                units += 1
+            if not isinstance(unit, Unit) or not unit.tags:
+                continue
+            if any(index_key_hash(unit.topic, key.text) in found for key in index_keys(unit.properties)):
+                units += 1  # an index of another store has entries that lead here with none of the unit's keys
                 with_entry += index_key_hash(unit.topic, key_text(unit.tags, TAG)) in found
         if units:
             return TagEntries(units, with_entry)

@@ -85,7 +85,7 @@ def standing_level(store: StoreSnapshot, level: int, newest: int) -> StandingSer
     unit = store.log.seen_at(first.physical_offset, crc=False)
     if not isinstance(unit, Unit) or not _was_alive_behind(store, first.tags_code, newest, ALIVE_MS):
         return None
-    if _was_delivered(store, unit):
+    if was_delivered(store, unit):
         return None
     why = ""
     most = store.config.max_message_size if store.config is not None else 0
@@ -138,7 +138,7 @@ def _first_undelivered(
         due = _timer_due(unit) if isinstance(unit, Unit) else None
         if due is None or not read_to < due <= newest - SETTLE_MS or not isinstance(unit, Unit):
             continue
-        if found is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or _was_delivered(store, unit)):
+        if found is None and (not _was_alive_behind(store, due, newest, ALIVE_MS) or was_delivered(store, unit)):
             continue
         found = (entry.queue_offset, due) if found is None or due < found[1] else found
         count += 1
@@ -204,7 +204,7 @@ def _entries(queue: QueueReader, start: int) -> Iterator[CqEntry]:
             yield entry
 
 
-def _was_delivered(store: StoreSnapshot, unit: Unit) -> bool:
+def was_delivered(store: StoreSnapshot, unit: Unit) -> bool:
     """Whether the log has the message again behind the place where it waits: the table is only older than the log."""
     key, topic = unit.unique_key, unit.properties.get(props.REAL_TOPIC)
     if not key:

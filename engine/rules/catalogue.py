@@ -127,6 +127,12 @@ CL07 = _rule(
         ),
         "empty": Kind("warn", "remove the empty file: RocketMQ 5.3 does so itself, 4.9 refuses to start with it."),
         "short": Kind(step="bring the whole file from a replica or a backup; what is left can be copied out of it."),
+        "unmade": Kind(
+            step="move the file out of the log's folders: it holds no message, and a start makes a new one."
+        ),
+        "unfilled": Kind(
+            step="bring the file to its length again: only zeros are missing, no message that a queue knows of."
+        ),
         "long": Kind(
             step="give the broker the mappedFileSizeCommitLog that the other files were made with: it cannot be "
             "changed on a store that has files; copy the units out of the longer file, never cut it."
@@ -466,6 +472,9 @@ CF01 = _rule(
     "apache/rocketmq#9328",
     "apache/rocketmq#3401",
     "apache/rocketmq#6096",
+    kinds={
+        "both": Kind(step="bring the table back from a replica or a backup: its .bak cannot be read either."),
+    },
     needs=CONFIG,
 )
 CF02 = _rule(
@@ -486,8 +495,9 @@ CF02 = _rule(
             "answers are read."
         ),
         "impossible": Kind(
-            step="no queue of this log was ever that long, so a client wrote a wrong number: set the group's offset "
-            "back while the broker runs (mqadmin resetOffsetByTime), before new messages are passed over."
+            step="no queue of this log was ever that long: a client wrote a wrong number, or it is of another log. Set "
+            "the group's offset back while the broker runs (mqadmin resetOffsetByTime), before new messages are passed "
+            "over."
         ),
     },
     needs=BOTH,

@@ -89,13 +89,14 @@ class MadeStore:
         physical_offset: int | None = None,
         step: int = 10,
         magic: int = 0xDAA320A7,
+        unique: str | None = None,
     ) -> MadeUnit:
         """Append one unit as a broker would, with a blank where it does not fit."""
         self.time += step
         properties = dict(more or {})
         if keys:
             properties["KEYS"] = keys
-        unique = f"U{len(self.units):05d}"
+        unique = unique or f"U{len(self.units):05d}"
         properties["UNIQ_KEY"] = unique
         if tags:
             properties["TAGS"] = tags

@@ -6,6 +6,8 @@ They are kin of the states in ``tests/faults/reports``: the same kinds of troubl
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import struct
 import zlib
 from collections.abc import Callable
@@ -185,7 +187,120 @@ def light_offsets_of_another_log(here: Path) -> None:
     table(root, "consumerOffset.json", json.dumps({"offsetTable": offsets}))
 
 
+def last_log_file_half_made(here: Path) -> None:
+    """The disk was full while the broker made its next file."""
+    root = healthy().write(here / "store")
+    (root / "commitlog" / f"{12288:020d}").write_bytes(bytes(1000))
+
+
+def last_log_file_cut_behind_its_messages(here: Path) -> None:
+    root = healthy().write(here / "store")
+    os.truncate(max((root / "commitlog").iterdir()), 2000)
+
+
+def _delayed_minutes_ago(here: Path, *, delivered: bool) -> None:
+    """A message of delay level 3 was due half an hour ago, and delayOffset.json does not name the level."""
+    made = MadeStore()
+    more = {"REAL_TOPIC": "Orders", "REAL_QID": "0", "DELAY": "3"}
+    delayed = made.put("SCHEDULE_TOPIC_XXXX", 2, more=more)
+    delayed.tags_code = delayed.store_timestamp + 10_000
+    if delivered:
+        made.put(unique="U00000")
+    _goes_on(made, 30)
+    root = made.write(here / "store")
+    table(root, "delayOffset.json", '{"offsetTable":{1:0}}')
+
+
+def level_of_another_release(here: Path) -> None:
+    """A broker of 4.9 left it, and a release without a delay service went on: nothing was delivered."""
+    _delayed_minutes_ago(here, delivered=False)
+
+
+def level_without_its_offset(here: Path) -> None:
+    _delayed_minutes_ago(here, delivered=True)
+
+
+def groups_edited_by_hand(here: Path) -> None:
+    """A name without quotes: 5.3 loads it, 5.5 ends."""
+    root = healthy().write(here / "store")
+    both(
+        root, "subscriptionGroup.json", '{subscriptionGroupTable:{"billing":{"groupName":"billing"}},"dataVersion":{}}'
+    )
+
+
+def groups_with_a_remark(here: Path) -> None:
+    root = healthy().write(here / "store")
+    text = '// retries were 16 before\n{"subscriptionGroupTable":{"billing":{"groupName":"billing"}},"dataVersion":{}}'
+    both(root, "subscriptionGroup.json", text)
+
+
+def table_and_backup_of_zeros(here: Path) -> None:
+    root = healthy().write(here / "store")
+    table(root, "consumerOffset.json", "")
+    for name in ("consumerOffset.json", "consumerOffset.json.bak"):
+        (root / "config" / name).write_bytes(bytes(599))
+
+
+def index_of_another_store(here: Path) -> None:
+    """A store of 5.4 or later whose index is another store's: its entries say nothing of the release."""
+    made, other = MadeStore(tag_entries=True), MadeStore()
+    for _ in range(20):
+        made.put("Orders", tags="A")
+        other.put("Bills!", tags="A")
+    root, foreign = made.write(here / "store"), other.write(here / "other")
+    (root / "rocksdbstore").mkdir()
+    shutil.rmtree(root / "index")
+    shutil.move(foreign / "index", root / "index")
+
+
 STATES: dict[str, ReportState] = {
+    "a table and its backup are zeros": ReportState(
+        table_and_backup_of_zeros,
+        (
+            Question(
+                "check STORE",
+                ("CF01", "599 zero bytes and nothing else", "its .bak cannot be read either", "does not start"),
+                ("Compare the file with its .bak",),
+                exit=1,
+            ),
+        ),
+    ),
+    "the index is another store's": ReportState(
+        index_of_another_store,
+        (
+            Question("check STORE", ("IX06", "another store"), exit=1),
+            Question("recover STORE --plan", ("Written by RocketMQ 5.4",), ("Written by RocketMQ 5.3",)),
+        ),
+    ),
+    "the last log file was half made": ReportState(
+        last_log_file_half_made,
+        (Question("check STORE", ("CL07", "never made whole", "mv .*12288 ELSEWHERE"), ("replica",), exit=1),),
+    ),
+    "the last log file was cut behind its messages": ReportState(
+        last_log_file_cut_behind_its_messages,
+        (Question("check STORE", ("CL07", "only zeros are missing", "truncate -s 4096 "), ("replica",), exit=1),),
+    ),
+    "a delay level of another release": ReportState(
+        level_of_another_release, (Question("check STORE", (), ("CF09",), exit=0),)
+    ),
+    "a delay level lost its offset": ReportState(
+        level_without_its_offset, (Question("check STORE", ("CF09", r"were delivered \(3\)"), exit=0),)
+    ),
+    "a table was edited by hand": ReportState(
+        groups_edited_by_hand,
+        (
+            Question("recover STORE --plan --release 5.5", ("would start: no",), exit=1),
+            Question("check STORE --release 5.5", ("CF01", "subscriptionGroupTable' without quotes"), exit=1),
+            Question("recover STORE --plan --release 5.3", ("RocketMQ 5.3 would start: yes",)),
+        ),
+    ),
+    "a table has a remark": ReportState(
+        groups_with_a_remark,
+        (
+            Question("check STORE", (), ("CF01",), exit=0),
+            Question("recover STORE --plan --release 5.5", ("RocketMQ 5.5 would start: yes",)),
+        ),
+    ),
     "a group's setting is a word": ReportState(
         group_with_a_word,
         (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from engine.codec import config_tables
 from engine.codec.config_tables import PERM_READ, PERM_WRITE, TopicConfig, delay_offsets
-from engine.codec.message import SCHEDULE_TOPIC
+from engine.codec.message import SCHEDULE_TOPIC, Unit
 from engine.codec.words import OP_TOPIC
 from engine.errors import CannotRead
 from engine.inspection import tables
@@ -20,7 +20,7 @@ from engine.inspection.check.places import Span
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
-from engine.inspection.standing import TRANSACTION_GROUP
+from engine.inspection.standing import TRANSACTION_GROUP, was_delivered
 from engine.inspection.tables import read_table
 from engine.rules import catalogue, catalogue_tables
 from engine.rules.findings import HAPPENED, Finding, Severity
@@ -255,7 +255,7 @@ def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], 
     for number, queue in queues.items():
         level, end = number + 1, queue.max_offset
         if level not in levels:
-            missing += [level] if _was_due(queue, newest) else []
+            missing += [level] if _has_delivered(store, queue, newest) else []
         elif levels[level] > end:
             text = f"Delay level {level} is delivered from {levels[level]:,} on, its queue ends at {end:,}"
             evidence = {"level": level, "queue": f"{SCHEDULE_TOPIC}/{number}", "expected": end, "found": levels[level]}
@@ -273,12 +273,16 @@ def _delayed(store: StoreSnapshot, newest: int, short: Mapping[tuple[str, int], 
         yield catalogue_tables.CF09.found(text, path, None, evidence, "note" if store.abort else None, kind="missing")
 
 
-def _was_due(queue: QueueReader, newest: int) -> bool:
-    """Whether the level's first message was due before the store's newest unit: it was delivered, and its offset was
-    written at the next close.
+def _has_delivered(store: StoreSnapshot, queue: QueueReader, newest: int) -> bool:
+    """Whether the level's first message was delivered: it was due before the store's newest unit, and the log has it
+    again. Where the log cannot tell, it was due, so it was delivered. A store that a broker left before, and another
+    release went on with, may hold levels of which nothing was delivered.
     """
     first = queue.entry(max(queue.min_offset, 0)) if queue.max_offset > queue.min_offset else None
-    return first is not None and 0 < first.tags_code <= newest
+    if first is None or not 0 < first.tags_code <= newest:
+        return False
+    unit = store.log.seen_at(first.physical_offset, crc=False)
+    return not isinstance(unit, Unit) or not unit.unique_key or was_delivered(store, unit)
 
 
 LEAST_SHORTER_QUEUES = 2

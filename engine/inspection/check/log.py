@@ -28,6 +28,7 @@ from engine.rules import catalogue, causes, log_rules
 from engine.rules.causes import PAGE, zero_pages
 from engine.rules.findings import HAPPENED, STORE, Finding, Rule, Severity
 from engine.rules.proofs import Proof
+from engine.store_folders import LOG_FOLDER
 
 MOST_OF_A_RULE = 20
 MOST_KEPT = 10_000
@@ -382,7 +383,34 @@ class LogCheck:
             kind = "short" if fault.missing < fault.end else "long"
         severity: Severity | None = "warn" if kind == "next" and self._store.abort and not span.entries else None
         text = f"{fault.message} · {span.lost}" if span.lost else fault.message
-        return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind)
+        command: str | None = None
+        name = Path(fault.path).name
+        if kind == "short" and self._lacks_zeros_only(fault, span):
+            kind = "unfilled" if self.end > fault.offset else "unmade"
+            own = Path(fault.path).parent == self._store.path / LOG_FOLDER
+            place = f"{STORE}/{LOG_FOLDER}/{name}" if own else shlex.quote(fault.path)
+            if kind == "unmade":
+                text += "; it holds nothing but zeros, and the log ends before it"
+                evidence[HAPPENED] = (
+                    f"the file {name} of the commit log was never made whole: the disk was full, or the broker died "
+                    "while it made the file"
+                )
+                command = f"mv {place} ELSEWHERE"
+            else:
+                text += "; only zeros are missing: the log ends before the cut"
+                command = f"truncate -s {self._file_size} {place}"
+        return catalogue.CL07.found(text, fault.path, fault.offset, evidence, severity, kind=kind, command=command)
+
+    def _lacks_zeros_only(self, fault: log_rules.FileFault, span: Span) -> bool:
+        """Whether the short file is the last one, the log ends in front of its cut, and no queue knows of more."""
+        files = self._store.log.files
+        if span.entries or self.end > fault.missing or any(file.start_offset > fault.offset for file in files):
+            return False
+        for offset in range(max(self.end, fault.offset), fault.missing, MOST_READ):
+            block = self._store.log.read(offset, min(MOST_READ, fault.missing - offset))
+            if block.count(0) != len(block):
+                return False
+        return True
 
     def _whole_by_now(self, finding: Finding) -> bool:
         """A running broker was writing the unit while it was read."""

@@ -357,7 +357,8 @@ def bad_table(table: Table, path: str) -> Finding:
     if parsed is not None and parsed.accepted:
         evidence[HAPPENED] = f"{table.name} holds a value that no broker can read: it was edited, or a client wrote it"
     light: Severity | None = None if table.name in GRAVE else "warn"  # what keeps a broker from starting is raised
-    return catalogue.CF01.found(f"{table.name}: {table.why}", path, at, evidence, light, command=command)
+    kind = "both" if used == "nothing" else ""
+    return catalogue.CF01.found(f"{table.name}: {table.why}", path, at, evidence, light, kind=kind, command=command)
 
 
 def _differences(table: Table) -> dict[str, list[str]]:

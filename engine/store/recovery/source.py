@@ -22,7 +22,7 @@ from engine.config import MessageStoreConfig
 from engine.errors import CorruptUnit
 from engine.mapped.read_only import FileSequence
 from engine.mapped.reading import Reading
-from engine.releases import NEWEST, Release
+from engine.releases import NEWEST, Release, of
 
 QueueKind = Literal["simple", "batch"]
 TableState = Literal["missing", "empty", "ok", "bad"]
@@ -88,20 +88,29 @@ class Table:
     path: str
     main: TableState
     backup: TableState
-    value: Any = None
-    backup_value: Any = None
+    parsed: json_dialect.Parsed | None = None
+    backup_parsed: json_dialect.Parsed | None = None
 
     def why_not(self, release: Release) -> str | None:
         """Return why a broker of ``release`` does not start with the table; None where it does: it loads the file or
         the ``.bak``, or begins with defaults because the ``.bak`` is missing or empty.
         """
         name = self.path.rpartition("/")[2]
-        misfit = find_misfit(name, self.value, release) if self.main == "ok" else None
+        misfit = find_refusal(name, self.parsed, release) if self.main == "ok" else None
         if self.main == "ok" and misfit is None:
             return None
-        if self.backup == "bad" or (self.backup == "ok" and find_misfit(name, self.backup_value, release)):
+        if self.backup == "bad" or (self.backup == "ok" and find_refusal(name, self.backup_parsed, release)):
             return misfit or self.main
         return None
+
+
+def find_refusal(table: str, parsed: json_dialect.Parsed | None, release: Release) -> str | None:
+    """Return why a broker of ``release`` does not load the text of a table: by its form or its values; None where it
+    does, and for no text.
+    """
+    if parsed is None:
+        return None
+    return parsed.complaint_of(of(release).json_parser) or find_misfit(table, parsed.value, release)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +169,14 @@ class Tables:
         self._release = release
         self._read = read
         self._folder = folder
-        self._parsed: dict[str, tuple[TableState, Any]] = {}
+        self._parsed: dict[str, tuple[TableState, json_dialect.Parsed | None]] = {}
 
     def states(self) -> tuple[Table, ...]:
         """Whether each table and its ``.bak`` can be read."""
         return tuple(
-            Table(f"{self._folder}/{name}", main, backup, value, backup_value)
+            Table(f"{self._folder}/{name}", main, backup, parsed, backup_parsed)
             for name in NAMES
-            for (main, value), (backup, backup_value) in [(self._json(name), self._json(f"{name}.bak"))]
+            for (main, parsed), (backup, backup_parsed) in [(self._json(name), self._json(f"{name}.bak"))]
         )
 
     def batch_topics(self) -> frozenset[str] | None:
@@ -206,17 +215,18 @@ class Tables:
 
     def _loaded(self, name: str) -> Any:
         """A table as a broker loads it: the file, else its ``.bak``, else None."""
-        state, value = self._json(name)
-        loads = state == "ok" and find_misfit(name, value, self._release) is None
-        return value if loads else self._json(f"{name}.bak")[1]
+        state, parsed = self._json(name)
+        if state != "ok" or find_refusal(name, parsed, self._release) is not None:
+            parsed = self._json(f"{name}.bak")[1]
+        return parsed.value if parsed is not None else None
 
-    def _json(self, name: str) -> tuple[TableState, Any]:
+    def _json(self, name: str) -> tuple[TableState, json_dialect.Parsed | None]:
         found = self._parsed.get(name)
         if found is None:
             found = self._parsed[name] = self._parse(name)
         return found
 
-    def _parse(self, name: str) -> tuple[TableState, Any]:
+    def _parse(self, name: str) -> tuple[TableState, json_dialect.Parsed | None]:
         try:
             data = self._read(name)
         except CorruptUnit:
@@ -226,4 +236,4 @@ class Tables:
         if not data:
             return "empty", None
         parsed = json_dialect.parse(data)
-        return ("ok" if parsed.accepted else "bad"), parsed.value if parsed.accepted else None
+        return ("ok", parsed) if parsed.accepted else ("bad", None)

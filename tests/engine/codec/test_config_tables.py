@@ -186,7 +186,13 @@ CASES = [
         OLD_VALUE,
         "consumerOffset.json cannot be read (the table: expected an object with named fields, found a list)",
     ),
-    (bytes(4096), OLD, "bak", OLD_VALUE, "consumerOffset.json cannot be read (line 1 column 4,097 (offset 4,096)"),
+    (
+        bytes(4096),
+        OLD,
+        "bak",
+        OLD_VALUE,
+        "consumerOffset.json cannot be read (line 1 column 1 (offset 0): 4,096 zero bytes",
+    ),
     (GOOD + bytes(50), OLD, "main", VALUE, "consumerOffset.json is sound"),
     (b"null", OLD, "main", {}, "consumerOffset.json is sound"),
     (

@@ -67,7 +67,7 @@ FAULTS = [
     ('{"a":1e999}', 5, 1, 6, "a number is too large"),
     ('{"a":' + "9" * 5000 + "}", 5, 1, 6, "a number has too many digits"),
     ("{*:1}", 1, 1, 2, "expected a key, found '*'"),
-    ("\0\0\0\0", 4, 1, 5, "expected a value, found the end of the text"),
+    ("\0\0\0\0", 0, 1, 1, "4 zero bytes and nothing else"),
 ]
 
 
@@ -267,3 +267,41 @@ def test_rows_that_stay_are_spelled_as_before():
         assert texts.render(value, "table") == render(value)
     for other in ({}, {"table": {}}, {"table": None}, {"table": {1: {"a": 1}, "b": 2}}):
         assert texts.render(other, "table") == render(other)
+
+
+LOOSE = [
+    ("{a:1}", "the name 'a' without quotes", 1),
+    ('{"a":1,,"b":2}', "a comma without a value", 7),
+    ('{,"a":1}', "a comma without a value", 1),
+    ('{"a":[1,,2]}', "a comma without a value", 8),
+    ('{"a":1 /* one */}', "a comment", 7),
+]
+
+
+@pytest.mark.parametrize(("text", "what", "offset"), LOOSE)
+def test_what_fastjson_2_refuses_is_told_with_its_place(text, what, offset):
+    """A table with it was sound, and RocketMQ 5.5 ended at its start."""
+    parsed = parse(text)
+    assert parsed.complaint_of("fastjson 1.2.83") is None
+    said = f"column {offset + 1} (offset {offset}): {what}, which RocketMQ 5.4 and later do not read everywhere"
+    assert said in (parsed.complaint_of("fastjson 2") or "")
+
+
+@pytest.mark.parametrize("text", ['{"o":{0:5,,1:7}}', '{"o":{,0:5}}', '{"o":{0:5,,}}'])
+def test_commas_between_numbered_members_are_refused_by_every_release(text):
+    assert "a comma without a value between numbers" in (parse(text).complaint_of("fastjson 1.2.83") or "")
+
+
+@pytest.mark.parametrize(
+    "text", ['// a\n{"a":1}', '/* a */{"a":1}', '{"a":1}// end', '{"a":1}\n/* end */\n', '{"a":1}/* open', '{"a":1,}']
+)
+def test_comments_around_the_table_and_a_trailing_comma_are_read_by_every_release(text):
+    """A table that was edited by hand, with a remark in its first line, was called unreadable: brokers load it."""
+    parsed = parse(text)
+    assert parsed.value == {"a": 1}
+    assert [parsed.complaint_of(parser) for parser in ("fastjson 1.2.83", "fastjson 2")] == [None, None]
+
+
+def test_a_file_of_zero_bytes_is_told_as_one():
+    """What a power cut leaves of a table: "expected a value, found the end of the text", at its end."""
+    assert parse(bytes(599)).complaint == "line 1 column 1 (offset 0): 599 zero bytes and nothing else"
