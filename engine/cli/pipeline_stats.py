@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engine.pipeline.stats_report import Report
 
 BY = ("topic", "queue", "tag", "producer", "hour", "size", "key")
-_NEEDS = {"topic": ("queue",), "size": ("size",), "key": ("key",)}
+_NEEDS = {"topic": ("queue",), "hour": ("hour", "time")}
 TOP = 20
 
 _SUMS = (Column("Messages", "messages", "number"), Column("Bytes", "bytes", "number"))
@@ -29,7 +29,7 @@ TOPICS = (
     Column("Unique keys about", "uniqueKeys", "number", spare=4),
     Column("Wrong CRC", "badCrc", "number", spare=3),
 )
-TABLES = {
+TABLES: dict[str, tuple[Column, ...]] = {
     "statsTopic": TOPICS,
     "statsQueue": (Column("Topic", "topic"), Column("Queue", "queueId", "plain"), *_SUMS),
     "statsTag": (Column("Topic", "topic"), Column("Tag", "tag"), *_SUMS),
@@ -41,6 +41,7 @@ TABLES = {
         Column("Messages/s", "perSecond"),
         Column("Bytes/s", "bytesPerSecond", "number", spare=1),
     ),
+    "statsTime": (),
     "statsFile": (
         Column("File", "path", "path"),
         Column("Size", "size", "number"),
@@ -112,7 +113,7 @@ def _show(made: Report, out: Output) -> None:
         ]
     )
     for kind, columns in TABLES.items():
-        rows = made.rows.get(kind, [])
+        rows = made.rows.get(kind, []) if columns or out.as_json else []
         shown = rows if out.as_json or kind == "statsFile" else rows[:TOP]
         if shown:
             out.line()

@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import re
 import threading
+from collections.abc import Callable
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
@@ -53,6 +54,8 @@ _compiling = threading.RLock()
 "generator already executing".
 """
 _loaded: dict[str, Twins] = {}
+on_compiling: Callable[[bool], None] | None = None
+"""Called with True before functions are compiled, and with False afterwards: whoever waits can be told why."""
 
 
 def twins(module: str) -> Twins:
@@ -84,8 +87,14 @@ def build(module: str) -> Twins:
     """
     compiled_cache.note_compilation()
     with _compiling:
-        source = import_compiled(module)
-        codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
+        if on_compiling is not None:
+            on_compiling(True)
+        try:
+            source = import_compiled(module)
+            codes = [_compile(function, getattr(source, function.name)) for function in FUNCTIONS[module]]
+        finally:
+            if on_compiling is not None:
+                on_compiling(False)
     with contextlib.suppress(OSError):  # if it cannot be saved, the next process compiles it again
         compiled_cache.keep(name_of(module), put_together(codes))
     return Twins(module, codes)

@@ -32,7 +32,7 @@ from engine.mapped.read_only import DescriptorCache, FileSequence, LoneFile, Rea
 from engine.mapped.reading import Reading, Unread
 from engine.releases import Release
 from engine.rules.system_names import LMQ
-from engine.rules.undecoded import Subject, UndecodedPart
+from engine.rules.undecoded import Subject, UndecodedPart, in_the_way_of_writing
 from engine.store_folders import LOG_FOLDER, StoreFolders, settle_folders
 
 if TYPE_CHECKING:
@@ -156,6 +156,12 @@ class StoreSnapshot:
         if subject not in self._answering:
             self._answering[subject] = foreign.part_answering(self, subject)
         return self._answering[subject]
+
+    @property
+    def writing_refusal(self) -> str:
+        """Why nothing is ever written into this store, nor into a copy of it: a part that is not decoded; else ""."""
+        part = in_the_way_of_writing(self.undecoded)
+        return "" if part is None else part.refusal
 
     def note_undecoded(self, subject: Subject) -> Undecoded | None:
         """Where a question about ``subject`` cannot be answered: write that into the ledger, and give the error."""

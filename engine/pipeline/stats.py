@@ -32,14 +32,18 @@ if TYPE_CHECKING:
     from engine.pipeline.splits import Split
 
 HOUR = 3_600_000
-GROUPS = ("queue", "tag", "producer", "hour", "size", "key")
-"""What can be asked for beside the topics; ``queue`` gives the topics too."""
+GROUPS = ("queue", "tag", "producer", "hour", "time", "size", "key")
+"""What can be asked for beside the topics; ``queue`` gives the topics too, ``time`` spans shorter than an hour."""
+SPANS_MS = (1_000, 10_000, 60_000, 600_000)
+"""Lengths of spans; each divides the next, and all divide an hour."""
+MOST_SPANS = 240
+"""Spans that a job, and each task, tells apart: with more the next length is taken, and behind the last only hours."""
 OTHERS = "\x00others"
 """Stands for the names beyond :data:`MOST_TOPICS`."""
 MOST_TOPICS = 60_000
 MOST_TAGS = 1 << 18
 MEET = 256
-"""Tasks whose rows the driver takes as they are; those of more meet in a second stage."""
+"""Tasks whose rows the driver takes as they are; those of more meet in a second stage, and count hours only."""
 _BIAS = 1 << 42
 _QUEUES = 1 << 31
 
@@ -68,7 +72,8 @@ Key = tuple[str, str | None, str, str | None, int | None, str | None]
 class Sums:
     """Groups of all kinds, and sketches of keys: what one task, or all together, have added up.
 
-    Kinds: ``topic``, ``queue``, ``tag``, ``producer``, ``hour``, ``size`` (number: bucket), ``crc`` (wrong body CRCs),
+    Kinds: ``topic``, ``queue``, ``tag``, ``producer``, ``hour``, ``time`` (number: begin of the span, text: its length
+    in ms), ``size`` (number: bucket), ``crc`` (wrong body CRCs),
     and of files ``units``, ``stale``, ``blank``, ``damage``, ``missing`` (bytes behind a file that none holds; text:
     path, messages: spans). Sketches have the kinds
     ``uniqueKey`` and ``key``.
@@ -130,6 +135,7 @@ class _Store:
         self.topics = TopicTable(MOST_TOPICS)
         self._texts = UnitTexts(MOST_TAGS) if want & {"tag", "producer", "key"} else None
         self._kinds = {kind: Groups() for kind in ("topic", "queue", "tag", "producer", "hour", "size", "crc")}
+        self._spans = _Spans() if "time" in want else None
         self._wide: dict[tuple[bytes, int], Sum] = {}
 
     def key(self, kind: str, topic: str | None, number: int | None, text: str | None) -> Key:
@@ -173,6 +179,8 @@ class _Store:
             kinds["topic"].add(topics, sizes)
         if "hour" in want:
             kinds["hour"].add(topics << 43 | (_hours(kept(block.store_timestamp)) + _BIAS), sizes)
+        if self._spans is not None:
+            self._spans.add(topics, kept(block.store_timestamp), sizes)
         if "size" in want:
             kinds["size"].add(topics << 16 | tally.size_buckets(sizes), sizes)
         if self._texts is not None and "tag" in want:
@@ -209,6 +217,9 @@ class _Store:
         for one in self._kinds["hour"]:
             hour = (one.key & ((1 << 43) - 1)) - _BIAS
             found.add(self.key("hour", names[one.key >> 43], hour * HOUR, None), *one[1:])
+        if self._spans is not None:
+            for number, begin, group in self._spans:
+                found.add(self.key("time", names[number], begin, str(self._spans.length_ms)), *group[1:])
         for one in self._kinds["size"]:
             found.add(self.key("size", names[one.key >> 16], one.key & 0xFFFF, None), *one[1:])
         for one in self._kinds["crc"]:
@@ -232,6 +243,50 @@ class _Store:
                 for kind, name in enumerate(("uniqueKey", "key")):
                     if number < len(names) and registers[kind].any():
                         found.note(self.key(name, names[number], None, None), registers[kind])
+
+
+class _Spans:
+    """Sums by topic and span, which grow longer as the times that come lie further apart."""
+
+    def __init__(self) -> None:
+        self._groups: dict[int, Groups] = {SPANS_MS[0]: Groups()}
+        self._first = self._last = 0
+        self._is_empty = True
+
+    @property
+    def length_ms(self) -> int:
+        """The length of a span; 0 where only hours are short enough in number."""
+        return max(self._groups, default=0)
+
+    def add(self, topics: npt.NDArray[np.int64], times: npt.NDArray[np.int64], sizes: npt.NDArray[np.int32]) -> None:
+        """Rows of one block: number of the topic, time in ms, size."""
+        if not self._groups:
+            return
+        low, high = int(times.min()), int(times.max())
+        self._first, self._last = (low, high) if self._is_empty else (min(self._first, low), max(self._last, high))
+        self._is_empty = False
+        length = span_ms(self._first, self._last, self.length_ms)
+        if length is None or not -_BIAS <= low // length <= high // length < _BIAS:  # damaged times
+            self._groups.clear()
+        else:
+            groups = self._groups.setdefault(length, Groups())
+            groups.add(topics << 43 | (times // length + _BIAS), sizes)
+
+    def __iter__(self) -> Iterator[tuple[int, int, tally.Group]]:
+        """Number of the topic, begin of the span in ms, its sums; one span may come several times."""
+        for length, groups in self._groups.items():
+            for group in groups:
+                begin = ((group.key & ((1 << 43) - 1)) - _BIAS) * length
+                yield group.key >> 43, begin // self.length_ms * self.length_ms, group
+
+
+def span_ms(first: int, last: int, least: int = 0) -> int | None:
+    """The shortest span, at least ``least`` ms, of which :data:`MOST_SPANS` reach from ``first`` to ``last`` (ms); None
+    where none is long enough.
+    """
+    return next(
+        (length for length in SPANS_MS if length >= least and last // length - first // length < MOST_SPANS), None
+    )
 
 
 def _hours(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -328,6 +383,8 @@ def stats(
     shares = tasks.share_out(splits, cores or spark.sparkContext.defaultParallelism)
     if not shares:
         return Sums()
+    if len(shares) > MEET:
+        groups = [group for group in groups if group != "time"]
     frame = tasks.over(spark, shares, partial(_task, tuple(groups), counter), SPARK_SCHEMA)
     if len(shares) > MEET:
         meeting = frame.repartition(max(len(shares) // MEET, 1), "store", "kind", "topic", "number", "text")

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.codec.tally import different, quantile
-from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums
+from engine.pipeline.stats import HOUR, OTHERS, Sum, Sums, span_ms
 
 if TYPE_CHECKING:
     from engine.pipeline.files import StorePlace
@@ -27,8 +27,8 @@ Place = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``total`` is the ``stats`` record; ``rows``: type of record → its rows, most bytes first (hours and files in
-    their order).
+    """``total`` is the ``stats`` record; ``rows``: type of record → its rows, most bytes first (hours, times and files
+    in their order).
     """
 
     total: Row
@@ -74,6 +74,7 @@ def report(sums: Sums, listed: Sequence[FileSize], by_store: bool = False) -> Re
         "statsTag": _named(groups["tag"], "statsTag", "tag", "text"),
         "statsProducer": _named(groups["producer"], "statsProducer", "host", "text"),
         "statsHour": _hours(groups["hour"]),
+        "statsTime": _times(groups),
         "statsFile": files,
     }
     return Report(_total(sums, groups, files), rows)
@@ -154,6 +155,27 @@ def _hours(found: dict[tuple[Place, str | None, int | None, str | None], Sum]) -
         row |= {"bytes": one.bytes, "perSecond": round(one.messages / (HOUR / 1000), 3)}
         rows.append(row | {"bytesPerSecond": round(one.bytes / (HOUR / 1000))})
     return sorted(rows, key=lambda row: (row["hour"], row["topic"] or "", row.get("store", "")))
+
+
+def _times(groups: Groups) -> list[Row]:
+    """Spans of one length that is shorter than an hour; nothing where the units lie too far apart for that."""
+    spans, hours = groups["time"], groups["hour"]
+    if sum(one.messages for one in spans.values()) != sum(one.messages for one in hours.values()) or not spans:
+        return []  # some task saw too long a time: its units are in no span
+    begins = [begin for _, _, begin, _ in spans if begin is not None]
+    length = span_ms(min(begins), max(begins), max(int(text or 0) for *_, text in spans))
+    if length is None:
+        return []
+    sums: dict[tuple[Place, str | None, int], Sum] = defaultdict(Sum)
+    for (place, topic, begin, _), one in spans.items():
+        assert begin is not None
+        sums[place, topic, begin // length * length].add(one.messages, one.bytes, one.smallest, one.largest)
+    seconds, rows = length / 1000, []
+    for (place, topic, begin), one in sums.items():
+        row = _head("statsTime", place) | {"time": begin, "spanMs": length, "topic": _name(topic)}
+        row |= {"messages": one.messages, "bytes": one.bytes, "perSecond": round(one.messages / seconds, 3)}
+        rows.append(row | {"bytesPerSecond": round(one.bytes / seconds)})
+    return sorted(rows, key=lambda row: (row["time"], row["topic"] or "", row.get("store", "")))
 
 
 def _files(sums: Sums, listed: Sequence[FileSize]) -> list[Row]:

@@ -25,6 +25,7 @@ from engine.errors import CannotRead, cause_of
 from engine.remoting.codes import Answer, Refused
 from engine.remoting.connection_memory import LIMIT, SMALL, ConnectionMemory
 from engine.remoting.frame import LARGEST, TLS_HELLO, Command, Fault, FrameReader, answer_to, encode
+from engine.remoting.port_holder import busy_words
 from engine.remoting.tls import HANDSHAKE, Tls, first_byte
 
 IDLE = 120.0
@@ -525,7 +526,7 @@ def bind(host: str, port: int, use: str = "") -> socket.socket:
     except OSError as error:
         if bound is not None:
             bound.close()
-        raise CannotRead(f"cannot listen on {place}: {error.strerror or error}") from error
+        raise CannotRead(f"cannot listen on {place}: {busy_words(error, port)}") from error
     return bound
 
 

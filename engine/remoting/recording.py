@@ -8,6 +8,7 @@ killed) is read up to there.
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import time
@@ -58,6 +59,7 @@ class Recorder:
     def __init__(self, path: Path, most: int = MOST) -> None:
         self._file = path.open("xb")
         self._file.write(MAGIC)
+        self._file.flush()
         self._room = most - len(MAGIC)
         self.left_out = 0
 
@@ -69,6 +71,7 @@ class Recorder:
             return
         self._room -= len(item)
         self._file.write(item)
+        self._file.flush()  # whoever follows the file sees it, and a killed process leaves all that it noted
 
     def close(self) -> None:
         """The end: what was left out is noted."""
@@ -103,20 +106,33 @@ class RequestLog:
 
 class Recording:
     """A file of :class:`Recorder`, item by item. ``left_out`` is known behind the last: items for which the file had no
-    room; None where its end is missing.
+    room; None where its end is missing. ``position`` is the byte behind the last one.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out: int | None = None
+        self.position = 0
 
     def __iter__(self) -> Iterator[Seen]:
         """Every item. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise CannotRead(f"{self.path} is no recording of requests")
-            for seen in unpacked(file):
-                if seen.kind == _END:
-                    self.left_out = int(seen.reason) if seen.reason.isdecimal() else 0
-                else:
-                    yield seen
+            self.position = file.tell()
+            yield from self._items(file)
+
+    def grown(self, most: int = 2 * LARGEST) -> list[Seen]:
+        """What was written behind :attr:`position` since, as far as ``most`` bytes go. Raises as ``__iter__`` does."""
+        with self.path.open("rb") as file:
+            file.seek(self.position)
+            begin, data = self.position, file.read(most)
+        return list(self._items(io.BytesIO(data), begin))
+
+    def _items(self, file: BinaryIO, begin: int = 0) -> Iterator[Seen]:
+        for seen in unpacked(file):
+            self.position = begin + file.tell()
+            if seen.kind == _END:
+                self.left_out = int(seen.reason) if seen.reason.isdecimal() else 0
+            else:
+                yield seen

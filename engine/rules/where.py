@@ -419,6 +419,8 @@ STANDING_STEP = "It is overdue, and the service that delivers it stands still: d
 OTHER_HOST_STEP = (
     "The id is of another broker: ask the store of that one, or give the message's unique key or topic/queue/offset."
 )
+BEGINS_WITH = " begins with it"
+"""What stands behind each key that begins with half an id."""
 BEGINNING_STEP = "It is the beginning of other names: give the whole id or key."
 
 NEXT_STEPS: dict[Verdict, str] = {

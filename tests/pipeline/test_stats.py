@@ -78,7 +78,7 @@ def test_the_sums_of_a_golden_store_are_the_engines_own(golden, name):
         assert sum(r["bytes"] for r in found.rows["statsHour"]) == found.total["unitBytes"]
 
 
-def made_store(folder, count=300, base=0):
+def made_store(folder, count=300, base=0, step_ms=60_000):
     data, rng = b"", random.Random(4)
     for number in range(count):
         data += raw_unit(
@@ -87,7 +87,7 @@ def made_store(folder, count=300, base=0):
             queue_id=number % 2,
             body=rng.randbytes(number + 1),
             properties=b"UNIQ_KEY\x01u%d\x02KEYS\x01k%d all\x02TAGS\x01t%d\x02" % (number, number // 2, number % 5),
-            stored=1_700_000_000_000 + number * 60_000,
+            stored=1_700_000_000_000 + number * step_ms,
             sys_flag=0x10 if number % 50 == 0 else 0,
             body_crc=7 if number == 11 else None,
         )
@@ -95,6 +95,23 @@ def made_store(folder, count=300, base=0):
     log.mkdir(parents=True)
     (log / f"{base:020}").write_bytes(data + bytes(1 << 16))
     return folder
+
+
+def test_times_are_told_in_spans_that_fit_them(tmp_path):
+    """The rates of a store of two minutes were one bar of an hour."""
+    found = told(made_store(tmp_path / "s"), 1 << 12)
+    rows = found.rows["statsTime"]  # 300 minutes: too many for a bar each
+    assert {row["spanMs"] for row in rows} == {600_000}
+    assert sum(row["messages"] for row in rows) == 300
+    assert {row["time"] % 600_000 for row in rows} == {0}
+    short = told(made_store(tmp_path / "short", count=3), 1 << 12)
+    assert [row["spanMs"] for row in short.rows["statsTime"]] == [1_000] * 3
+    assert [row["perSecond"] for row in short.rows["statsTime"]] == [1.0] * 3
+
+
+def test_times_that_lie_too_far_apart_are_told_in_hours_only(tmp_path):
+    assert told(made_store(tmp_path / "long", count=300, step_ms=1_800_000), 1 << 12).rows["statsTime"] == []
+    assert told(made_store(tmp_path / "wild", count=3, step_ms=1 << 61), 1 << 12).rows["statsTime"] == []
 
 
 def test_hours_sizes_keys_and_wrong_crcs_are_told(tmp_path):

@@ -73,3 +73,15 @@ def read_listed(_control: Any, path: str) -> None:
     from engine.mapped.reading import Reading
 
     os.close(Reading().open(path))
+
+
+def compile_something(control: Any) -> None:
+    """Do what machine code does while it is compiled, until stopped; then go on, and report."""
+    from engine.codec import machine_code_build
+
+    while machine_code_build.on_compiling is None:
+        time.sleep(0.005)
+    machine_code_build.on_compiling(True)
+    while not control.cancelled:
+        time.sleep(0.005)
+    machine_code_build.on_compiling(False)

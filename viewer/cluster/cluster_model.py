@@ -186,6 +186,8 @@ class ClusterModel:
         """What consumers of one's own were handed."""
         self.killed: set[str] = set()
         """Ids of clients of one's own that were killed."""
+        self.lesson_ends: dict[str, int] = {}
+        """Group of a lesson → the time (ms) at which its figures were taken: what came later is not the lesson's."""
         self.marks: list[Mark] = []
         """What happened, for the slider."""
         self._left: dict[str, int] = {}

@@ -216,6 +216,10 @@ class Deliveries:
             bisect.bisect_left(log.times, end) - bisect.bisect_left(log.times, begin) for _, log in self._of(group)
         )
 
+    def known_until(self, group: str) -> int:
+        """The time (ms) behind the newest message that was handed out; 0 where none was."""
+        return max((log.times[-1] + 1 for _, log in self._of(group) if log.times), default=0)
+
     def pauses(self, group: str, begin: int, end: int, until: int) -> dict[Queue, int]:
         """Of each queue the longest time (ms) without a delivery that touches the stretch from ``begin`` to ``end``,
         looked for up to ``until``; queues that were not handed out on both sides are left out.

@@ -439,6 +439,9 @@ class LessonRun:
 
     def _end(self, model: ClusterModel, own: Clients) -> None:
         self.standing = "done"
+        end = model.deliveries.known_until(self.group)
+        if end:
+            model.lesson_ends[self.group] = end
         state = model.kept[-1] if model.kept else None
         self.record.kept_by_brokers = len(state.offsets(self.group)) if state is not None else 0
         self.figures = tuple(self._counted(model))
@@ -466,7 +469,7 @@ class LessonRun:
         step = line.steps[-1] if len(line.steps) > 1 else None
         if step is None:
             return []
-        found = harms(step, model.every, model.deliveries, self.group, until(line, step))
+        found = harms(step, model.every, model.deliveries, self.group, until(model, line, step))
         return found + again_after_kill(self.record)
 
     def _names(self, model: ClusterModel) -> Callable[[str], str]:

@@ -6,6 +6,7 @@ is drawn from its model. Administrators' requests only: nothing in a cluster is 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -123,7 +124,7 @@ class ClusterPane(Pane):
         self.requests.setAccessibleName(tr("Requests of administrators"))
         self.table.placeRequested.connect(self.placeRequested)
         self.table.rowChosen.connect(self._row_chosen)
-        self.table.copier = command_copier(self.table, "")
+        self.table.copier = command_copier(self.table, shlex.join)
         self.requests_head = PaneHead(tr("Requests"), tr("asked of name servers and brokers"))
         tables = stacked(
             PaneHead(tr("Lines"), tr("a row each queue and group")),

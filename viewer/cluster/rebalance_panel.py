@@ -219,7 +219,7 @@ class RebalancePanel(QWidget):
         model, line = self.model, self.line
         found = []
         if step is not None and step.number > 1:
-            found = harms(step, model.every, model.deliveries, line.group, until(line, step))
+            found = harms(step, model.every, model.deliveries, line.group, until(model, line, step))
         counted = model.deliveries.knows(line.group)
         self.harm_head.set_note(
             tr("of this step, counted from deliveries") if counted else tr("of this step, as readings tell it")

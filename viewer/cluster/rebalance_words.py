@@ -114,9 +114,12 @@ def mark_words(model: ClusterModel, one: Mark) -> str:
     return tr(MARKS["killed" if killed else one.what], name=model.name_of(one.who))
 
 
-def until(line: Timeline, step: Step) -> int:
-    """The time (ms) up to which what happens is a step's: that of the next one, or a little behind the last reading."""
-    return line.steps[step.number].begin if step.number < len(line.steps) else line.end + LAST
+def until(model: ClusterModel, line: Timeline, step: Step) -> int:
+    """The time (ms) up to which what happens is a step's: that of the next one, the end of the group's lesson, or a
+    little behind the last reading.
+    """
+    end = line.steps[step.number].begin if step.number < len(line.steps) else line.end + LAST
+    return min(end, model.lesson_ends.get(line.group, end))
 
 
 def harms(step: Step, every: float, told: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
@@ -223,7 +226,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
             tr(WHY.get(one.reason, one.reason)),
         )
         for one in found
-        if one.at < until(line, step)
+        if one.at < until(model, line, step)
     ]
 
 
@@ -300,7 +303,7 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     )
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
-        told = harms(step, model.every, model.deliveries, line.group, until(line, step))
+        told = harms(step, model.every, model.deliveries, line.group, until(model, line, step))
         lines += [f"- {one.name}: {one.figure}, {one.note}" for one in told if step.number > 1]
         lines.append("")
         lines += markdown_table(

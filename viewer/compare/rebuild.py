@@ -6,7 +6,6 @@ The store itself is only read.
 from __future__ import annotations
 
 import asyncio
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -242,12 +241,11 @@ class RebuildBox(QDialog):
         self.note.setText(f"{verdict} {target_sentence} {built_words(comparison.built)}")
         self._window.say(verdict)
         self._update_buttons()
-        store = str(self._session.path)
         self._window.note(
             "dispatch.rebuild",
             tr("Rebuild queues and index elsewhere"),
             {"to": str(target), "differ": differing_count},
-            shlex.join(["storescope", "dispatch", store, "--to", str(target)]),
+            self._session.command_line(["storescope", "dispatch", "STORE", "--to", str(target)]),
         )
 
     def _show_rows(self) -> None:

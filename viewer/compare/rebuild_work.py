@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewer.look.assets import tr
+from viewer.look.engine_words import engine_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,12 +79,10 @@ class RebuildComparison:
 
 def amounts(store: StoreSnapshot) -> Amounts:
     """Measure what rebuilding ``store`` would read and write."""
-    from engine.inspection.foreign import rocksdb_queues
-
     if store.kind != "store":
         return Amounts(refusal=tr("This is a part of a store: only a whole store has queues and an index."))
-    if rocksdb_queues(store):
-        return Amounts(refusal=tr("The consume queues of this store are a RocksDB, which is not built here."))
+    if store.writing_refusal:
+        return Amounts(refusal=engine_words(store.writing_refusal))
     queues = [queue for queues in store.topics().values() for queue in queues.values()]
     files = store.index_files()
     return Amounts(

@@ -153,7 +153,7 @@ class ConfigPane(Pane):
         """Show another store; its tables are read when the view is opened."""
         super().set_session(session)
         self._tables = []
-        self.table.copier = None if session is None else command_copier(self.table, str(session.path))
+        self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         for table in (self.table, self.values, self.changes):
             table.set_rows([])
 

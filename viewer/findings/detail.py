@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QVBoxLayout, QWidget
@@ -119,7 +117,7 @@ class FindingDetail(Paper):
         self.say_why()
         self._facts.show_facts([Fact(name, value, code=len(value) < 48) for name, value in evidence_facts(one)])
         self._show_steps(one, str(session.path))
-        self._command.setText(one.command or "")
+        self._command.setText(session.with_config(one.command or ""))
         self._command_row.setVisible(bool(one.command))
         self._issues.setText(
             tr("Known issues: {issues}", issues=", ".join(one.known_issues)) if one.known_issues else ""
@@ -191,13 +189,14 @@ class FindingDetail(Paper):
             self.placeRequested.emit(place)
 
     def _take_command(self) -> None:
-        if self._finding is not None and self._finding.command:
-            QApplication.clipboard().setText(self._finding.command)
-            self.told.emit(tr("Copied: {text}", text=self._finding.command))
+        if self._finding is not None and self._finding.command and self._session is not None:
+            text = self._session.with_config(self._finding.command)
+            QApplication.clipboard().setText(text)
+            self.told.emit(tr("Copied: {text}", text=text))
 
     def _copy(self) -> None:
         if self._finding is None or self._session is None:
             return
-        text = shlex.join(["storescope", "check", str(self._session.path), "--only", self._finding.id, "--json"])
+        text = self._session.command_line(["storescope", "check", "STORE", "--only", self._finding.id, "--json"])
         QApplication.clipboard().setText(text)
         self.told.emit(tr("Copied: {text}", text=text))

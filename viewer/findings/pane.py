@@ -126,7 +126,7 @@ class FindingsPane(Pane):
         session.findingsChanged.connect(self._findings_changed)
         recovery_of(session).changed.connect(self._planned)
         session.jobs.changed.connect(self._progressed)
-        self.table.copier = command_copier(self.table, str(session.path))
+        self.table.copier = command_copier(self.table, session.command_line)
         self._survey.look()
         if session.findings_complete:
             self._findings_changed()

@@ -154,7 +154,7 @@ class RecoveryPanel(Paper):
         if session is not None and self._job is not None:
             self._job.changed.connect(self._show)
             session.findingsChanged.connect(self._show)
-            self.plan.copier = command_copier(self.plan, str(session.path))
+            self.plan.copier = command_copier(self.plan, session.command_line)
         self._show()
 
     def ask(self) -> None:
@@ -186,8 +186,10 @@ class RecoveryPanel(Paper):
 
     def _want(self) -> None:
         """A command waits for the plan."""
-        if self._job is None or not self._job.possible:
-            self.tools.told.emit(tr("Recovery needs a whole store; this is a commit log by itself."))
+        if self._job is None:
+            return
+        if not self._job.possible:
+            self.tools.told.emit(self._job.impossible)
         elif not self._job.running:
             self._job.ask()
 
@@ -221,6 +223,7 @@ class RecoveryPanel(Paper):
             layout.addWidget(Chip(shape, told))
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
+        self.release.setVisible(job is None or job.possible)
         self.release.setEnabled(job is not None and job.possible and not job.running)
         self.release.setCurrentIndex(self.release.findData(job.like) if job is not None and job.like else -1)
         self._again.setVisible(job is not None and job.possible and not job.running and (plan is None or job.stale))
@@ -231,7 +234,8 @@ class RecoveryPanel(Paper):
         self.plan.set_rows(rows)
         files = len(self._session.snapshot.log.files) if self._session is not None else 0
         self.files.set_rows(fates(plan, files) if plan is not None else [])
-        self.files.set_state(None if plan is not None else State("empty", tr("File by file, once the plan is there.")))
+        waits = State("empty", tr("File by file, once the plan is there.") if job is None or job.possible else "")
+        self.files.set_state(None if plan is not None else waits)
         self.plan.set_state(self._state(job))
         note = tr("what the next start does with this store; nothing is changed here")
         if plan is not None:
@@ -255,7 +259,7 @@ class RecoveryPanel(Paper):
         if job is None:
             return None
         if not job.possible:
-            return State("empty", tr("Recovery needs a whole store; this is a commit log by itself."))
+            return State("unread" if self._session and self._session.snapshot.undecoded else "empty", job.impossible)
         if job.running:
             return State("loading", tr("Reading as recovery would …"))
         if job.error:
@@ -266,6 +270,9 @@ class RecoveryPanel(Paper):
         if job.stale:
             words = tr("As of {time}. The store has grown since.", time=clock(round(job.at * 1000))[:8])
             return State("stale", words, steps=((tr("Look again"), self.ask),))
+        refusal = self._session.snapshot.writing_refusal if self._session is not None else ""
+        if refusal:
+            return State("note", tr("Nothing can be tried on a copy: {why}", why=engine_words(refusal)))
         return None
 
     def _draw(self, plan: RecoveryPlan, files: int) -> None:
@@ -379,9 +386,14 @@ class RecoveryCommands(QObject):
             found["recovery.again"] = self.again
         return found
 
+    @property
+    def _refusal(self) -> str:
+        """Why no copy of this store can be recovered here."""
+        return engine_words(self._session.snapshot.writing_refusal) if self._session is not None else ""
+
     def _able(self) -> None:
         self.save.setVisible(self._plan is not None)
-        self.attempt.setVisible(self._plan is not None)
+        self.attempt.setVisible(self._plan is not None and not self._refusal)
         self.attempt.setEnabled(self._plan is not None and self._plan.will_start and not self.running)
 
     def ask_save(self) -> None:
@@ -401,6 +413,9 @@ class RecoveryCommands(QObject):
             return
         if self._plan is not None and not self._plan.will_start:
             self.told.emit(tr("A broker would not start here: there is nothing to try."))
+            return
+        if self._refusal:
+            self.told.emit(tr("Nothing can be tried on a copy: {why}", why=self._refusal))
             return
         session = self._session
         if session is not None:

@@ -75,7 +75,7 @@ class GroupsPane(Pane):
         """Show another store; its tables are read when the view is opened."""
         super().set_session(session)
         self._survey.set_session(session)
-        self.table.copier = None if session is None else command_copier(self.table, str(session.path))
+        self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         self.table.set_rows([])
         self._rows, self._summary, self._groups_read = [], "", None
         self._sentence.setText("")

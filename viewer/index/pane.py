@@ -140,7 +140,7 @@ class IndexPane(Pane):
         for table in (self.files, self.chain, self.steps):
             table.set_rows([])
             table.set_state(None)
-            table.copier = None if session is None else command_copier(table, str(session.path))
+            table.copier = None if session is None else command_copier(table, session.command_line)
         self.canvas.show_lanes([])
         self.strip.show_parts(strip_parts(None))
         self._show_chips(None)
@@ -471,7 +471,7 @@ class IndexPane(Pane):
         question = self.form.question()
         if question is None or self.session is None:
             return
-        text = command_of(question, str(self.session.path))
+        text = self.session.command_line(command_of(question))
         QApplication.clipboard().setText(text)
         self.statusMessage.emit(tr("Copied: {text}", text=text))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from viewer.index.hash_strip import StripPart
 from viewer.index.trace_lanes import Answer, Question
 from viewer.look.assets import tr
@@ -85,17 +83,16 @@ def sentence(answer: Answer) -> str:
     return " · ".join(parts)
 
 
-def command_of(question: Question, path: str) -> str:
-    """The command that asks the same."""
-    parts = ["storescope", "trace", path]
+def command_of(question: Question) -> list[str]:
+    """The words of the command that asks the same."""
+    parts = ["storescope", "trace", "STORE"]
     if question.begin is not None:
         parts += ["--begin", str(question.begin)]
     if question.end is not None:
         parts += ["--end", str(question.end)]
     if question.index_type is not None:
         parts += ["--keyType", question.index_type]
-    parts += ["--max", str(question.most), "--", question.topic, question.key]
-    return shlex.join(parts)
+    return [*parts, "--max", str(question.most), "--", question.topic, question.key]
 
 
 def _time(ms: int | None) -> str:

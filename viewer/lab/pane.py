@@ -152,6 +152,8 @@ class LabPane(Pane):
             "text2",
             wrap=True,
         )
+        self._write_words = Label("", 12, "text3", wrap=True)
+        self._write_words.setObjectName("lab.write.words")
         self._empty_title = Label(tr("No store is open for writing"), 18, "text", 600)
         card = Card(
             row(Glyph("lab", "accent", 28), self._empty_title, None, gap=12),
@@ -159,12 +161,7 @@ class LabPane(Pane):
             self._reason_label,
             row(make, compare, None, gap=8),
             Hairline(),
-            Label(
-                tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled."),
-                12,
-                "text3",
-                wrap=True,
-            ),
+            self._write_words,
             row(self._write, None),
             gap=12,
             pad=20,
@@ -395,7 +392,11 @@ class LabPane(Pane):
                 f"{message}\n{tr('Open the store for writing again: that recovers it, and shows first what it does.')}"
             )
         is_store = self.session is not None and self.session.snapshot.paths is not None
+        refusal = self.session.snapshot.writing_refusal if self.session is not None else ""
+        question = tr("Writing into this store shows the recovery plan first and asks. Its plug is never pulled.")
+        self._write_words.setText(engine_words(refusal) if refusal else question)
         self._write.setEnabled(is_store)
+        self._write.setVisible(not refusal)
         can_write = lab is not None and lab.alive and not lab.unplugged
         self.put.set_enabled(can_write)
         self.load.show_state(

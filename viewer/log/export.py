@@ -142,11 +142,10 @@ class LogExport(QObject):
     def _note(self, choice: Choice, plan: Plan, done: Exported) -> None:
         """For the operation log, with the command that gives the same rows."""
         session = self.session
-        path = str(session.path) if session is not None else "STORE"
-        command = ["storescope", "units", path, "--json", *(["--where", plan.where] if plan.where else [])]
+        command = ["storescope", "units", "STORE", "--json", *(["--where", plan.where] if plan.where else [])]
         if plan.offsets is not None:
             rows = ", ".join(map(str, plan.offsets))
-            command = ["storescope", "units", path, "--json", "--where", f"physicalOffset in ({rows})"]
+            command = ["storescope", "units", "STORE", "--json", "--where", f"physicalOffset in ({rows})"]
         masked = ",".join(plan.masking.parts)
         if masked:
             command += ["--mask", masked]
@@ -160,7 +159,8 @@ class LogExport(QObject):
             "masked": masked,
             "written": done.rows,
         }
-        equal = f"{shlex.join(command)} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" else ""
+        line = session.command_line(command) if session is not None else shlex.join(command)
+        equal = f"{line} > {shlex.quote(str(plan.target))}" if plan.form == "jsonl" else ""
         self.did.emit("export.table", tr("Export the table…"), parameters, equal)
 
 

@@ -84,11 +84,17 @@ class LogFilter(QObject):
         session, state, source = self.session, self._state, self._state.source
         assert session is not None
         assert source is not None
-        begun, seconds_before = time.monotonic(), state.spent
+        begun, seconds_before, state.note = time.monotonic(), state.spent, ""
+
+        def take_note(words: str) -> None:
+            if turn == self._turn and words != state.note:
+                state.note = words
+                self._tell()
 
         def hits(batch: Hits) -> None:
             if turn != self._turn:
                 return
+            state.note = ""
             source.offsets.extend(batch.offsets)
             state.looked = max(state.looked, batch.looked)
             state.spent = seconds_before + time.monotonic() - begun
@@ -111,6 +117,7 @@ class LogFilter(QObject):
                     state.end,
                     max_matches,
                     on_items=hits,
+                    on_note=take_note,
                 )
         except (Cancelled, asyncio.CancelledError):
             ended = Scanned(state.looked, 0, False)
@@ -148,7 +155,9 @@ class LogFilter(QObject):
         if now.running:
             rate = now.done / now.spent if now.spent > 0.2 else 0
             text = tr("{count:,} matches · {done} of {all}", count=count, done=now.scanned, all=size(total_bytes))
-            if rate > 0:
+            if now.note:
+                text += f" · {now.note}"
+            elif rate > 0:
                 text += " · " + tr("{rate}/s", rate=size(rate))
             state = State("loading", text, now.done / total_bytes, ((tr("Stop"), self.stop),))
         elif now.complete and not count:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WORK = "viewer.log.find_work:find"
 ALL = "viewer.log.find_work:hits"
+COUNTED_BYTES = 1 << 30
+"""Bytes of a log up to which all hits are counted once one was found."""
 NEAR = 1 << 20
 """Bytes that are searched before the worker is asked."""
 
@@ -161,6 +163,12 @@ class LogFind(QObject):
         if (span := self.line.span()) is not None:
             await self._look_inside(turn, session, sought, within, now, span, forward)
             return
+        everything = (sought, within, start, end)
+        known = self._state.counted(everything)
+        if known is not None and known.offsets:
+            self._ended()
+            self._tell_inside(known, sought, forward, "")
+            return
         try:
             hit = await _nearest(session, sought, sought.text[:40], within, now, offset, (start, end), forward)
         except (Cancelled, asyncio.CancelledError):
@@ -173,6 +181,24 @@ class LogFind(QObject):
         if turn == self._turn:
             self._ended()
             self._tell(hit, sought, end - start, time.monotonic() - begun)
+            if hit.offset is not None and end - start <= COUNTED_BYTES:
+                self._task = session.jobs.start(self._count(turn, session, everything, now))
+
+    async def _count(self, turn: int, session: StoreSession, asked: tuple[Sought, str, int, int], now: int) -> None:
+        """Count all hits, and say which of them is chosen."""
+        sought, within, first, last = asked
+        title = tr("Counting {text}", text=sought.text[:40])
+        try:
+            all_hits: Hits = await session.jobs.in_worker(
+                title, ALL, session.path, session.config, sought, within, now, first, last, behind=True
+            )
+        except (Cancelled, asyncio.CancelledError, StoreError, OSError, RuntimeError):
+            return  # the hit is shown; how many others there are is an addition
+        if turn != self._turn or self._state.last != sought or self._state.hit not in all_hits.offsets:
+            return
+        self._state.keep(asked, all_hits)
+        number = all_hits.offsets.index(self._state.hit) + 1
+        self.line.say(f"{_place_among(number, all_hits)} · {self.line.result.text()}", "ok")
 
     async def _look_inside(
         self, turn: int, session: StoreSession, sought: Sought, within: str, now: int, span: Bounds, forward: bool
@@ -197,11 +223,10 @@ class LogFind(QObject):
             return
         if turn == self._turn:
             self._ended()
-            self._tell_inside(all_hits, sought, forward)
+            self._tell_inside(all_hits, sought, forward, tr("in the selection"))
 
-    def _tell_inside(self, hits: Hits, sought: Sought, forward: bool) -> None:
+    def _tell_inside(self, hits: Hits, sought: Sought, forward: bool, where: str) -> None:
         """Choose the hit and say its number, and that the search wrapped around if it did."""
-        where = tr("in the selection")
         if not hits.offsets:
             self.line.say(f"{tr('Not found')} · {where}", "warn")
             return
@@ -209,9 +234,8 @@ class LogFind(QObject):
         offset = row.offset if row is not None else hits.offsets[0]
         number, round_the_end = self._state.step(hits.offsets, offset, sought, forward=forward)
         hit = hits.offsets[number]
-        plus = "" if hits.complete else "+"
         parts = [
-            tr("{n:,} of {all}", n=number + 1, all=f"{len(hits.offsets):,}{plus}"),
+            _place_among(number + 1, hits),
             where,
             tr("Found at {offset:,}", offset=hit),
             tr("went on from the other end") if round_the_end else "",
@@ -274,6 +298,11 @@ class LogFind(QObject):
                 self.line.say(" · ".join(p for p in (self.line.result.text(), field, count_text) if p), "ok")
 
         session.jobs.read(lambda: spans_in(log, sought, row.offset, min(row.size, 1 << 24)), done, lambda _error: None)
+
+
+def _place_among(number: int, hits: Hits) -> str:
+    """``3 of 207``; ``3 of 100,000+`` where there are more than are counted."""
+    return tr("{n:,} of {all}", n=number, all=f"{len(hits.offsets):,}{'' if hits.complete else '+'}")
 
 
 async def _nearest(

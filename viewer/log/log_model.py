@@ -41,6 +41,8 @@ class FilterState:
     looked: int = 0
     spent: float = 0.0
     """Seconds that it took so far."""
+    note: str = ""
+    """Why nothing is looked at yet, where that takes long."""
     broken: Callable[[], Iterable[Broken]] = tuple
     """Stretches of the log that are missing or cannot be read: nobody looks at them."""
 

@@ -32,7 +32,6 @@ from viewer.log.rows import EdgeRow, LogRow, LogSource, MatchSource, UnitRow
 from viewer.log.tools import LogSame, LogTools
 from viewer.log.unit_panes import UnitPanes
 from viewer.look.assets import tr
-from viewer.look.formats import number
 from viewer.pane import Pane
 from viewer.pane.log_survey import LogSurvey
 from viewer.runtime import places
@@ -498,10 +497,8 @@ class UnitsPane(Pane):
 
     def command_of(self, row: LogRow) -> str:
         """The command line that prints this row."""
-        path = str(self.session.path) if self.session is not None else "STORE"
-        return shlex.join(
-            ["storescope", "units", path, "--from", number(row.offset).replace(",", ""), "--limit", "1", "--json"]
-        )
+        words = ["storescope", "units", "STORE", "--from", str(row.offset), "--limit", "1", "--json"]
+        return self.session.command_line(words) if self.session is not None else shlex.join(words)
 
     def record_of(self, row: LogRow) -> dict[str, Any]:
         """The record that the command line prints for this row; reads its unit from the disk."""

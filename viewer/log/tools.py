@@ -4,7 +4,6 @@ the next unit of the same key, queue or transaction.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -140,8 +139,9 @@ class LogTools(QObject):
         if text and self.settings is not None:
             self.settings.remember_filter(text)
         if self.session is not None:
-            command = ["storescope", "units", str(self.session.path), *(["--where", text] if text else [])]
-            self.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, shlex.join(command))
+            command = ["storescope", "units", "STORE", *(["--where", text] if text else [])]
+            line = self.session.command_line(command)
+            self.did.emit("filter.apply", tr("Apply the filter"), {"filter": text}, line)
 
     def known_values(self, field: str) -> Iterable[str]:
         """Texts that the store holds in ``field``; of ``properties``, the names."""

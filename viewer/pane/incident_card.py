@@ -185,6 +185,7 @@ class IncidentCard(Paper):
         self._answers[2].set_name(found.start_title)
         for number, label in enumerate(self._steps):
             text, command = found.steps[number] if number < len(found.steps) else ("", "")
+            command = self._session.with_config(command) if self._session is not None else command
             label.show_step(f"{number + 1}  {text}" if text else "", command)
         self.setAccessibleDescription(found.line)
         self.tabs.choose("already" if found.already or not found.to_come else "start")

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 
+from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.look.formats import plain
 from viewer.runtime.bookmarks import bookmarks_of
@@ -54,6 +56,10 @@ class LogSurvey(QObject):
         self._due = QTimer(self, singleShot=True)
         self._due.timeout.connect(self.look)
         self._late = False
+        self._times: dict[int, int] = {}
+        self._resized = QTimer(self, interval=PAUSE_MS, singleShot=True)
+        self._resized.timeout.connect(self._read_times)
+        strip.resized.connect(self._resized.start)
         strip.installEventFilter(self)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
@@ -71,6 +77,8 @@ class LogSurvey(QObject):
         self._due.stop()
         self._rest, self._late, self._looked = 0.0, False, -LOOK_SECONDS
         self._line = LogLine(0, 0, 0)
+        self._times = {}
+        self._strip.set_times({})
         self._strip.set_line(self._line)
         self._strip.set_words("")
         self._strip.set_pins(())
@@ -153,6 +161,7 @@ class LogSurvey(QObject):
         line = self._line
         if line.low != before.low or line.written < before.written:
             self._turn += 1  # another beginning, or the log was cut: the strip has nothing left
+            self._times = {}
             self._todo, self._sampled = [], set()
         covered = max((high for _, high in self._sampled), default=line.low)
         behind = line.written - covered
@@ -170,13 +179,16 @@ class LogSurvey(QObject):
         self._pause.start()
 
     def _read_times(self) -> None:
-        if self._session is None:
+        """Read the times of the files whose labels have room; after another width that is of others."""
+        wanted = [start for start in self._strip.label_files() if start not in self._times]
+        if self._session is None or not wanted:
             return
-        turn, log, wanted = self._turn, self._session.snapshot.log, self._strip.label_files()
+        turn, log = self._turn, self._session.snapshot.log
 
         def done(times: dict[int, int]) -> None:
             if turn == self._turn:
-                self._strip.set_times(times)
+                self._times.update(times)
+                self._strip.set_times(self._times)
 
         self._session.jobs.read(lambda: times_of(log, wanted), done, lambda _error: None)
 
@@ -214,12 +226,21 @@ class LogSurvey(QObject):
                 del self._todo[: len(places)]
                 self._pause.start()
 
-        self._session.jobs.read(lambda: [sample(log, *place) for place in places], done, go_on)
+        self._session.jobs.read(lambda: sampled(log, places), done, go_on)
 
     def _tell_topics(self, mixes: Sequence[Mix]) -> None:
         """Topics that no queue tells of, as in a log by itself, have colours too."""
         if self._session is not None:
             self._session.colours.fill(topics_of(mixes))
+
+
+def sampled(log: Any, places: Sequence[tuple[int, int]]) -> list[Mix]:
+    """The samples of these places; reads the disk. Those that cannot be read are left out: the strip shows them so."""
+    mixes = []
+    for place in places:
+        with suppress(StoreError, OSError):
+            mixes.append(sample(log, *place))
+    return mixes
 
 
 def topics_of(mixes: Sequence[Mix]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -113,9 +114,7 @@ class RowCommands:
     def _copy_command(self, facts: Facts) -> None:
         session = self._pane.session
         if facts.command is not None and session is not None:
-            import shlex
-
-            QGuiApplication.clipboard().setText(facts.command.replace("STORE", shlex.quote(str(session.path)), 1))
+            QGuiApplication.clipboard().setText(session.command_line(shlex.split(facts.command)))
 
     def _copy_markdown(self, facts: Facts) -> None:
         from viewer.pane.finding_facts import finding_markdown

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from viewer.look.assets import tr
@@ -17,14 +16,14 @@ from viewer.widgets.record_menu import use_term
 from viewer.widgets.record_view import RecordView
 
 
-def command_copier(table: RecordView, path: str) -> Callable[[str, Record], str | None]:
-    """For ``RecordView.copier``: the row's command with the store's ``path`` in the place of ``STORE``."""
+def command_copier(table: RecordView, line: Callable[[Sequence[str]], str]) -> Callable[[str, Record], str | None]:
+    """For ``RecordView.copier``: the row's command, of whose words ``line`` makes a command line."""
 
     def text(what: str, record: Record) -> str | None:
         command = table.kind.command
         if what != "cli" or command is None:
             return None
-        return shlex.join([path if word == "STORE" else word for word in command(record)])
+        return line(command(record))
 
     return text
 

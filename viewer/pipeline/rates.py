@@ -1,4 +1,4 @@
-"""Rates by hour, topics stacked on each other. pyqtgraph is loaded when it is first shown.
+"""Rates over time, topics stacked on each other. pyqtgraph is loaded when it is first shown.
 
 A plot that was made is never taken apart: its items are cleared and drawn anew.
 """
@@ -12,7 +12,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from viewer.look.assets import tr
+from viewer.look.assets import tr, words
 from viewer.look.formats import clock, day, size
 from viewer.look.theme import C, follow, over, px, scale, ui
 from viewer.look.topic_colours import TopicColours, colours_of
@@ -27,32 +27,48 @@ def series_colors(topics: Sequence[str], colours: TopicColours) -> dict[str, QCo
     return {topic: colours.color(topic) or C("text3") for topic in topics}
 
 
-STEPS = (1, 2, 3, 6, 12, 24, 48, 24 * 7, 24 * 14, 24 * 30, 24 * 91)
+SHORT_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
+STEPS = tuple(3600 * hours for hours in (1, 2, 3, 6, 12, 24, 48, 24 * 7, 24 * 14, 24 * 30, 24 * 91))
+"""Seconds between two ticks: within an hour, and whole hours."""
 TICK_ROOM = 120
 """Px that a tick and its words take at least."""
 
 
 def tick_places(begin: float, end: float, wide: float) -> list[tuple[float, list[float]]]:
-    """Return the ticks between two times (s since the epoch): on whole hours of the local zone, days at 0:00."""
-    hours = max((end - begin) / 3600, 1e-9)
-    max_ticks = max(1, int(wide // px(TICK_ROOM)))
-    step = next((step_hours for step_hours in STEPS if hours / step_hours <= max_ticks), STEPS[-1])
-    first_hour = -(-int(begin) // 3600) * 3600
-    ticks = []
-    for second in range(first_hour, int(end) + 1, 3600):
-        hour = int(clock(second * 1000)[:2])
-        if hour % min(step, 24) == 0 and (step <= 24 or (second // 86_400) % (step // 24) == 0):
-            ticks.append(float(second))
-    return [(step * 3600.0, ticks)]
+    """Where ticks stand between two times (s since the epoch): on round seconds and minutes, from an hour on on whole
+    hours of the zone in force, days at 0:00.
+    """
+    seconds = max(end - begin, 1e-6)
+    most = max(1, int(wide // px(TICK_ROOM)))
+    step = next((step for step in (*SHORT_STEPS, *STEPS) if seconds / step <= most), STEPS[-1])
+    if step < 3600:
+        first = -(-int(begin) // step) * step
+        return [(float(step), [float(place) for place in range(first, int(end) + 1, step)])]
+    hours, first = step // 3600, -(-int(begin) // 3600) * 3600
+    places = []
+    for place in range(first, int(end) + 1, 3600):
+        hour = int(clock(place * 1000)[:2])
+        if hour % min(hours, 24) == 0 and (hours <= 24 or (place // 86_400) % (hours // 24) == 0):
+            places.append(float(place))
+    return [(float(step), places)]
 
 
-def tick_words(values: Sequence[float], _scale: float, _spacing: float) -> list[str]:
-    """The hour, and the day where one begins and at the first tick."""
-    words = []
-    for index, value in enumerate(values):
-        hour, date = clock(round(value * 1000))[:5], day(round(value * 1000))[5:]
-        words.append(f"{date} {hour}" if index == 0 or hour == "00:00" else hour)
-    return words
+def tick_words(values: Sequence[float], _scale: float, spacing: float) -> list[str]:
+    """The time of day, with seconds where ticks stand closer than a minute; the day where one begins, and first."""
+    said = []
+    for number, value in enumerate(values):
+        time, date = clock(round(value * 1000))[: 8 if spacing < 60 else 5], day(round(value * 1000))[5:]
+        said.append(f"{date} {time}" if number == 0 or time in ("00:00", "00:00:00") else time)
+    return said
+
+
+SPAN_WORDS = {
+    1_000: words("by second, stacked"),
+    10_000: words("by 10 seconds, stacked"),
+    60_000: words("by minute, stacked"),
+    600_000: words("by 10 minutes, stacked"),
+    HOUR: words("by hour, stacked"),
+}
 
 
 class Legend(QWidget):
@@ -131,10 +147,11 @@ class RatesPlot(Paper):
         self._rates = rates
         self._empty.setText(words)
         self._empty.setVisible(rates is None)
+        self.head.set_note(tr(SPAN_WORDS[rates.span_ms if rates is not None else HOUR]))
         self.legend.show_names(tuple(series.topic for series in rates.series) if rates is not None else ())
         if self._plot is not None:
             self._plot.setVisible(rates is not None)
-        self.setAccessibleName(tr("Rates by hour"))
+        self.setAccessibleName(tr("Rates over time"))
         self.setAccessibleDescription(self.spoken() if rates is not None else words)
         if self.isVisible():
             self._draw()
@@ -145,8 +162,9 @@ class RatesPlot(Paper):
         if rates is None:
             return ""
         tops = [f"{_name(series.topic)} {self._tell(max(series.rates))}" for series in rates.series]
-        begin, end = rates.first, rates.first + (rates.hours - 1) * HOUR
-        return f"{day(begin)} {clock(begin)[:5]} – {day(end)} {clock(end)[:5]}; " + "; ".join(tops)
+        begin, end = rates.first, rates.first + (rates.spans - 1) * rates.span_ms
+        cut = len("12:34") if rates.span_ms >= 60_000 else len("12:34:56")
+        return f"{day(begin)} {clock(begin)[:cut]} – {day(end)} {clock(end)[:cut]}; " + "; ".join(tops)
 
     def _tell(self, value: float) -> str:
         return f"{size(value)}/s" if self.chosen == "bytes" else f"{value:,.3g} /s"
@@ -182,8 +200,8 @@ class RatesPlot(Paper):
         item = self._plot.getPlotItem()
         item.clear()
         rates = self._rates
-        edges = [(rates.first + n * HOUR) / 1000 for n in range(rates.hours + 1)]
-        sums = [0.0] * rates.hours
+        edges = [(rates.first + n * rates.span_ms) / 1000 for n in range(rates.spans + 1)]
+        sums = [0.0] * rates.spans
         layers = []
         for series in rates.series:
             sums = [a + b for a, b in zip(sums, series.rates, strict=True)]

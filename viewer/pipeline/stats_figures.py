@@ -77,7 +77,7 @@ def _few(areas: Sequence[Area]) -> tuple[Area, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A topic's rate in each hour; the empty topic stands for all others."""
+    """One topic's rate in each span; the empty topic stands for all others."""
 
     topic: str
     rates: tuple[float, ...]
@@ -85,44 +85,51 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rates by hour: ``first`` is the beginning of the first hour, every hour up to the last is there."""
+    """Rates by spans of ``span_ms``: ``first`` is the beginning of the first, every span up to the last is there."""
 
     first: int
-    hours: int
+    spans: int
     series: tuple[Series, ...]
+    span_ms: int = HOUR
 
     @property
     def highest(self) -> float:
-        """The highest sum of one hour."""
+        """The highest sum of one span."""
         return max((sum(values) for values in zip(*(series.rates for series in self.series), strict=True)), default=0.0)
 
 
-MOST_HOURS = 24 * 366
+MOST_SPANS = 24 * 366
 
 
 def rates(job: JobState, measure: Measure) -> Rates | None:
-    """Rates by topic, most bytes first; None where no hour is known, or so many that most would be empty."""
-    rows: list[Record] = job.rows.get("statsHour", [])
-    hours_ms = [int(row["hour"]) for row in rows if row.get("hour") is not None]
-    if not hours_ms:
+    """Rates by topic, most bytes first, by hour or by the shorter spans that the job counted.
+
+    None where no time is known, or the times lie so far apart that most spans would be empty.
+    """
+    rows: list[Record] = job.rows.get("statsTime", [])
+    begin_of, span_ms = ("time", int(rows[0]["spanMs"])) if rows else ("hour", HOUR)
+    rows = rows or job.rows.get("statsHour", [])
+    begins = [int(row[begin_of]) for row in rows if row.get(begin_of) is not None]
+    if not begins:
         return None
-    first_hour, hours = min(hours_ms), (max(hours_ms) - min(hours_ms)) // HOUR + 1
-    if hours > MOST_HOURS:
+    first, spans = min(begins), (max(begins) - min(begins)) // span_ms + 1
+    if spans > MOST_SPANS:
         return None
     sums: dict[str, int] = defaultdict(int)
     for row in rows:
         sums[str(row.get("topic") or "")] += int(row["bytes"])
     ordered = sorted(sums, key=lambda topic: (-sums[topic], topic))
-    shown_topics = set(ordered[:MOST_SERIES])
-    lines: dict[str, list[float]] = {topic: [0.0] * hours for topic in ordered[:MOST_SERIES]}
+    own = set(ordered[:MOST_SERIES])
+    by_topic: dict[str, list[float]] = {topic: [0.0] * spans for topic in ordered[:MOST_SERIES]}
     if len(ordered) > MOST_SERIES:
-        lines[""] = [0.0] * hours
+        by_topic[""] = [0.0] * spans
     for row in rows:
         topic = str(row.get("topic") or "")
-        if row.get("hour") is not None:
-            line = lines[topic if topic in shown_topics else ""]
-            line[(int(row["hour"]) - first_hour) // HOUR] += int(row[measure]) / (HOUR / 1000)
-    return Rates(first_hour, hours, tuple(Series(topic, tuple(line)) for topic, line in lines.items()))
+        if row.get(begin_of) is not None:
+            line = by_topic[topic if topic in own else ""]
+            line[(int(row[begin_of]) - first) // span_ms] += int(row[measure]) / (span_ms / 1000)
+    series = tuple(Series(topic, tuple(line)) for topic, line in by_topic.items())
+    return Rates(first, spans, series, span_ms)
 
 
 def topics_by_bytes(job: JobState) -> list[str]:

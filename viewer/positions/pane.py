@@ -21,6 +21,7 @@ from viewer.look.formats import clock, full_moment, size
 from viewer.look.theme import px
 from viewer.pane import Pane
 from viewer.pane.plan_words import headline, release_name, without_own_lock
+from viewer.pane.plot_library import plot_library
 from viewer.pane.position_facts import (
     NAMES,
     ROLES,
@@ -193,8 +194,9 @@ class PositionsPane(Pane):
         self._how.setText("")
         self._listed = []
         self._unknown.show_facts(())
-        self.plot.show_nothing("")
-        self.gaps.show_nothing("")
+        waits = "" if plot_library.loaded else tr("The plots are being loaded …")
+        self.plot.show_nothing(waits)
+        self.gaps.show_nothing(waits)
         self._plan = None
         self._show_plan()
         if session is None:
@@ -203,7 +205,7 @@ class PositionsPane(Pane):
         session.findingsChanged.connect(self._found)
         self._plan = recovery_of(session)
         self._plan.changed.connect(self._plan_changed)
-        self.now.copier = command_copier(self.now, str(session.path))
+        self.now.copier = command_copier(self.now, session.command_line)
         self.now.set_state(State("loading", tr("Looking at the positions")))
         self._show_plan()
         self._look()
@@ -443,7 +445,7 @@ def _plan_state(job: RecoveryJob | None) -> str:
     if job is None:
         return ""
     if not job.possible:
-        return tr("Recovery needs a whole store; this is a commit log by itself.")
+        return job.impossible
     if job.running:
         return tr("Reading as recovery would …")
     if job.error:

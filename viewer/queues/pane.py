@@ -127,7 +127,7 @@ class QueuesPane(Pane):
             self._queue_list.set_items([], [])
             return
         session.surveyed.connect(self._offer)
-        self.table.copier = command_copier(self.table, str(session.path))
+        self.table.copier = command_copier(self.table, session.command_line)
         self.table.set_state(State("loading", tr("Looking at the queues")))
         if session.survey is not None:
             self._offer()

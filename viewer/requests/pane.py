@@ -340,7 +340,7 @@ class RequestsPane(Pane):
         """Start to record the lab broker's requests, or stop."""
         if self.watch is None:
             return
-        if self.watch.feed is not None:
+        if self.watch.running:
             self.watch.end()
             self.did.emit("requests.end", tr("Stop recording requests"), {}, "")
         else:
@@ -607,7 +607,7 @@ class RequestsPane(Pane):
 
     def _show_status(self) -> None:
         log, source_status = self._log, self._source_status
-        running = self.watch is not None and self.watch.feed is not None
+        running = self.watch is not None and self.watch.running
         self.record.setText(tr("Stop") if running else tr("Record"))
         self.record.setAccessibleName(self.record.text())
         self.pause.setEnabled(source_status.kind in {"live", "paused"})
@@ -655,6 +655,9 @@ class RequestsPane(Pane):
             return State(
                 "empty", tr("No request has come yet. Point a client at {address}.", address=source_status.name)
             )
+        if not log.rows and source_status.left_out is None:
+            text = tr("There is no request in {path} yet: it is shown as it comes.", path=source_status.name)
+            return State("empty", text)
         if not log.rows:
             return State("empty", tr("There is no request in {path}.", path=source_status.name))
         edge_text = edge_words(source_status, self._follows_end)
@@ -667,8 +670,9 @@ class RequestsPane(Pane):
         self._show_chosen()
         if chosen is not None and self.watch is not None:
             part = "" if chosen.exchange.broken else f"{chosen.client} · {tr('opaque')} {chosen.opaque:,}"
-            live = self._source_status.kind in {"starting", "live", "paused", "ended"}
-            name = REQUESTS_LIVE if live else self._source_status.name
+            source_status = self._source_status
+            live = source_status.kind in {"starting", "live", "paused", "ended"} and not source_status.of_file
+            name = REQUESTS_LIVE if live else source_status.name
             self.placeMoved.emit(Place("requests", name=name, key=part))
 
     def _show_chosen(self) -> None:

@@ -16,7 +16,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.remoting.exchanges import Exchange
-from engine.remoting.recording import unpacked
+from engine.remoting.recording import Recording, packed, unpacked
 from engine.remoting.replaying import Replayed
 from viewer.requests import work
 from viewer.requests.fields import request_filter
@@ -40,6 +40,31 @@ class Feed(Protocol):
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
         """Start or stop recording; call ``done`` when that has taken effect."""
+
+
+class GrowingFile:
+    """A recording that somebody else writes, as a :class:`Feed`: of any broker of ``storescope serve --record``."""
+
+    def __init__(self, run: Runner, recording: Recording) -> None:
+        self._run, self._recording = run, recording
+        self.address = str(recording.path)
+
+    @property
+    def left_out(self) -> int | None:
+        """Frames for which there was no room; None as long as more may come."""
+        return self._recording.left_out
+
+    def fetch(self, since: int, done: Done) -> None:
+        """Have what was written since handed on; where the file cannot be read nothing has come."""
+
+        def read(items: object) -> None:
+            seen = items if isinstance(items, list) else []
+            done(since, since + len(seen), packed(seen))
+
+        self._run(self._recording.grown, read, lambda _error: done(since, since, b""))
+
+    def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
+        """Nothing has to be told to whoever writes."""
 
 
 class RequestWatch(QObject):
@@ -68,7 +93,7 @@ class RequestWatch(QObject):
     # ---- sources -----------------------------------------------------------------------------------------------------
 
     def open_file(self, path: Path) -> None:
-        """Show the requests of a file; an error is in ``standing.fault``."""
+        """Show the requests of a file; an error is in ``source_status.fault``."""
         turn = self._begin(SourceStatus("reading", str(path)))
 
         def done(opened: object) -> None:
@@ -78,6 +103,9 @@ class RequestWatch(QObject):
             self.log.take(opened.items)
             self.log.take_exchanges(opened.exchanges)
             self.log.dropped += opened.passed
+            if opened.growing is not None:
+                self.feed, self.source_status.of_file, self._since = GrowingFile(self.run, opened.growing), True, 0
+                self._timer.start()
             self.show(self.text)
 
         def failed(error: Exception) -> None:
@@ -111,7 +139,7 @@ class RequestWatch(QObject):
             self.feed.record(False)
             self.feed = None
         if self.source_status.kind in {"starting", "live", "paused"}:
-            self.source_status.kind = "ended"
+            self.source_status.kind = "file" if self.source_status.of_file else "ended"
         self.changed.emit()
 
     def pause(self) -> None:
@@ -153,6 +181,8 @@ class RequestWatch(QObject):
             self.log.missed += max(0, first_number - self._since) if self._since else 0
             self._since = next_number
             self._measure()
+            if isinstance(feed, GrowingFile):
+                self._grown(feed, bool(data))
             if data:
                 self._saved = False
                 self.came.emit(*self.log.take(unpacked(io.BytesIO(data))))
@@ -160,6 +190,15 @@ class RequestWatch(QObject):
                 self.came.emit([], [])
 
         feed.fetch(self._since, done)
+
+    def _grown(self, feed: GrowingFile, came: bool) -> None:
+        """A file is followed once something is written behind it, up to its last line."""
+        if came and self.source_status.kind == "file":
+            self.source_status.kind = "live"
+            self.changed.emit()
+        if feed.left_out is not None:
+            self.source_status.left_out = feed.left_out
+            self.end()
 
     def _measure(self) -> None:
         now = time.monotonic()
@@ -170,12 +209,19 @@ class RequestWatch(QObject):
         del then
         self.source_status.rate = (self.log.total - earlier_total) / span if span > 0.5 else 0.0
 
+    @property
+    def running(self) -> bool:
+        """Whether something that can be stopped brings rows."""
+        return self.feed is not None and self.source_status.kind != "file"
+
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
     @property
     def unsaved(self) -> int:
         """Number of recorded requests that are in no file."""
-        recorded = self.source_status.kind in {"live", "paused", "ended"} and not self._saved
+        source_status = self.source_status
+        recorded = source_status.kind in {"live", "paused", "ended"}
+        recorded = recorded and not source_status.of_file and not self._saved
         return len(self.log.kept_rows()) if recorded and self.log.kept else 0
 
     def show(self, text: str) -> None:

@@ -23,6 +23,8 @@ class SourceStatus:
     left_out: int | None = 0
     """Frames for which a recording had no room; None: its end is missing."""
     rate: float = 0.0
+    of_file: bool = False
+    """Whether what comes is read from a recording that somebody else writes."""
 
 
 def status_words(log: RequestLog, source_status: SourceStatus) -> str:
@@ -64,7 +66,7 @@ def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
     if source_status.kind == "ended":
         return tr("The broker at {address} has stopped serving.", address=source_status.name)
     if source_status.left_out is None:
-        return tr("The file ends without its last line: whoever wrote it was ended, or writes still.")
+        return tr("The file ends without its last line: what is written behind it is shown as it comes.")
     if source_status.left_out:
         return tr("The recording was full: {n:,} frames behind it were left out.", n=source_status.left_out)
     return ""
@@ -72,7 +74,7 @@ def edge_words(source_status: SourceStatus, end_in_view: bool = True) -> str:
 
 def card_words(log: RequestLog, source_status: SourceStatus) -> tuple[str, str, str]:
     """Return the texts of the card: title, source and start, amount stored."""
-    is_file = source_status.kind in {"file", "reading"}
+    is_file = source_status.of_file or source_status.kind in {"file", "reading"}
     name = source_status.name.rpartition("/")[2] if is_file else tr("Requests")
     first_row = next(iter(log.rows), None)
     since_text = tr("since {time}", time=clock(first_row.time)) if first_row is not None else ""

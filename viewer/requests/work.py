@@ -29,6 +29,8 @@ class OpenedFile:
     left_out: int | None = 0
     passed: int = 0
     """Items in front of those that are here: there was no room for them."""
+    growing: Recording | None = None
+    """The recording, where its end is missing: more may be written behind it."""
 
 
 def read_file(path: Path) -> OpenedFile:
@@ -57,7 +59,8 @@ def _recording(path: Path) -> OpenedFile:
             items[first_index] = Seen(0, 0, -1)
             first_index += 1
             skipped_count += 1
-    return OpenedFile(items[first_index:], [], recording.left_out, skipped_count)
+    growing = recording if recording.left_out is None else None
+    return OpenedFile(items[first_index:], [], recording.left_out, skipped_count, growing)
 
 
 def _log(path: Path) -> OpenedFile:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
+from viewer.look.assets import tr
 from viewer.runtime.kept_files import LAST_SECONDS, keeper
 from viewer.runtime.loop_calls import open_mailbox, post, run_in
 from viewer.runtime.worker import Cancelled, Worker
@@ -219,12 +220,13 @@ class Jobs(QObject):
         target: str,
         *args: object,
         on_items: Callable[[Any], None] | None = None,
+        on_note: Callable[[str], None] | None = None,
         behind: bool = False,
     ) -> Any:
         """Run ``target`` ("module:function") in the worker process, listed under ``title``; see :attr:`Job.behind`.
 
         The function is called as ``function(control, *args)``; what it gives to ``control.emit`` arrives at
-        ``on_items``.
+        ``on_items``, the words beside its progress at ``on_note``.
         """
         job: Job | None = None
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -234,11 +236,17 @@ class Jobs(QObject):
                 self.worked.emit()
             _settle(future, value, error)
 
+        def on_report(done: float, total: float | None, note: str) -> None:
+            if job is not None:
+                self._told(job, done, total, tr(note))
+            if on_note is not None:
+                on_note(tr(note))
+
         request = self.worker.request(
             target,
             args,
             on_items or (lambda _items: None),
-            lambda *progress: self._told(job, *progress) if job else None,
+            on_report,
             finish,
         )
         job = Job(next(self._numbers), title, lambda: self.worker.cancel(request), is_background=behind)

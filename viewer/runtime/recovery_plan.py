@@ -49,8 +49,23 @@ class RecoveryJob(QObject):
 
     @property
     def possible(self) -> bool:
-        """True if there is a whole store: a start has nothing to go by in a log alone."""
-        return self._session.snapshot.paths is not None
+        """Whether a plan can be worked out, now or later."""
+        return not self.impossible
+
+    @property
+    def impossible(self) -> str:
+        """Why there is never a plan, "" if there can be one.
+
+        A log alone has nothing that a start would go by, and what is not decoded cannot be planned.
+        """
+        store = self._session.snapshot
+        if store.paths is None:
+            return tr("Recovery needs a whole store; this is a commit log by itself.")
+        for subject in ("log", "queues"):
+            part = store.undecoded_part(subject)
+            if part is not None:
+                return tr("No recovery plan: {why}", why=engine_words(part.reason(subject)))
+        return ""
 
     @property
     def unasked(self) -> bool:

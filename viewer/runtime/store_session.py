@@ -20,6 +20,7 @@ from viewer.look.assets import tr
 from viewer.look.broken import Broken, broken_in
 from viewer.look.formats import store_name
 from viewer.look.topic_colours import TopicColours
+from viewer.runtime.command_line import command_line, with_config
 from viewer.runtime.jobs import Jobs
 from viewer.runtime.places import Place, Search
 from viewer.runtime.position_source import TailWatch
@@ -130,6 +131,14 @@ class StoreSession(QObject):
     def config_file(self) -> str:
         """Path of the broker's configuration used for this store; empty without one."""
         return (self.config.file or "broker.conf") if self.config is not None else ""
+
+    def command_line(self, words: Sequence[str]) -> str:
+        """Return the command line of these words; ``STORE`` among them is this store."""
+        return command_line(words, self.path, self.config)
+
+    def with_config(self, command: str) -> str:
+        """Return a whole command of the engine's with the options of this store's configuration."""
+        return with_config(command, self.path, self.config)
 
     @property
     def path(self) -> Path:

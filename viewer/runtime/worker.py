@@ -29,6 +29,10 @@ from viewer.runtime import own_process
 from viewer.runtime.own_process import stand_back
 
 REPORT_EVERY = 0.1
+PREPARING = "preparing, once on this machine"
+"""What every request is told while machine code is compiled; :mod:`viewer.runtime.jobs` says it in the language in
+force.
+"""
 RESTS_AFTER = 3.0
 """Seconds after a request in which no other may come for memory to go back to the system."""
 
@@ -217,6 +221,11 @@ class WorkerControl:
             self._told = now
             self._send(frames.pack(self._number, "told", done, total, note))
 
+    def tell(self, note: str) -> None:
+        """Say ``note`` at once, where nothing can be said of how far the work is."""
+        self._told = time.monotonic()
+        self._send(frames.pack(self._number, "told", 0.0, None, note))
+
 
 class _Rest:
     """Work for idle times: done once no request has come for :data:`RESTS_AFTER`. Beside a running broker requests
@@ -258,12 +267,20 @@ def serve(pipe: Connection) -> None:
     lock = threading.Lock()
     controls: dict[int, WorkerControl] = {}
     idle_work = _Rest()
+    preparing = False
 
     def send(frame: bytes) -> None:
         with lock, contextlib.suppress(OSError):
             pipe.send_bytes(frame)
 
-    threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+    def tell_compiling(begins: bool) -> None:
+        """Tell all who wait that machine code is compiled, or is there now."""
+        nonlocal preparing
+        preparing = begins
+        for control in list(controls.values()):
+            control.tell(PREPARING if begins else "")
+
+    threading.Thread(target=_warm_up, args=(tell_compiling,), name="warm-up", daemon=True).start()
     while True:
         try:
             frame = frames.receive(pipe)
@@ -276,6 +293,8 @@ def serve(pipe: Connection) -> None:
             continue
         control = controls[number] = WorkerControl(number, send)
         idle_work.put_off()
+        if preparing:
+            control.tell(PREPARING)
 
         def body(number: int = number, control: WorkerControl = control, frame: Frame = frame) -> None:
             send(_answer(control, frame))
@@ -301,9 +320,10 @@ def _answer(control: WorkerControl, frame: Frame) -> bytes:
             return frames.pack(frame.number, "end", None, frames.portable(error), tuple(unread))
 
 
-def _warm_up() -> None:
-    """Load modules for walks ahead of need."""
+def _warm_up(on_compiling: Callable[[bool], None]) -> None:
+    """Load modules for walks ahead of need; ``on_compiling`` is called when machine code is compiled."""
     with contextlib.suppress(Exception):
+        setattr(importlib.import_module("engine.codec.machine_code_build"), "on_compiling", on_compiling)  # noqa: B010
         importlib.import_module("engine.codec.columns").twin()
 
 

@@ -246,6 +246,8 @@ class LabRoom(QObject):
         own = await self._window.jobs.quick(lambda: lab_of_folder(session.path))
         if own is not None:
             await self.start(own, None, NEWEST)
+        elif session.snapshot.writing_refusal:
+            self._window.say(engine_words(session.snapshot.writing_refusal))
         elif session is self._window.session:
             dialog = WriteConfirmation(self._window, session)
             dialog.agreed.connect(lambda: self._window.jobs.start(self._write(session.path)))

@@ -4,7 +4,6 @@ box that shows it.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +41,15 @@ class Operation:
 
 
 class Operations(QObject):
-    """``noted()`` when one was added. ``path`` gives the path of the open store, "" for none."""
+    """``noted()`` when one was added. ``command_line`` makes one of words of which ``STORE`` is the open store; ""
+    where none is open.
+    """
 
     noted = Signal()
 
-    def __init__(self, path: Callable[[], str]) -> None:
+    def __init__(self, command_line: Callable[[Sequence[str]], str]) -> None:
         super().__init__()
-        self._path = path
+        self._command_line = command_line
         self.list: deque[Operation] = deque(maxlen=LONGEST)
 
     def listen(self, action: QAction, line: Sequence[str] = (), name_in_words: Callable[[], str] | None = None) -> None:
@@ -68,9 +69,9 @@ class Operations(QObject):
 
     def went(self, text: str, words: str) -> None:
         """The go-to box was used."""
-        path = self._path()
-        if text.strip() and path:
-            self.note("go.to", words, {"place": text}, shlex.join(["storescope", "view", path, "--at", text]))
+        line = self._command_line(["storescope", "view", "STORE", "--at", text])
+        if text.strip() and line:
+            self.note("go.to", words, {"place": text}, line)
 
     def clear(self) -> None:
         """Forget all."""
@@ -86,9 +87,8 @@ class Operations(QObject):
         return "\n".join(lines)
 
     def _given(self, name: str, words: str, line: Sequence[str]) -> None:
-        path = self._path()
-        command = ["storescope", *(path if word == "STORE" else word for word in line)] if path and line else []
-        self.note(name, words.replace("&&", "&"), {}, shlex.join(command))
+        command = self._command_line(["storescope", *line]) if line else ""
+        self.note(name, words.replace("&&", "&"), {}, command)
 
 
 KIND = RecordKind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -28,8 +29,12 @@ class StoreChanges:
 
     def __init__(self, window: FramedWindow) -> None:
         self._window = window
-        self.operations = Operations(lambda: str(window.session.path) if window.session is not None else "")
+        self.operations = Operations(self._command_line)
         self._followers: WeakKeyDictionary[Pane, Follower | None] = WeakKeyDictionary()
+
+    def _command_line(self, words: Sequence[str]) -> str:
+        session = self._window.session
+        return session.command_line(words) if session is not None else ""
 
     def listen(self, session: StoreSession) -> None:
         """Take what ``session`` tells from now on."""

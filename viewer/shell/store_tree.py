@@ -65,6 +65,7 @@ class StoreCard(Paper):
         self._standing = "", ""
         self.name = Elided("", 15, "text", 600, middle=True)
         self.chip = Chip("ok", "")
+        self.chip.hide()  # nothing is known yet
         self.facts = Elided("", 12, "text2")
         self.span = Elided("", 12, "text3")
         top = QHBoxLayout()
@@ -133,6 +134,8 @@ class StoreCard(Paper):
 def _facts_of(survey: Survey, counted: Mapping[str, int], units: int) -> list[str]:
     """``38 GiB · 13 topics · 36.7 M messages`` and a shorter form."""
     if not survey.all_readable and not survey.messages:
+        if survey.log_bytes:
+            return [tr("{size} of log; what its queues hold is not known", size=size(survey.log_bytes))]
         return [tr("What it holds is not known.")]
     if not survey.unqueued or survey.log_gone or (survey.kind == "store" and not survey.log_bytes):
         if survey.log_gone:

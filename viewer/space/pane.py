@@ -173,7 +173,7 @@ class SpacePane(Pane):
         self._account = self._forecast = None
         self._running = self._started = False
         self._repeat_timer.stop()
-        self.table.copier = None if session is None else command_copier(self.table, str(session.path))
+        self.table.copier = None if session is None else command_copier(self.table, session.command_line)
         self.table.set_rows([])
         self.table.set_state(None if session is None else State("loading", tr("Counting the bytes of every file …")))
         self.state.show_state(None)

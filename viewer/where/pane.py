@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -365,14 +364,16 @@ class WherePane(Pane):
     def _copy_command(self) -> None:
         if self.session is None or not self.question.text:
             return
-        arguments = ["storescope", "where", str(self.session.path)]
+        arguments = ["storescope", "where", "STORE"]
         for option, value in (("--topic", self.question.topic), ("--group", self.question.group)):
             arguments += [option, value] if value else []
-        self._copy_text(shlex.join([*arguments, "--json", "--", self.question.text]))
+        self._copy_text(self.session.command_line([*arguments, "--json", "--", self.question.text]))
 
     def _copy_out_command(self, result: WhereResult | None) -> str:
         """Return the command that copies the message out; "" if none of it remains."""
-        return copy_found(self.session.snapshot, result) if self.session is not None and result is not None else ""
+        if self.session is None or result is None:
+            return ""
+        return self.session.with_config(copy_found(self.session.snapshot, result))
 
     def _copy_out(self) -> None:
         """Copy that command for the selected message to the clipboard."""

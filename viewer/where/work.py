@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.rules.where import BEGINS_WITH
 from viewer.runtime import places
 from viewer.runtime.control import Control
 from viewer.runtime.places import Place
@@ -86,6 +87,9 @@ def place_of(evidence: Evidence, result: WhereResult) -> Place | None:
             return _index_place(evidence)
         case "group":
             return Place("groups", name=evidence.holds.partition(" ")[0])
+        case "beginning":
+            name = evidence.holds.removesuffix(BEGINS_WITH)
+            return Place("where", key=name) if name != evidence.holds else None
         case "filter":
             return Place("config", name="consumerFilter.json")
         case "checkpoint":
@@ -151,6 +155,8 @@ def place_words(evidence: Evidence, place: Place | None) -> str:
             return f"{place.topic}#{place.key}"
         case "checkpoint" | "abort":
             return evidence.what
+        case "where":
+            return place.key
         case _:
             return place.name
 

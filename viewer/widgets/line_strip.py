@@ -44,9 +44,10 @@ STILL = 0.5
 
 
 class LineStrip(Canvas):
-    """``placed(offset)`` where the user clicks, drags or presses Enter."""
+    """``placed(offset)`` where the user clicks, drags or presses Enter; ``resized()`` where other labels have room."""
 
     placed = Signal(object)
+    resized = Signal()
 
     def __init__(self, name: str = "units.line", parent: QWidget | None = None) -> None:
         super().__init__(name, tr("The log as a line"), HEIGHT, Qt.FocusPolicy.TabFocus, parent=parent)
@@ -180,12 +181,11 @@ class LineStrip(Canvas):
         metrics = QFontMetrics(mono(11))
         found: list[tuple[float, int]] = []
         next_free = 0.0
-        wide = self.width() > 900 * scale()
         for file in self._line.files:
             x = self._x(file.start)
             if x < next_free:
                 continue
-            width = metrics.horizontalAdvance(number(file.start) + (" 11-17 22:04" if wide else "")) + 40 * scale()
+            width = metrics.horizontalAdvance(number(file.start) + " 11-17 22:04") + 40 * scale()
             if x + width < self.width() - 150 * scale():
                 found.append((x, file.start))
                 next_free = x + max(width, (self.width() - 24) / 4.6)
@@ -320,7 +320,7 @@ class LineStrip(Canvas):
             p.setPen(C("text2"))
             p.drawText(QRectF(x, y, width + 4, px(15)), Qt.AlignmentFlag.AlignVCenter, text)
             time = self._times.get(start)
-            if time is not None and self.width() > 900 * scale():
+            if time is not None:
                 when = moment(time)[5:16]
                 if x > right or x + width + px(8) + metrics.horizontalAdvance(when) < left - 8:
                     p.setPen(C("text3"))
@@ -358,6 +358,7 @@ class LineStrip(Canvas):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width, other places."""
         super().resizeEvent(event)
+        self.resized.emit()
         self._places = None
 
     def _fit(self) -> None:

@@ -11,7 +11,7 @@ Where curves are dense they are a picture made by arrays: one byte a pixel says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +34,11 @@ from PySide6.QtWidgets import QWidget
 
 from viewer.look.assets import tr
 from viewer.look.theme import C, mono, px, ui
+from viewer.widgets.line_labels import joined, place_labels
 from viewer.widgets.live_axes import paint_axes
 
 if TYPE_CHECKING:
     from viewer.widgets.live_frame import Line, LiveFrame, Trace
-
 
 Floats = npt.NDArray[np.float64]
 DENSE = 700
@@ -578,32 +578,42 @@ class _Over:
                 last = x
 
     def lines(self) -> None:
-        """Marked values, then the cursor."""
+        """Marked values with their words, then the cursor."""
         frame, area = self._frame, self._area
-        for number, line in enumerate(frame.lines):
-            _paint_line(self._p, line, self._x(line.at) if line.upright else self._y(line.at), area, number)
+        for upright in (True, False):
+            lines = [line for line in frame.lines if line.upright == upright]
+            _paint_lines(self._p, lines, [self._x(line.at) if upright else self._y(line.at) for line in lines], area)
         if frame.cursor is not None and frame.begin <= frame.cursor <= frame.end:
             self._p.setPen(QPen(C("text"), 1))
             x = self._x(frame.cursor)
             self._p.drawLine(QLineF(x, area.top(), x, area.bottom()))
 
 
-def _paint_line(p: QPainter, line: Line, at: float, area: QRectF, number: int) -> None:
-    pen = QPen(C(line.role), 1.4)
-    if line.dashed:
-        pen.setStyle(Qt.PenStyle.DashLine)
-    p.setPen(pen)
+LABEL_ROWS = 3
+
+
+def _paint_lines(p: QPainter, lines: Sequence[Line], places: Sequence[float], area: QRectF) -> None:
+    """Lines of one direction, and their words as far as they have room, on the plot's ground."""
     p.setFont(ui(11, 600))
-    wide, high = QFontMetrics(p.font()).horizontalAdvance(line.words), px(16)
-    if not line.upright:
-        if area.top() <= at <= area.bottom():
-            p.drawLine(QLineF(area.left(), at, area.right(), at))
-            p.drawText(QRectF(area.left() + px(10), max(area.top(), at - high), wide + 4, high), line.words)
-        return
-    if not area.left() <= at <= area.right():
-        return
-    top = area.top() + (number % 3) * px(15)
-    foot = area.bottom() if line.dashed else min(area.bottom(), top + px(28))
-    p.drawLine(QLineF(at, top, at, foot))
-    left = at - wide - 4 if at - wide - 4 >= area.left() else at + 4
-    p.drawText(QRectF(left, top, wide + 4, high), line.words)
+    metrics, high = QFontMetrics(p.font()), px(15)
+    words = joined([line.words for line in lines], places, [line.role for line in lines])
+    wide = [metrics.horizontalAdvance(said) for said in words]
+    upright = bool(lines) and lines[0].upright
+    extents = [float(width if upright else high) if width else 0.0 for width in wide]
+    low, end = (area.left(), area.right()) if upright else (area.top(), area.bottom())
+    labels = place_labels(places, extents, low, end, LABEL_ROWS)
+    for line, place, label in zip(lines, places, labels, strict=True):
+        if low <= place <= end:
+            pen = QPen(C(line.role), 1.4, Qt.PenStyle.DashLine if line.dashed else Qt.PenStyle.SolidLine)
+            p.setPen(pen)
+            top = area.top() + (label.row if label is not None else 0) * high
+            foot = area.bottom() if line.dashed else min(area.bottom(), top + px(28))
+            p.drawLine(QLineF(place, top, place, foot) if upright else QLineF(area.left(), place, area.right(), place))
+    for line, said, width, label in zip(lines, words, wide, labels, strict=True):
+        if label is not None:
+            left = label.begin if upright else area.left() + px(10) + label.row * area.width() / LABEL_ROWS
+            top = area.top() + label.row * high if upright else label.begin
+            box = QRectF(left - 2, top, width + 4, high)
+            p.fillRect(box, C("pane", 0.85))
+            p.setPen(C(line.role))
+            p.drawText(box, Qt.AlignmentFlag.AlignCenter, said)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from viewer.look.assets import tr
 from viewer.look.formats import clock, day
 from viewer.look.theme import C, follow, mono, px, tokens, ui
 from viewer.widgets.basics import Elided, Label, Paper, empty
+from viewer.widgets.line_labels import joined, place_labels
 from viewer.widgets.live_axes import value_words
 from viewer.widgets.live_frame import Line, LiveFrame
 
@@ -187,10 +188,38 @@ class LivePlot(Paper):
             top = max((max(curve.ys, default=0.0) for curve in curves), default=0.0)
             if any(curve.filled for curve in curves):
                 item.setYRange(0, max(top * 1.1, 1e-3), padding=0)
-            for number, line in enumerate(lines):
-                _add_line(item, line, number, near_top=line.at > 0.8 * top)
+            for upright in (True, False):
+                values = [value for curve in curves for value in (curve.xs if upright else curve.ys)]
+                self._add_lines(item, [line for line in lines if line.upright == upright], values)
         else:
             _add_bars(item, self._asked[1])
+
+    def _add_lines(self, item: Any, lines: Sequence[Line], values: Sequence[float]) -> None:
+        """Lines of one direction, their words as far as they have room, on an axis that shows ``values``, too. Upright
+        ones have theirs at the foot: curves of positions rise.
+        """
+        if not lines:
+            return
+        upright, metrics, high = lines[0].upright, QFontMetrics(ui(11, 600)), px(16)
+        across, along = (self.width() - px(66), self.height() - px(60))
+        shown = [*values, *(line.at for line in lines)]
+        low, end = min(shown), max(shown)
+        room = max(1, across if upright else along)
+        share = [(line.at - low) / max(end - low, 1e-9) for line in lines]
+        places = [part * room if upright else (1 - part) * room for part in share]
+        words = joined([line.words for line in lines], places, [line.role for line in lines])
+        wide = [metrics.horizontalAdvance(said) + TEXT_MARGIN if said else 0 for said in words]
+        extents = [float(width if upright else high) if width else 0.0 for width in wide]
+        rows = max(1, along // (2 * high)) if upright else 3
+        labels = place_labels(places, extents, 0.0, float(room), rows)
+        for line, said, place, label in zip(lines, words, places, labels, strict=True):
+            behind = label is not None and label.begin > place
+            if upright:
+                position = min(0.95, 0.03 + (label.row if label is not None else 0) * high / max(1, along))
+                anchor = (0, 1) if behind else (1, 1)
+            else:
+                position, anchor = 0.02 + (label.row if label is not None else 0) / 3, (0, 0) if behind else (0, 1)
+            _add_line(item, line, said if label is not None else "", position, anchor)
 
     def _draw_live(self, frame: LiveFrame) -> None:
         if self._live is None:
@@ -230,6 +259,10 @@ class LivePlot(Paper):
                 line.addWidget(part)
             self._values.append(said)
             self._legend.addWidget(box)
+
+
+TEXT_MARGIN = 10
+"""Px that pyqtgraph puts around words."""
 
 
 def _make_plot(*, times: bool) -> Any:
@@ -306,19 +339,21 @@ def _add_curve(item: Any, curve: Curve) -> None:
     made.setData(list(curve.xs), list(curve.ys))
 
 
-def _add_line(item: Any, line: Line, number: int, *, near_top: bool) -> None:
+def _add_line(item: Any, line: Line, words: str, position: float, anchor: tuple[int, int]) -> None:
+    """A line with its words, on the plot's ground, at ``position`` of its length; without words only the line."""
     import pyqtgraph as pg
 
     pen = pg.mkPen(C(line.role), width=1.4, style=Qt.PenStyle.DashLine)
-    anchor = (1, 0) if line.upright else (0, 0) if near_top else (0, 1)
     label = {
         "color": tokens()[line.role],
-        "position": max(0.1, 0.94 - 0.1 * number) if line.upright else 0.04,
+        "position": position,
         "anchors": [anchor, anchor],
+        "fill": pg.mkBrush(C("pane", 0.85)),
     }
     angle = 90 if line.upright else 0
-    made = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=line.words, labelOpts=label)
-    made.label.setFont(ui(11, 600))
+    made = pg.InfiniteLine(line.at, angle=angle, pen=pen, label=words or None, labelOpts=label)
+    if words:
+        made.label.setFont(ui(11, 600))
     item.addItem(made)
 
 

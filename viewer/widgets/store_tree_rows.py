@@ -251,6 +251,8 @@ def _counted_nodes(counted: Mapping[str, int], places: Any) -> list[Node]:
 def _topic_nodes(survey: Any, places: Any, is_system: Any, order: Sequence[str]) -> Node:
     top = _topics_heading(number(len(survey.topics)), places)
     own = sorted((t for t in survey.topics if not is_system(t.name)), key=lambda t: (-t.bytes, t.name))
+    if len(own) > 1:
+        top.text = tr("Topics, by bytes")
     if {topic.name for topic in own} == set(order):  # lines do not change places while a store grows
         own.sort(key=lambda topic: order.index(topic.name))
     system = [t for t in survey.topics if is_system(t.name)]

@@ -185,17 +185,21 @@ class FactFinder:
         halves = [unit.queue_offset for unit in family if unit.topic == rules.HALF_TOPIC]
         if not halves:
             return frozenset()
-        named = sorted(offset for offset in halves if offset in self._settled)
-        if named:
-            text = ", ".join(str(offset) for offset in named)
-            evidence.append(Evidence("op message", None, None, f"names half message {text} as settled"))
-        return self._settled
+        for offset in sorted(offset for offset in halves if offset in self._settled):
+            place = self._settled[offset]
+            holds = f"names half message {offset} as settled"
+            evidence.append(Evidence("op message", self._store.log.file_name(place), place, holds))
+        return frozenset(self._settled)
 
     @cached_property
-    def _settled(self) -> frozenset[int]:
-        return frozenset(self._read_ops())
+    def _settled(self) -> dict[int, int]:
+        """Half-queue offset → physical offset of the first op message that names it."""
+        places: dict[int, int] = {}
+        for offset, place in self._read_ops():
+            places.setdefault(offset, place)
+        return places
 
-    def _read_ops(self) -> Iterator[int]:
+    def _read_ops(self) -> Iterator[tuple[int, int]]:
         seen = 0
         for queue in self._store.topics().get(rules.OP_TOPIC, {}).values():
             for entry in queue.entries(max(queue.min_offset, 0)):
@@ -203,7 +207,7 @@ class FactFinder:
                 if isinstance(unit, Unit):
                     for piece in unit.body.decode("ascii", "replace").split(","):
                         if piece.strip().isdecimal():
-                            yield int(piece)
+                            yield int(piece), unit.offset
                 seen += 1
                 if seen > _OP_LIMIT:
                     return

@@ -17,6 +17,7 @@ from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit, host_text, parse_unique_key
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
+from engine.counted import in_number
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.block_scan import scan_log
 from engine.inspection.byte_scan import places_of
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 Progress = Callable[[int], None]
 MOST_SCANNED = 4 << 30
 """Bytes of the log that are looked through for the first message of a queue."""
+NAMED_KEYS = 20
+"""Keys that begin with half an id and are named; the others are counted."""
 MOST_SPANS = 8
 """Stretches of bytes that are no unit which the evidence names one by one."""
 _DAY = 86_400_000
@@ -277,7 +280,9 @@ class LostFinder:
         """Half an id: what begins so is named, and nothing is said about it."""
         found = []
         if longer:
-            found.append(Evidence("beginning", None, None, f"{len(longer):,} keys begin with it: {longer[0]}"))
+            count = in_number("{n:,} keys begin with it", {"n": len(longer)}).format(n=len(longer))
+            found.append(Evidence("beginning", None, None, count))
+            found += [Evidence("beginning", None, None, f"{name}{rules.BEGINS_WITH}") for name in longer[:NAMED_KEYS]]
         host = self._store_host()
         if text and host is not None and text.upper() in {host[:count] for count in range(1, len(host) + 1)}:
             found.append(Evidence("beginning", None, None, f"every offset id of this broker begins with {host}"))

@@ -78,3 +78,13 @@ def test_threads_that_want_code_at_once_compile_one_after_the_other_and_each_mod
     assert sorted(name for name in compiled if name != "engine.codec.third") == ["one", "other"]
     assert answers[0] is answers[3]
     assert answers[1] is answers[4]
+
+
+def test_whoever_waits_hears_when_functions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[bool] = []
+    monkeypatch.setattr(machine_code_build, "on_compiling", heard.append)
+    monkeypatch.setattr(machine_code_build, "import_compiled", lambda _module: heard.append("compile"))
+    monkeypatch.setitem(machine_code.FUNCTIONS, "made", ())
+    monkeypatch.setattr(machine_code_build.compiled_cache, "keep", lambda *_kept: None)
+    machine_code_build.build("made")
+    assert heard == [True, "compile", False]

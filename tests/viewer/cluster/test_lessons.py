@@ -18,6 +18,8 @@ from viewer.cluster.cluster_model import ClusterModel, Look
 from viewer.cluster.deliveries import Handed
 from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun, lessons_markdown
 from viewer.cluster.own_clients import OwnRow
+from viewer.cluster.rebalance import timeline
+from viewer.cluster.rebalance_words import harms, until
 
 KILL = LESSONS[2]
 
@@ -115,6 +117,12 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
         ("stop", 4),
         ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",)),
     ]
+    # What is handed out while the clients stop is not the lesson's: its line said 1 where the panel beside it said 2.
+    model.deliveries.add(Handed(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
+    line = timeline(run.group, tuple(model.moments[run.group]))
+    step = line.steps[-1]
+    shown = harms(step, model.every, model.deliveries, run.group, until(model, line, step))
+    assert shown[1] == run.figures[1]
 
 
 def test_what_does_not_come_ends_the_run(model):

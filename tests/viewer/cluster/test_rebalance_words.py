@@ -109,7 +109,7 @@ def test_with_consumers_of_ones_own_harms_are_counted():
         handed(begin + 612, begin + 8_000, 30, c1, 130),
         [Shared(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
     )
-    end = until(LINE, step)
+    end = until(model, LINE, step)
     assert end == LINE.steps[2].begin
     pause, twice, burst, idle = harms(step, 1.0, model.deliveries, "billing", end)
     assert (pause.figure, pause.kind) == ("712 ms", "warn")
@@ -130,7 +130,7 @@ def test_what_went_slower_afterwards_is_no_burst():
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
     model.deliveries.add([Handed(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
-    burst = harms(step, 1.0, model.deliveries, "billing", until(LINE, step))[2]
+    burst = harms(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue went faster afterwards", "ok")
 
 
@@ -144,11 +144,11 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     model.deliveries.add(
         [Handed(at, "a", "billing", queue, n) for queue, some in times.items() for n, at in enumerate(some)]
     )
-    pause = harms(step, 1.0, model.deliveries, "billing", until(line, step))[0]
+    pause = harms(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
     nobody_knows = replace(step, told=False)
-    assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(line, step))[0].figure == "90 ms"
+    assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
 
 
 def test_every_reason_of_a_client_has_its_words():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from viewer.compare import rebuild as module
 from viewer.compare.rebuild import RebuildBox, amount_words, ask_rebuild, built_words, place_of
 from viewer.compare.rebuild_work import Amounts, ComparedFile, RebuildComparison
 from viewer.runtime import places
+from viewer.runtime.command_line import command_line
 from viewer.runtime.jobs import Cancelled, Control
 from viewer.runtime.places import Place
 
@@ -54,7 +56,8 @@ class Window(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.session: Any = SimpleNamespace(jobs=Jobs(), path=STORE, config=None, snapshot=None)
+        line = partial(command_line, path=STORE)
+        self.session: Any = SimpleNamespace(jobs=Jobs(), path=STORE, config=None, snapshot=None, command_line=line)
         self.said: list[str] = []
         self.noted: list[tuple[Any, ...]] = []
         self.went: list[Place] = []

@@ -174,3 +174,37 @@ def test_a_further_round_says_that_nothing_changed() -> None:
     assert tried_note(made).startswith("a further recovery changed nothing: equal in all 1 figure ·")
     assert (tried_chip(made), tried_chip(trial())) == (("ok", "nothing changed"), ("ok", "as planned"))
     assert tried_note(trial(Figure("units", 3, 3))).startswith("equal in all 1 figure ·")
+
+
+@pytest.mark.golden
+def test_queues_that_are_not_decoded_are_one_sentence_without_dead_buttons(qapp, golden) -> None:
+    """ "Work out the recovery plan" and "Try again" stood there, and could only fail."""
+
+    async def drive(pane, session) -> None:
+        panel, job = pane.recovery, recovery_of(session)
+        state = panel._state(job)
+        assert (state.kind, state.steps) == ("unread", ())
+        assert "the queues are in a RocksDB (consumequeue/), which is not decoded" in state.text
+        for part in (panel.release, panel._again, panel.tools.attempt, panel.tools.save):
+            assert part.isHidden()
+        job.ask()
+        assert not job.running
+        told = []
+        panel.tools.told.connect(told.append)
+        panel.commands()["recovery.try"]()
+        assert told == [job.impossible]
+
+    on_store(qapp, FindingsPane, golden("rocks-5.5.1"), drive)
+
+
+@pytest.mark.golden
+def test_a_plan_over_file_queues_beside_a_rocksdb_cannot_be_tried_and_says_why(qapp, golden) -> None:
+    async def drive(pane, session) -> None:
+        panel = pane.recovery
+        if recovery_of(session).plan is None:
+            assert panel._state(recovery_of(session)).kind == "unread"
+            return
+        assert panel.tools.attempt.isHidden()
+        assert "nothing is written into this store" in panel._state(recovery_of(session)).text
+
+    on_store(qapp, FindingsPane, golden("rocks-separate-5.5.1"), drive)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+from panes import on_store
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.codec.encode import Message
@@ -53,3 +56,16 @@ def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -
     assert bodies == [b"one", b"two"]
     assert unit_parts(raw[:-1])[-1][1] < first.append.size
     assert unit_parts(b"\0" * 200) == []
+
+
+@pytest.mark.golden
+def test_a_store_that_is_never_written_is_not_offered_for_writing(qapp: QApplication, golden: Any) -> None:
+    """The button led to a dialog whose only answer was Cancel."""
+
+    async def drive(pane: LabPane, session: Any) -> None:
+        words = pane.findChild(QWidget, "lab.write.words")
+        assert words.text() == session.snapshot.writing_refusal
+        assert words.text().endswith("nothing is written into this store")
+        assert pane.findChild(QWidget, "lab.write").isHidden()
+
+    on_store(qapp, LabPane, golden("rocks-5.5.1"), drive)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +16,7 @@ from viewer.log.row_dress import RowMarks
 from viewer.log.rows import LogSource, UnitRow
 from viewer.log.work import Exported
 from viewer.runtime import places
+from viewer.runtime.command_line import command_line
 from viewer.widgets.record_view import RecordView
 
 
@@ -32,7 +34,9 @@ def exports(qtbot: Any, dressed: object, tmp_path: Path) -> LogExport:
     begun: list[object] = []
     jobs = SimpleNamespace(start=lambda work: (work.close(), begun.append(work)))
     unread = SimpleNamespace(edge="complete")
-    found.session = cast("Any", SimpleNamespace(path=tmp_path / "store", jobs=jobs, unread=unread))
+    store = tmp_path / "store"
+    line = partial(command_line, path=store)
+    found.session = cast("Any", SimpleNamespace(path=store, jobs=jobs, unread=unread, command_line=line))
     cast("Any", found).begun = begun
     return found
 

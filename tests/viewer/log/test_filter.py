@@ -97,3 +97,10 @@ def test_at_the_end_nothing_stands_over_the_rows(filtering: LogFilter) -> None:
 def test_without_a_store_nothing_begins(filtering: LogFilter) -> None:
     filtering.session = None
     assert begin(filtering).source is None
+
+
+def test_a_filter_that_waits_for_a_compiler_says_so(filtering: LogFilter) -> None:
+    state = begin(filtering)
+    state.note = "preparing, once on this machine"
+    filtering._tell()
+    assert "preparing, once on this machine" in last(filtering)[0].text

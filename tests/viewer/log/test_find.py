@@ -26,9 +26,10 @@ def test_hits_come_one_behind_the_other_and_round_the_end(qapp, made, tmp_path) 
         for _ in range(3):
             find.step(1)
             await settled(session.jobs)
-            said.append((pane.table.current_row().offset, "other end" in find.line.result.text()))
+            text = find.line.result.text()
+            said.append((pane.table.current_row().offset, text.partition(" · ")[0], "other end" in text))
         first, second = made.units[5].offset, made.units[30].offset
-        assert said == [(first, False), (second, False), (first, True)]
+        assert said == [(first, "1 of 2", False), (second, "2 of 2", False), (first, "1 of 2", True)]
         find.step(-1)
         await settled(session.jobs)
         assert pane.table.current_row().offset == second

@@ -5,10 +5,11 @@ from __future__ import annotations
 from made_stores import MadeStore
 from panes import on_store, settled
 
+from engine.errors import CannotRead
 from engine.inspection import open_store
 from engine.rules import catalogue
 from viewer.log.pane import UnitsPane
-from viewer.pane.log_survey import cached_of, in_log, pins_of, times_of, topics_of
+from viewer.pane.log_survey import cached_of, in_log, pins_of, sampled, times_of, topics_of
 from viewer.runtime.places import Place
 from viewer.widgets.log_line import Mix
 
@@ -54,3 +55,22 @@ def test_the_line_reaches_the_end_of_the_log(qapp, tmp_path):
         assert pane.survey._line.high == 0
 
     on_store(qapp, UnitsPane, made.write(tmp_path / "s"), drive)
+
+
+def test_a_place_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
+    """Places are sampled some at a time: with one unread file the whole Line stayed grey."""
+    made = MadeStore()
+    for _ in range(8):
+        made.put("Orders", body=b"x" * 100)
+    size = made.units[0].size
+    with open_store(made.write(tmp_path / "s")) as store:
+        read = store.log.walk
+
+        def walk(start, *args, **named):
+            if start == 2 * size:
+                raise CannotRead("cannot be read: Permission denied", file="a file")
+            return read(start, *args, **named)
+
+        monkeypatch.setattr(store.log, "walk", walk)
+        mixes = sampled(store.log, [(n * size, (n + 1) * size) for n in range(4)])
+    assert [mix.start // size for mix in mixes] == [0, 1, 3]

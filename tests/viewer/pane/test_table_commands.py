@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from viewer.pane import Pane
 from viewer.pane.table_commands import command_copier, table_commands, use_cell
+from viewer.runtime.command_line import command_line
 from viewer.widgets.columns import RecordKind, number_column, text_column
 from viewer.widgets.record_view import RecordView
 
@@ -27,7 +30,7 @@ def table(qtbot) -> RecordView:
 
 
 def test_a_row_s_command_has_the_store_s_path(qtbot):
-    text = command_copier(table(qtbot), "/my store")
+    text = command_copier(table(qtbot), partial(command_line, path="/my store"))
     assert text("cli", {"topic": "A b"}) == "storescope queue '/my store' 'A b'"
     assert text("json", {"topic": "A b"}) is None
 

@@ -26,6 +26,25 @@ def test_ticks_have_room_and_stand_on_whole_hours(dressed, hours, wide, step):
         assert {int(clock(round(place * 1000))[:2]) % min(step, 24) for place in places} == {0}
 
 
+@pytest.mark.parametrize(("seconds", "wide", "step"), [(100, 1200, 10), (100, 300, 60), (1800, 900, 300)])
+def test_ticks_of_less_than_an_hour_stand_on_round_seconds_and_minutes(dressed, seconds, wide, step):
+    """Below 100 s of rates there was no time at all."""
+    ((spacing, places),) = tick_places(DAY + 3.0, DAY + 3.0 + seconds, wide)
+    assert spacing == step
+    assert places
+    assert all(place % step == 0 for place in places)
+    said = tick_words(places, 1.0, spacing)
+    assert {len(one.split(" ")[-1]) for one in said} == {8 if step < 60 else 5}
+
+
+def test_the_head_says_how_long_a_bar_is(plot):
+    plot.show_rates(Rates(int(DAY * 1000), 2, (Series("T", (1.0, 2.0)),), 10_000))
+    assert plot.head.note.text() == "by 10 seconds, stacked"
+    assert "00:00:10" in plot.spoken() or ":10;" in plot.spoken()
+    plot.show_rates(RATES)
+    assert plot.head.note.text() == "by hour, stacked"
+
+
 def test_a_tick_says_the_day_where_one_begins(dressed):
     said = tick_words([DAY - 7200, DAY - 3600, DAY, DAY + 3600], 1.0, 3600.0)
     at_midnight = [clock(round(one * 1000))[:5] == "00:00" for one in (DAY - 7200, DAY - 3600, DAY, DAY + 3600)]

@@ -20,7 +20,7 @@ def test_areas_add_up_and_rates_have_every_hour() -> None:
         assert all(area.bytes == sum(one.bytes for one in area.children) for area in root.children)
     found = rates(made, "messages")
     assert found is not None
-    assert (found.first, found.hours) == (lines.FIRST, 30)
+    assert (found.first, found.spans) == (lines.FIRST, 30)
     assert sum(sum(one.rates) for one in found.series) * 3600 == pytest.approx(made.rows["stats"][0]["messages"])
     in_bytes = rates(made, "bytes")
     assert in_bytes is not None
@@ -36,3 +36,17 @@ def test_hours_without_messages_are_empty_and_hours_of_damaged_times_are_no_plot
     assert found.series[0].rates == (1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     made.take({**hour, "hour": FAR}, 102.0)
     assert rates(made, "messages") is None
+
+
+def test_a_job_that_counted_shorter_spans_is_drawn_by_them() -> None:
+    """5,171 messages in 100 s were one bar of 1.43 a second: the bins were hours."""
+    made = job()
+    span = {"type": "statsTime", "spanMs": 10_000, "topic": "T", "bytes": 40}
+    made.take_all(
+        [{**span, "time": lines.FIRST, "messages": 20}, {**span, "time": lines.FIRST + 30_000, "messages": 5}], 101.0
+    )
+    made.take({"type": "statsHour", "topic": "T", "hour": lines.FIRST, "messages": 25, "bytes": 80}, 101.0)
+    found = rates(made, "messages")
+    assert found is not None
+    assert (found.spans, found.span_ms) == (4, 10_000)
+    assert found.series[0].rates == (2.0, 0.0, 0.0, 0.5)

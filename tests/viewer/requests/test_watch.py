@@ -60,6 +60,44 @@ def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) 
     assert (watch.source_status.kind, len(watch.log.rows)) == ("file", 12)
 
 
+def test_a_recording_that_another_broker_writes_is_followed_to_its_end(
+    watch: RequestWatch, talk: list[Seen], tmp_path: Path
+) -> None:
+    """Requests of a broker outside the window's lab came only out of a file that was complete."""
+    recorder = Recorder(tmp_path / "talk.requests")
+    for seen in talk[:8]:
+        recorder.take(seen)
+    watch.open_file(tmp_path / "talk.requests")
+    before = len(watch.log.rows)
+    assert (watch.source_status.kind, watch.running) == ("file", False)
+    watch._fetch()
+    assert (watch.source_status.kind, len(watch.log.rows)) == ("file", before)
+    for seen in talk[8:]:
+        recorder.take(seen)
+    watch._fetch()
+    assert (watch.source_status.kind, len(watch.log.rows), watch.running, watch.unsaved) == ("live", 12, True, 0)
+    recorder.close()
+    watch._fetch()
+    assert (watch.source_status.kind, watch.source_status.left_out, watch.feed) == ("file", 0, None)
+    assert len(watch.log.rows) == 12
+
+
+def test_a_followed_recording_can_be_paused_and_stopped(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "talk.requests")
+    watch.open_file(tmp_path / "talk.requests")
+    recorder.take(talk[0])
+    watch._fetch()
+    watch.pause()
+    assert (watch.source_status.kind, watch._timer.isActive()) == ("paused", False)
+    watch.pause()
+    recorder.close()
+    (tmp_path / "talk.requests").unlink()
+    watch._fetch()
+    assert watch.source_status.kind == "live", "what cannot be read just now brings nothing"
+    watch.end()
+    assert (watch.source_status.kind, watch.running) == ("file", False)
+
+
 def test_a_file_that_cannot_be_read_says_why(watch: RequestWatch, tmp_path: Path) -> None:
     watch.open_file(tmp_path / "absent")
     assert watch.source_status.kind == "off"

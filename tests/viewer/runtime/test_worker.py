@@ -13,7 +13,7 @@ import worker_tasks
 from engine.frames import CannotTravel
 from viewer.runtime import worker
 from viewer.runtime.jobs import Cancelled, Jobs
-from viewer.runtime.worker import WorkerDied
+from viewer.runtime.worker import PREPARING, WorkerDied
 
 Run = Callable[[Any], Any]
 
@@ -150,3 +150,24 @@ def test_the_search_is_prepared_once_in_the_first_idle_moment(monkeypatch: pytes
     rest._give_back()
     rest._give_back()
     assert prepared == ["search"]
+
+
+def test_whoever_waits_for_a_compiler_is_told_so(run: Run, jobs: Jobs) -> None:
+    """The first filter on a machine stood at 0 for seconds, and nothing said why."""
+    notes: list[str] = []
+
+    async def ask() -> None:
+        waiting = jobs.in_worker("Filtering", f"{TASKS}:compile_something", on_note=notes.append)
+        task = asyncio.ensure_future(waiting)
+        while PREPARING not in notes:
+            await asyncio.sleep(0.01)
+        assert [job.note for job in jobs.list] == [PREPARING]
+        later = asyncio.ensure_future(jobs.in_worker("Filtering", f"{TASKS}:endless", on_note=notes.append))
+        while notes.count(PREPARING) < 2:  # who comes while it is compiled is told, too
+            await asyncio.sleep(0.01)
+        for job in list(jobs.list):
+            job.cancel()
+        await asyncio.gather(task, later, return_exceptions=True)
+
+    run(ask())
+    assert notes[-1] == ""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtGui import QAction
 
 from viewer.runtime import places
+from viewer.runtime.command_line import command_line
 from viewer.shell import operation_log as operations
 from viewer.shell.commands import BY_ID, COMMANDS
 from viewer.shell.operation_log import Operations
@@ -21,7 +24,7 @@ def give(log: Operations, *names: str) -> None:
 
 
 def test_commands_are_noted_with_their_command_line(qtbot) -> None:
-    log = Operations(lambda: "/a store")
+    log = Operations(partial(command_line, path="/a store"))
     give(log, "check.run", "view.queues", "zoom.in")
     log.note(
         "filter.apply", "Apply", {"filter": "size > 3", "empty": ""}, "storescope units '/a store' --where 'size > 3'"
@@ -39,7 +42,7 @@ def test_commands_are_noted_with_their_command_line(qtbot) -> None:
 
 
 def test_without_a_store_there_is_no_command_line_and_the_log_is_bounded(qtbot, monkeypatch) -> None:
-    log = Operations(lambda: "")
+    log = Operations(lambda _words: "")
     told = []
     log.noted.connect(lambda: told.append(1))
     for number in range(operations.LONGEST + 5):
@@ -65,7 +68,7 @@ def test_every_view_that_can_be_opened_has_its_equal_command_line(qtbot) -> None
     """Opening the lab, "where is my message" or the bookmarks left no command line: the list of views was a copy."""
     named = {command.id for command in COMMANDS if command.id.startswith("view.")}
     assert named == BY_COMMAND.keys() | NO_VIEW.keys()
-    log = Operations(lambda: "/store")
+    log = Operations(partial(command_line, path="/store"))
     give(log, *BY_COMMAND)
     assert {one.id for one in log.list if one.cli} == BY_COMMAND.keys()
     for one in log.list:

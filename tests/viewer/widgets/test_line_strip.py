@@ -4,8 +4,10 @@ import itertools
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetrics
 
 from viewer.look.broken import Broken
+from viewer.look.theme import mono
 from viewer.widgets.line_strip import LineStrip
 from viewer.widgets.log_line import LineFile, LogLine, Mix, Pin
 
@@ -145,3 +147,14 @@ def test_samples_of_a_small_log_in_large_files_stay_apart(qtbot):
     edges = [written * n // 600 for n in range(601)]
     made.add_mixes([Mix(start, end, (("orders", 1.0),)) for start, end in itertools.pairwise(edges)])
     assert 200 < len(made._mixes) <= 600
+
+
+def test_every_label_has_room_for_its_time_whatever_the_width(strip):
+    """At one width the labels had dates, in the view beside it none."""
+    for width in (1200, 900, 640):
+        strip.resize(width, strip.height())
+        metrics = QFontMetrics(mono(11))
+        labels = strip._labels()
+        assert labels
+        for (x, start), (following, _) in itertools.pairwise(labels):
+            assert x + metrics.horizontalAdvance(f"{start:,} 11-17 22:04") < following

@@ -15,7 +15,7 @@ from where_asked import CLEAN, acknowledged, reopened, some, told, verdict
 from engine.codec.message import Unit, parse_offset_message_id
 from engine.inspection import open_store
 from engine.inspection.where.evidence import where
-from engine.rules.where import role
+from engine.rules.where import OP_TOPIC, role
 
 pytestmark = pytest.mark.golden
 
@@ -53,6 +53,18 @@ def test_a_half_that_was_given_up_stays_half_and_says_so(opened, golden_account,
     assert given_up
     assert all("given up" in result.next_step for result in given_up)
     assert all("given up" not in result.next_step for result in results if result not in given_up)
+
+
+def test_the_op_message_that_settled_a_half_has_a_place(opened, golden_account):
+    store = opened("broker-transactions")
+    ended = [line["msgId"] for line in told(golden_account, "broker-transactions", "half") if line["plan"] != "never"]
+    found = [one for key in ended[:5] for one in next(where(store, key)).evidence if one.what == "op message"]
+    assert found
+    for one in found:
+        unit = store.log.unit_at(one.offset)
+        assert unit.topic == OP_TOPIC
+        assert one.holds.split()[3] in unit.body.decode().split(",")
+        assert one.file == store.log.file_name(one.offset)
 
 
 def test_a_committed_message_stays_committed_though_it_was_checked_again_and_given_up(opened, golden_account):

@@ -13,6 +13,7 @@ from engine.config import from_mapping
 from engine.inspection import open_store
 from engine.inspection.key_trace import indexed_keys
 from engine.inspection.where.evidence import where
+from engine.inspection.where.lost import NAMED_KEYS
 
 pytestmark = pytest.mark.golden
 
@@ -196,7 +197,12 @@ def test_half_an_id_says_how_many_begin_so(opened):
     (result,) = where(store, "7F00")
     assert result.verdict == "unknown"
     said = [one.holds for one in result.evidence if one.what == "beginning"]
-    assert any(" keys begin with it: 7F00" in one for one in said)
+    assert said[0].endswith(" keys begin with it")
+    names = [one.removesuffix(" begins with it") for one in said[1:] if one.endswith(" begins with it")]
+    assert len(names) == NAMED_KEYS
+    assert all(name.startswith("7F00") for name in names)
+    (named,) = where(store, names[0])
+    assert named.verdict != "unknown", "each of them can be asked for"
     assert "every offset id of this broker begins with 7F00" in " ".join(said)
     assert "whole id" in result.next_step
     (other,) = where(store, "8F00")

@@ -1,0 +1,38 @@
+"""Words of marked lines: one for lines of one place, none on another, none where there is no room."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewer.widgets.line_labels import GAP, joined, place_labels
+
+
+def test_lines_of_one_place_share_their_words() -> None:
+    words = ["min", "checkpoint, log", "checkpoint, index", "roll"]
+    said = joined(words, [0.0, 90.2, 90.9, 90.5], ["a", "b", "b", "a"])
+    assert said == ["min", "checkpoint, log = checkpoint, index", "", "roll"]
+
+
+@given(
+    st.lists(st.tuples(st.floats(-50, 850), st.floats(0, 300)), max_size=14),
+    st.integers(1, 4),
+)
+def test_no_label_touches_another_or_leaves_the_plot(lines: list[tuple[float, float]], rows: int) -> None:
+    """Labels lay on each other: every third line had the same height, wherever it stood."""
+    extents = [extent for _, extent in lines]
+    found = place_labels([place for place, _ in lines], extents, 0.0, 800.0, rows)
+    boxes = [(one.row, one.begin, one.begin + wide) for one, wide in zip(found, extents, strict=True) if one]
+    assert all(begin >= 0 and end <= 800 and row < rows for row, begin, end in boxes)
+    for (row, begin, end), (other, low, high) in combinations(boxes, 2):
+        assert row != other or end + GAP <= low or begin >= high + GAP
+
+
+def test_a_label_that_fits_is_not_left_out() -> None:
+    first, second, third, fourth = place_labels([100, 110, 120, 400], [80, 80, 80, 80], 0, 800, 2)
+    assert (first.row, first.begin) == (0, 16)
+    assert (second.row, second.begin) == (0, 114)
+    assert third.row == 1
+    assert fourth.row == 0
