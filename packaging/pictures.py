@@ -1,6 +1,8 @@
-"""The pictures of the documentation, made by the program itself; they land in ``resources/docs/pictures``.
+"""The pictures of the documentation, made by the program itself; they land in ``resources/docs/pictures``, those of
+another language than English in ``resources/docs/LANGUAGE/pictures``.
 
-``storescope view STORE --drive packaging/pictures.py --size 1440x900 --theme light``, where ``STORE`` is the sample
+``storescope view STORE --drive packaging/pictures.py --size 1440x900 --theme light --lang en``, and once more with
+``--lang zh_CN``, where ``STORE`` is the sample
 ``orders``; the sample ``orders-damaged`` is opened by the script, which also serves a broker with clients for the
 pictures of a cluster.
 """
@@ -17,6 +19,7 @@ from PySide6.QtWidgets import QLineEdit
 from engine.broker.serving import serving_beside
 from engine.inspection.samples import sample
 from viewer.cluster.cluster_model import Chosen
+from viewer.look.assets import language
 
 WHOLE = {"log": "log:8193", "trace": "trace:StockReserved/AaAa", "groups": "groups"}
 DAMAGED = {"findings": "findings:CL03", "where": "where:SO-000749", "positions": "positions"}
@@ -84,7 +87,7 @@ async def go(window, place):
 async def picture(window, name, place):
     """Save the window at ``place`` as ``name``."""
     await go(window, place)
-    assert await window.settled(60, quiet=True)
+    assert await window.settled(240, quiet=True), name
     await save(window, name)
 
 
@@ -92,7 +95,9 @@ async def save(window, name):
     """Save what stands in the window as ``name``."""
     window.setFocus()
     await asyncio.sleep(0.7)
-    folder = Path(__file__).parent.parent / "resources" / "docs" / "pictures"
+    docs = Path(__file__).parent.parent / "resources" / "docs"
+    folder = (docs if language() == "en" else docs / language()) / "pictures"
+    folder.mkdir(exist_ok=True)
     grabbed = window.grab().toImage()
     if grabbed.width() > WIDTH:
         grabbed = grabbed.scaledToWidth(WIDTH, Qt.TransformationMode.SmoothTransformation)

@@ -75,6 +75,15 @@ def page_file(path: str) -> tuple[str, str]:
     raise FileNotFoundError(f"no page {path} in resources/docs")
 
 
+def picture_bytes(path: str) -> bytes:
+    """Return the picture ``path`` of a window in the language in force, of an English one where there is no other."""
+    for prefix in (f"{language()}/", ""):
+        entry = _docs().joinpath(prefix + path)
+        if entry.is_file():
+            return entry.read_bytes()
+    raise FileNotFoundError(f"no picture {path} in resources/docs")
+
+
 def page_text(path: str, command_words: CommandWords) -> str:
     """Return a page as Markdown, the commands on it in words and with their keys in force."""
     text = _COMMENT.sub("", page_file(path)[1])

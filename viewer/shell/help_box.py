@@ -26,8 +26,17 @@ from PySide6.QtWidgets import (
 )
 
 from engine.rules.catalogue import RULES
-from viewer.look.assets import LANGUAGES, resource_bytes, tr, words
-from viewer.look.help_pages import CommandWords, anchor, contents, page_file, page_text, page_title, resolve
+from viewer.look.assets import LANGUAGES, tr, words
+from viewer.look.help_pages import (
+    CommandWords,
+    anchor,
+    contents,
+    page_file,
+    page_text,
+    page_title,
+    picture_bytes,
+    resolve,
+)
 from viewer.look.rule_pages import rule_index, rule_page
 from viewer.look.theme import px, ui
 from viewer.widgets.basics import Button, Field, Key, Label, Paper, column, row
@@ -135,7 +144,7 @@ class HelpPage(QTextBrowser):
         """Load a picture of the documentation, at most as wide as the page."""
         path = resolve(self._folder, url if isinstance(url, str) else url.toString())
         if kind == 2 and re.fullmatch(r"pictures/[a-z]+\.png", path):
-            picture = QImage.fromData(resource_bytes(f"docs/{path}"))
+            picture = QImage.fromData(picture_bytes(path))
             room = max(px(600), self.viewport().width() - px(56))
             return picture.scaledToWidth(min(picture.width(), room), Qt.TransformationMode.SmoothTransformation)
         return None
