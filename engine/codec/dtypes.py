@@ -1,6 +1,7 @@
 """Big-endian numpy types of all records that are read in bulk.
 
-Spec 3.1, 3.6, 3.7, 4.1, 12.5 and 12.6.
+See docs/formats/consume-queue.md#entry, #ext, #batch-queues, docs/formats/index-file.md#layout,
+docs/formats/delays.md#wheel, #timer-log.
 """
 
 from __future__ import annotations

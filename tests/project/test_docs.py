@@ -54,7 +54,7 @@ def test_every_page_that_the_code_cites_exists() -> None:
 
 def test_no_comment_cites_a_page_that_nobody_can_open() -> None:
     """Sections were once cited by numbers of notes that are not part of the project."""
-    number = re.compile(r"\b(?:spec|protocol|pop\s+page)\s+\d")
+    number = re.compile(r"\b(?:spec|protocol|pop\s+page)\s+\d", re.IGNORECASE)
     found = [
         f"{file.relative_to(ROOT)}: {match[0]}"
         for folder in ("engine", "viewer", "tests")
