@@ -102,9 +102,15 @@ def command_in(frame: bytes) -> Command:
 
 
 def test_the_frames_that_the_page_prints_are_decoded_as_the_page_says() -> None:
-    route, answer, item, error = hex_blocks("protocol/check-vectors.md")
-    assert [len(data) for data in (route, answer, item, error)] == [49, 104, 52, 54]
-    request, sent, failed = (command_in(data) for data in (route, answer, error))
+    route, send, answer, item, error = hex_blocks("protocol/check-vectors.md")
+    assert [len(data) for data in (route, send, answer, item, error)] == [49, 181, 104, 52, 54]
+    request, sending, sent, failed = (command_in(data) for data in (route, send, answer, error))
+    assert (sending.code, sending.fields["b"], sending.fields["e"], bytes(sending.body)) == (
+        310,
+        "TopicTest",
+        "3",
+        b"Hello",
+    )
     assert (request.code, request.opaque, request.fields) == (105, 7, {"topic": "TopicTest"})
     assert (sent.opaque, sent.fields["queueOffset"]) == (8, "5")
     assert (failed.code, failed.remark) == (1, "not set any response code")

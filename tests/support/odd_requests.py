@@ -169,7 +169,7 @@ NEW = {
 ONE_OF_A_BATCH = bytes.fromhex(
     "00000034000000000000000000000000000000024231001c4b455953016b31025741495401747275650254414753015461674102"
 )
-"""Protocol 9.3."""
+"""See docs/protocol/check-vectors.md#send-request."""
 QUEUES = {
     "clientId": "me",
     "consumerGroup": "readers",

@@ -34,7 +34,7 @@ def unit(body: bytes, properties: dict[str, str], offset: int = 5, sys_flag: int
 
 
 def test_the_protocol_s_own_batch_member_is_written() -> None:
-    """Protocol 9.3, but for the order of properties."""
+    """See docs/protocol/check-vectors.md#send-request; the order of properties differs."""
     encoded = encode_batch([Message("T", b"B1", tags="TagA", keys="k1", msg_id="U")], 0)
     (member,) = batch.members(encoded.body)
     assert (member.body, member.properties) == (b"B1", {"KEYS": "k1", "TAGS": "TagA", "WAIT": "true", "UNIQ_KEY": "U"})

@@ -14,7 +14,7 @@ def test_a_star_is_all(expression: str | None) -> None:
 
 
 def test_tags_have_their_hashes() -> None:
-    """Protocol 9.5."""
+    """See docs/protocol/check-vectors.md#heartbeat."""
     assert Subscription.of("TopicTest", "TagA || TagB", 1700000000000).record() == {
         "classFilterMode": False,
         "codeSet": [2598919, 2598920],
