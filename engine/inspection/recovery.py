@@ -162,6 +162,31 @@ def _log_file_size(store: StoreSnapshot) -> int:
     return likely_length(files) or COMMIT_LOG_FILE_SIZE
 
 
+def start_offset(store: StoreSnapshot, known: int, least: int) -> int:
+    """Return where the next start begins to read the log, as the store's release chooses it (:mod:`engine.releases`)
+    among the files that begin at or behind ``least``; the queues know the log up to ``known``.
+
+    Raises :class:`CannotRead`.
+    """
+    files = [file for file in store.log.files if file.start_offset >= least]
+    if not files:
+        return store.log.files[-1].start_offset
+    checkpoint, note = mapped_checkpoint(store)
+    source = RecoverySource(
+        root=store.path,
+        log=store.log.sequence,
+        log_file_size=0,
+        queues=(),
+        queue_file_size=0,
+        batch_queue_file_size=0,
+        checkpoint=checkpoint,
+        checkpoint_note=note,
+        abort=store.abort and store.lock_state != "held",
+        config=store.config or MessageStoreConfig(),
+    )
+    return recovery.start_offset(source, files, known, foreign.release_of(store))
+
+
 def mapped_checkpoint(store: StoreSnapshot) -> tuple[Checkpoint, str]:
     """The checkpoint as a broker maps it, and what is said of it: what is missing reads as zero, in a file that is too
     short too. Raises :class:`CannotRead`.

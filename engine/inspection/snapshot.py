@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Literal, Self
 from engine.codec import index as index_codec
 from engine.codec.checkpoint import Checkpoint
 from engine.codec.checkpoint import decode as decode_checkpoint
-from engine.codec.message import Unit
 from engine.codec.unit_scan import Item, Stop
 from engine.config import MessageStoreConfig
-from engine.errors import CannotRead, CorruptUnit, Undecoded
+from engine.errors import CannotRead, Undecoded
 from engine.inspection import foreign
 from engine.inspection.index_reader import IndexReader, index_geometry, list_index, misnamed, stored_count
 from engine.inspection.log_reader import LogReader
@@ -257,16 +256,18 @@ class StoreSnapshot:
 
     @property
     def settle_start(self) -> int:
-        """Where a broker's recovery would begin to read: the last log file that a queue entry points into, or after a
-        crash the last one that the checkpoint vouches for (docs/formats/recovery.md#log); not more than :data:`SETTLED`
-        bytes back.
+        """Where the recovery of the store's release begins to read, as :mod:`engine.releases` says
+        (docs/formats/recovery.md#log): of the files less than :data:`SETTLED` bytes before the newest one that a queue
+        entry points into. Raises :class:`CannotRead`.
         """
         if self._settle_start is None:
-            newest = self._newest_entry()
-            number = max(self.log.sequence.position_of(newest[0]), 0)
+            offset, size = self._newest_entry()
+            number = max(self.log.sequence.position_of(offset), 0)
             start = self.log.files[number].start_offset if self.log.files else 0
-            if self.abort and self.lock_state != "held" and self.log.files:
-                start = min(start, self._vouched_for(start - SETTLED))
+            if self.log.files and self.paths is not None:
+                from engine.inspection.recovery import start_offset
+
+                start = start_offset(self, offset + size, start - SETTLED)
             self._settle_start = start
         return self._settle_start
 
@@ -278,21 +279,6 @@ class StoreSnapshot:
             return (self.log.files[-1].start_offset, 0) if self.log.files else (0, 0)
         self.whole_topics()
         return max(filter(None, (queue.newest() for queue in self._all_queues())), default=(0, 0))
-
-    def _vouched_for(self, least: int) -> int:
-        """Start of the last log file whose first unit was stored before the checkpoint's times, else of the first; of
-        the files that begin at or behind ``least``.
-        """
-        try:
-            page = self.checkpoint()
-        except CorruptUnit:
-            page = None
-        files = [file for file in self.log.files if file.start_offset >= least]
-        for file in reversed(files):
-            unit = self.log.seen_at(file.start_offset, crc=False)
-            if isinstance(unit, Unit) and page is not None and 0 < unit.store_timestamp <= page.min_timestamp:
-                return file.start_offset
-        return files[0].start_offset
 
     def settle_log_end(self) -> None:
         """Set the end of the log to where a broker's recovery would end, bad bodies included

@@ -7,7 +7,6 @@ each of four releases, so ``--peer-rounds 75`` is 300 states of each.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import shutil
@@ -64,14 +63,6 @@ def configured(plan):
     return MessageStoreConfig(**values, timer_wheel_enable=False, given=frozenset(known))
 
 
-def told(java, plan, store, folder):
-    """What Java says, up to where its reading of a damaged store ends: positions come first."""
-    with contextlib.suppress(AssertionError):
-        return java.dump(plan, store)
-    with (folder / "dump.jsonl").open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.endswith("\n")]
-
-
 def settings_of(rng, release):
     """What the broker's configuration says about recovery, as far as the release knows it."""
     settings = {"messageIndexSafe": rng.random() < 0.2}
@@ -92,15 +83,18 @@ def test_a_damaged_store_is_planned_as_java_recovers_it(release, seed, golden, t
     plan["config"] |= (settings := settings_of(rng, release))
     harm.append(str(settings))
 
-    account = told(peer.Peer(release, tmp_path), plan, store, tmp_path)
+    account, death = peer.Peer(release, tmp_path).start_copy(plan, store)
     with open_store(store, configured(plan)) as opened:
         ours = recovery.plan(opened, release[:3])
 
-    loaded = next(row for row in account if row["t"] == "load")["ok"]
-    assert ours.will_start == loaded, f"{name} {harm} {ours.blockers}"
-    if not loaded:
+    if "java.lang.OutOfMemoryError" in death:  # 4.9 asks for as much heap as the first wrong unit's length field says
+        announced = [*(blocker.broker_log for blocker in ours.blockers), *ours.notes]
+        assert any("OutOfMemoryError" in text for text in announced), f"{name} {harm}"
         return
-    state = next(row for row in account if row["t"] == "state" and row["when"] == "started")
+    state = next((row for row in account if row["t"] == "state" and row["when"] == "started"), None)
+    assert ours.will_start == (state is not None), f"{name} {harm} {ours.blockers} {death}"
+    if state is None:
+        return
     assert ours.end_offset == state["maxPhy"], f"{name} {harm}"
     bounds = {(q.topic, q.queue_id): (q.min_offset, q.max_offset) for q in ours.queues}
     rows = [row for row in account if row["t"] == "queue" and row["when"] == "started"]

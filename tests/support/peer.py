@@ -160,6 +160,18 @@ class Peer:
         with out.open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
+    def start_copy(self, plan: dict[str, Any], store: Path) -> tuple[list[dict[str, Any]], str]:
+        """Java's rows about a copy of ``store`` up to where it has started, and what it died of where it died."""
+        out = self._work / "dump.jsonl"
+        out.unlink(missing_ok=True)
+        death = ""
+        try:
+            self._run("dump", "--store", store, "--plan", self._file(plan), "--out", out, "--until", "started")
+        except AssertionError as error:
+            death = str(error)
+        with out.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")], death
+
     def start(self, plan: dict[str, Any], store: Path, patience: float, waits_in: str = "") -> Start:
         """Opens ``store`` as it stands in a process of its own, which is killed after ``patience`` seconds.
 

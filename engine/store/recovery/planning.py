@@ -341,6 +341,12 @@ class _Start(NamedTuple):
     file_limit: int | None = None  # commitLogRecoverMaxNum, where that ended the search
 
 
+def start_offset(source: RecoverySource, files: list[ReadOnlyFile], known: int, release: Release) -> int:
+    """Return where the walk of a start begins in ``files`` of the log, of which the queues know up to ``known``."""
+    start = _start(source, files, known, rules_of(source, release))
+    return files[start.number].start_offset + start.position
+
+
 def _start(source: RecoverySource, files: list[ReadOnlyFile], known: int, rules: Rules) -> _Start:
     """Choose the file in which the walk begins, as the release does."""
     release = of(rules.release)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import golden_stores
 import pytest
 
+from engine.codec.checkpoint import encode
 from engine.codec.message import Unit
 from engine.inspection import open_store
 from engine.inspection.recovery import plan
 from engine.inspection.where.evidence import where
 
-STORES = ["crash-late-5.3.3", "crash-5.3.3", "crash-4.9.8", "broker-crash", "clean-5.3.3", "first-files-deleted-5.3.3"]
+STORES = [
+    "crash-late-5.3.3",
+    "crash-5.3.3",
+    "crash-4.9.8",
+    "broker-crash",
+    "clean-5.3.3",
+    "clean-4.9.8",
+    "first-files-deleted-5.3.3",
+    "late-queue-flush-5.5.1",
+    "crash-5.4.0",
+    "clean-5.5.1",
+]
 
 
 @pytest.mark.golden
@@ -44,3 +57,17 @@ def test_the_settled_end_is_where_the_next_start_ends_the_log(golden, tmp_path, 
             assert next(where(store, unit.offset_msg_id)).verdict == "damaged"
             cut_off = next(where(store, following.offset_msg_id)).verdict == "truncated"
             assert cut_off == (end == unit.offset)
+
+
+@pytest.mark.golden
+def test_after_a_crash_of_5_5_the_log_is_read_from_the_file_of_the_checkpoints_offset(golden, tmp_path):
+    """5.5 begins at the checkpoint's logicsPhysicalOffset; we went by its times, and read on from another file."""
+    store = shutil.copytree(golden("late-queue-flush-5.5.1"), tmp_path / "store")
+    with open_store(store) as opened:
+        second = opened.log.files[1]
+        checkpoint = opened.checkpoint()
+    offset = replace(checkpoint, logics_physical_offset=second.start_offset)
+    (store / "checkpoint").write_bytes(encode(offset))
+    (store / "abort").write_text("1")
+    with open_store(store) as opened:
+        assert opened.settle_start == second.start_offset == plan(opened, "5.5").start_offset
