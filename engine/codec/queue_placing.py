@@ -18,6 +18,7 @@ from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.consume_queue import CQ_UNIT_SIZE, PREFILLED_SIZE, CqUnit, encode
 from engine.codec.cq_ext import END_MARK, KEPT_FREE, SMALLEST, CqExtUnit
 from engine.codec.cq_ext import encode as encode_ext
+from engine.codec.java import i64
 
 Int64 = npt.NDArray[np.int64]
 
@@ -74,13 +75,20 @@ class PlainQueue(Protocol):
         """Record that the entry for ``queue_offset`` does not follow the last one."""
 
 
+def byte_of(queue_offset: int) -> int:
+    """Byte of the queue at which its entry ``queue_offset`` stands, in Java's 64 bits: what a damaged unit says of its
+    queue offset may lie beyond them.
+    """
+    return i64(queue_offset * CQ_UNIT_SIZE)
+
+
 def put(queue: PlainQueue, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> None:
     """Put one entry (docs/formats/consume-queue.md#append): drop it if the queue has it, else write it at the end.
     Raises ``OSError``.
     """
     if physical_offset + size <= queue.max_physic_offset:
         return
-    files, expected_position = queue.files, queue_offset * CQ_UNIT_SIZE
+    files, expected_position = queue.files, byte_of(queue_offset)
     if not _ready(queue, queue_offset, expected_position):
         return
     old_end = queue.max_physic_offset
@@ -103,8 +111,8 @@ def put_run(queue: PlainQueue, end: Int64, queue_offset: Int64, entries: npt.NDA
         index = int(np.searchsorted(end, queue.max_physic_offset, "right"))
     while index < count:
         offset = int(queue_offset[index])
-        ready = _ready(queue, offset, offset * CQ_UNIT_SIZE)
-        if ready and queue.files.end <= offset * CQ_UNIT_SIZE:
+        ready = _ready(queue, offset, byte_of(offset))
+        if ready and queue.files.end <= byte_of(offset):
             _append_run(queue, entries[index:], end[index:])
             return
         if ready:  # offset 0 goes to the end of the queue

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from engine.codec.consume_queue import MAX_EXT_ADDRESS, PREFILLED_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import END_MARK
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
+from engine.codec.queue_placing import byte_of
 from engine.layout import queue_file_name
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 from engine.mapped.sparse import last_byte
@@ -447,7 +448,7 @@ class RecoveredQueue:
         """
         if physical + size <= self.max_physic:
             return
-        expect = queue_offset * 20
+        expect = byte_of(queue_offset)
         data = self.data
         last = data.files[-1] if data.files else None
         if last is None:

@@ -64,6 +64,18 @@ def test_a_gap_shifts_later_entries_and_an_offset_that_is_taken_is_passed_over()
     assert physical(found) == [0, 100, 500, 700]
 
 
+def test_a_queue_offset_beyond_64_bits_wraps_as_in_java():
+    """A damaged unit said that its queue offset was far below zero; times 20 that is above zero in Java, which appends
+    the unit at the queue's end. We passed it over. (Seen in RocketMQ 5.5.1.)
+    """
+    wrapping = -0x7A789510_FFFFFED0
+    found = filled(2)
+    found.put(500, 100, 5, wrapping)
+    found.put_run(np.array([700]), np.array([wrapping]), np.array([(600, 100, 6)], CQ_UNIT))
+    found.put(700, 100, 7, -1)
+    assert physical(found) == [0, 100, 500, 600]
+
+
 runs = st.lists(
     st.tuples(st.integers(0, 8), st.integers(1, 7), st.integers(-3, 3)), min_size=1, max_size=8
 )  # first queue offset, entries, step of the log
