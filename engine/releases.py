@@ -250,6 +250,17 @@ def of(release: Release) -> ReleaseRules:
     return TABLE[release]
 
 
+def of_version(version: str) -> Release | None:
+    """Return the release whose rules speak for a version as a broker tells it ("5.4.0"); None for any other text."""
+    numbers = version.removesuffix("-SNAPSHOT").split(".")
+    if len(numbers) < 2 or not all(number.isdecimal() for number in numbers):
+        return None
+    named = tuple(map(int, numbers[:2]))
+    line = [row.name for row in TABLE.values() if row.major == named[0]]
+    behind = (name for name in line if named <= tuple(map(int, name.split("."))))
+    return next(behind, line[-1] if line else None)
+
+
 def compared_with(release: Release) -> Release:
     """Return the release whose start is told beside that of ``release``: one of the other line."""
     return "4.9" if of(release).major > of("4.9").major else "5.3"

@@ -13,7 +13,7 @@ from engine.broker.json_bodies import write
 from engine.broker.rates import PerSecond
 from engine.broker.topics import SCHEDULE
 from engine.errors import UsageError
-from engine.remoting.codes import Answer, Refused
+from engine.remoting.codes import STORE_RELEASE, Answer, Refused
 from engine.remoting.connection import Connection
 from engine.remoting.frame import VERSION, Command, answer_to
 from engine.remoting.settings import over, pairs
@@ -78,6 +78,7 @@ def runtime(broker: Broker, request: Command, _header: Header, _connection: Conn
         "brokerActive": "true",
         "brokerVersion": VERSION,
         "brokerVersionDesc": VERSION_NAME,
+        STORE_RELEASE: store.release,
         "earliestMessageTimeStamp": store.earliest_message_time(),
         "runtime": _since(broker.now() - broker.started),
         "startAcceptSendRequestTimeStamp": broker.config.accept_sends_from,

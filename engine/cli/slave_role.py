@@ -5,17 +5,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from engine.broker.broker import Broker
 from engine.broker.config import BrokerConfig
+from engine.broker.registration import Routes
 from engine.broker.slave_tables import take_request_modes
 from engine.errors import UsageError
+from engine.releases import Release
 from engine.remoting.answers import UnexpectedAnswer
 from engine.replication.follower import Follower
 from engine.replication.master import Master, ask_master, ask_request_modes, mirror_tables
 
+MASTER_ID = 0
 _LOOK = 0.5
 TABLES = {4: (3.0, 10.0), 5: (10.0, 60.0)}
 """Seconds to the first copy of the master's tables, and from each to the next."""
@@ -30,6 +34,24 @@ def with_role(config: BrokerConfig, role: str, file: str) -> BrokerConfig:
     if config.broker_id <= 0:
         raise UsageError(f"brokerRole=SLAVE: expected a brokerId above 0, found {config.broker_id}", file=file)
     return config
+
+
+async def ask_masters_release(broker: BrokerConfig, ha_address: str, routes: Iterable[Routes]) -> Release | None:
+    """The release of the master of a slave that has no store yet, as the master's broker names it; None where it does
+    not. Its address is that of the name servers' ``routes``, without one the port before ``haMasterAddress``.
+    """
+    brokers = [route.get(broker.broker_name, {}) for route in routes]
+    addresses = [by_id[MASTER_ID] for by_id in brokers if MASTER_ID in by_id]
+    ha_host, _, ha_port = ha_address.rpartition(":")
+    if ha_port.isdigit():
+        addresses.append(f"{ha_host}:{int(ha_port) - 1}")
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        with contextlib.suppress(UnexpectedAnswer):
+            master = await ask_master(host, int(port)) if port.isdigit() else None
+            if master is not None:
+                return master.release
+    return None
 
 
 async def follow_until(ended: asyncio.Event, broker: Broker, told: Callable[[str], None]) -> None:

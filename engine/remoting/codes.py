@@ -469,3 +469,7 @@ _REQUEST_NAMES = {code: one.name for table in (NAME_SERVER, BROKER) for code, on
 def request_name(code: int) -> str:
     """RocketMQ's name of a request to a server; its number where it has none."""
     return _REQUEST_NAMES.get(code, str(code))
+
+
+STORE_RELEASE = "storeRelease"
+"""A runtime figure of our own brokers: the release whose rules the store is written by."""

@@ -5,6 +5,7 @@ docs/protocol/behaviour.md#offsets).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,9 +13,12 @@ from typing import Any, TypeVar
 from engine.codec import config_tables as codec
 from engine.codec.config_tables import ConsumerOffset, Rows, TopicConfig
 from engine.properties_file import parse as parse_properties
+from engine.releases import Release, of_version
+from engine.releases import parse as parse_release
 from engine.remoting.answers import UnexpectedAnswer, json_object, member_object, member_objects, reading
+from engine.remoting.codes import STORE_RELEASE
 from engine.remoting.connection import Connection, connect, not_supported
-from engine.remoting.frame import Command
+from engine.remoting.frame import Command, release_of
 from engine.store.config_tables import ConfigTables
 
 
@@ -36,11 +40,14 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """The master's log: offsets of its first byte and behind its last one, and the length of its files (bytes)."""
+    """The master's log: offsets of its first byte and behind its last one, and the length of its files (bytes); and the
+    release that writes it, None where the broker names none that is known.
+    """
 
     min_offset: int
     max_offset: int
     file_size: int
+    release: Release | None = None
 
 
 async def ask_master(host: str, port: int) -> Master | None:
@@ -57,7 +64,16 @@ async def ask_master(host: str, port: int) -> Master | None:
         min_offset, max_offset = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
     with reading(GET_BROKER_CONFIG, address):
         values = {line.key: line.value for line in parse_properties(config.decode("utf-8", "replace"))}
-        return Master(min_offset, max_offset, int(values["mappedFileSizeCommitLog"]))
+        return Master(min_offset, max_offset, int(values["mappedFileSizeCommitLog"]), _release(table))
+
+
+def _release(runtime: Mapping[str, Any]) -> Release | None:
+    """The release whose rules the broker's store follows, by its runtime figures."""
+    named = str(runtime.get(STORE_RELEASE, ""))
+    with contextlib.suppress(ValueError):
+        return parse_release(named)
+    ordinal = str(runtime.get("brokerVersion", ""))
+    return of_version(release_of(int(ordinal))) if ordinal.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,24 @@ def test_a_name_that_no_release_has_is_refused_with_the_names():
         releases.parse("5.6")
 
 
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("4.3.0", "4.9"),
+        ("4.9.8", "4.9"),
+        ("5.0.0", "5.3"),
+        ("5.3.3", "5.3"),
+        ("5.4.0-SNAPSHOT", "5.4"),
+        ("5.5.1", "5.5"),
+        ("5.9.0", "5.5"),
+        ("6.0.0", None),
+        ("version 9999", None),
+    ],
+)
+def test_a_version_follows_the_rules_of_one_release(version, release):
+    assert releases.of_version(version) == release
+
+
 @pytest.mark.parametrize("option", ["--release", "--like"])
 @pytest.mark.parametrize("release", releases.NAMES)
 def test_a_command_speaks_for_the_release_that_is_asked_for(golden, option, release):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
-from engine.cli.options import add_config, common, host_and_port
+from engine.cli.options import add_config, add_release, common, host_and_port
 from engine.cli.output import Output
 from engine.cli.serving import ended_by_signals, say_line, say_record
 from engine.cli.writing import WriteTarget, find_target, given_config
@@ -36,6 +36,7 @@ def register(commands: Any) -> None:
     add_config(parser, "the broker's configuration")
     parser.add_argument("--last-file", action="store_true", help="begin with the master's last file, as a slave does")
     parser.add_argument("--until-caught-up", action="store_true", help="end once the master has nothing more")
+    add_release(parser, "the release whose rules apply (default: that of the copy, for a new one the master's)")
     add_opening(parser)
     parser.set_defaults(run=run)
 
@@ -47,9 +48,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         told = asyncio.run(ask_master(*own))
     except UnexpectedAnswer as error:
         raise CannotRead(str(error)) from error
-    target = find_target(args.store, given_config(args, out))
+    target = find_target(args.store, given_config(args, out), args.release)
     refuse_empty(args, target.empty_log)
     config = target.config
+    if target.recovery is None and args.release is None and told is not None and told.release is not None:
+        target = replace(target, release=told.release)
     if told is None and target.recovery is None:
         asyncio.run(_must_answer(host, port))
     if told is not None and target.recovery is None:  # no log yet, be it that a run was killed before it had one

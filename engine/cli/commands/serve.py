@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.broker.access import Access
 from engine.broker.broker import Broker
 from engine.broker.config import PORT, BrokerConfig, read_config
+from engine.broker.registration import Routes
 from engine.broker.server import ListeningBroker
 from engine.broker.stats import RpcLatency
 from engine.cli.keeping import Keeping, add_opening, forget_earlier, keeping, refuse_empty
@@ -43,7 +44,7 @@ from engine.cli.serving import (
     tls_of,
 )
 from engine.cli.serving import port as a_port
-from engine.cli.slave_role import follow_until, with_role
+from engine.cli.slave_role import ask_masters_release, follow_until, with_role
 from engine.cli.writing import WriteTarget, find_target, say_compilation
 from engine.config import MessageStoreConfig
 from engine.errors import CannotRead, UsageError
@@ -100,9 +101,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     broker = with_role(broker, given.broker_role if given else "", str(args.config))
     broker = _opened(args, broker, out)
     target = find_target(args.store, given, args.release)
-    access = _access(args, broker, target.release, out)
     address = f"{broker.broker_ip}:{broker.listen_port if args.port is None else args.port}"
     around = asyncio.run(look_around(args, broker, address, tls))
+    target = _as_master(args, target, broker, around, out)
+    access = _access(args, broker, target.release, out)
     refuse_empty(args, target.empty_log)
     if not ask_to_register(args, broker, given, address, around):
         return 2
@@ -116,6 +118,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
         asyncio.run(_serve(args, _Rules(broker, tls, access), target, kept, out))
     kept.say(out)
     return 0
+
+
+def _as_master(
+    args: argparse.Namespace, target: WriteTarget, broker: BrokerConfig, around: dict[str, Routes | str], out: Output
+) -> WriteTarget:
+    """A slave's new store is written as the release of its master."""
+    if target.recovery is not None or args.release is not None or target.config.broker_role != "SLAVE":
+        return target
+    routes = [route for route in around.values() if not isinstance(route, str)]
+    release = asyncio.run(ask_masters_release(broker, target.config.ha_master_address, routes))
+    if release is None:
+        out.say(f"the master does not name its release: the new store is written as that of {target.release}")
+        return target
+    return replace(target, release=release)
 
 
 def _opened(args: argparse.Namespace, broker: BrokerConfig, out: Output) -> BrokerConfig:

@@ -18,9 +18,12 @@ from engine.broker.registration import GET_CLUSTER_INFO
 from engine.broker.serving import Addresses, serving_beside
 from engine.cli.main import main
 from engine.cli.registering import registration_words, within_reach
+from engine.codec.encode import Message
 from engine.config import parse_properties
 from engine.errors import UsageError
+from engine.message_store import MessageStore
 from engine.remoting.frame import Command
+from engine.replication.master import GET_BROKER_RUNTIME_INFO
 
 CONF = """\
 brokerClusterName=PeerCluster
@@ -112,6 +115,18 @@ def test_with_the_word_it_registers_and_takes_only_its_own_route_out(production:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     assert brokers(production) == before
+
+
+def test_a_new_slave_is_written_as_the_release_of_its_master(tmp_path: Path) -> None:
+    """Each new slave was written as one of the newest release, whatever its master was."""
+    with MessageStore(tmp_path / "production", release="4.9") as store:
+        store.put_message(Message("Orders", b"x", 0))
+    with serving_beside(tmp_path / "production", BrokerConfig(broker_name="broker-a")) as production:
+        words = ("--config", str(tmp_path / "broker.conf"), "--namesrv", production.namesrv)
+        (tmp_path / "broker.conf").write_text("brokerName=broker-a\nbrokerId=1\nbrokerRole=SLAVE\n")
+        with served(tmp_path / "slave", *words) as (_, record):
+            (answer,) = asked(record["broker"], Command(GET_BROKER_RUNTIME_INFO))
+    assert json.loads(bytes(answer.body))["table"]["storeRelease"] == "4.9"
 
 
 def test_a_name_server_that_does_not_answer_yet_is_named_until_it_does(tmp_path: Path) -> None:

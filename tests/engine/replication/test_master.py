@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
+import pytest
 from brokers import asking, run
 
+from engine.replication import master
 from engine.replication.master import Master, SlavePosition, ask_master, ask_slaves
 from engine.replication.source import Slave
 
@@ -17,9 +20,22 @@ def test_a_broker_tells_its_log(tmp_path: Path) -> None:
             await client.send("Orders", b"x")
             host, _, port = client.server.address.rpartition(":")
             end = client.server.broker.store.positions().wrote
-            assert await ask_master(host, int(port)) == Master(0, end, 1 << 30)
+            store = client.server.broker.store
+            assert await ask_master(host, int(port)) == Master(0, end, 1 << 30, store.release)
 
     run(told)
+
+
+@pytest.mark.parametrize(
+    ("ordinal", "release"), [("401", "4.9"), ("479", "5.3"), ("493", "5.4"), ("515", "5.5"), ("", None)]
+)
+def test_a_real_broker_names_its_version(monkeypatch: pytest.MonkeyPatch, ordinal: str, release: str | None) -> None:
+    async def answers(*_: object) -> list[bytes]:
+        figures = {"commitLogMinOffset": "0", "commitLogMaxOffset": "7", "brokerVersion": ordinal}
+        return [json.dumps({"table": figures}).encode(), b"mappedFileSizeCommitLog=4096"]
+
+    monkeypatch.setattr(master, "_ask", answers)
+    assert asyncio.run(ask_master("127.0.0.1", 1)) == Master(0, 7, 4096, release)
 
 
 def test_a_broker_tells_who_follows_it_on_its_own_ruler(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ha_masters import CONFIG, log_of, master, put
 
 from engine.cli.commands import replicate
 from engine.cli.main import main
+from engine.codec.encode import Message
 from engine.mapped.reading import read_through
 from engine.message_store import MessageStore
 from engine.replication.master import Master
@@ -135,3 +136,21 @@ def test_a_new_copy_is_not_begun_where_nobody_answers(tmp_path: Path) -> None:
     assert (code, out) == (3, "")
     assert err.strip() == f"storescope: no broker's HA port at 127.0.0.1:{port}: Connection refused"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("words", "entries"), [((), 0), (("--release", "5.5"), 1)])
+def test_a_new_copy_is_written_as_the_release_of_its_master(
+    tmp_path: Path, conf: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], entries: int
+) -> None:
+    """Each new copy was written as one of the newest release: index entries of tags beside a master without them."""
+
+    async def of_5_3(*_address: object) -> Master:
+        return Master(0, 0, CONFIG.mapped_file_size_commit_log, "5.3")
+
+    monkeypatch.setattr(replicate, "ask_master", of_5_3)
+    with mastering(tmp_path / "real") as (real, port):
+        assert real.put_message(Message("Orders", b"x", 0, properties={"TAGS": "paid"})).ok
+        code, _, err = told(f"127.0.0.1:{port}", str(tmp_path / "copy"), "--config", conf, "--until-caught-up", *words)
+        assert code == 0, err
+    with MessageStore(tmp_path / "copy", CONFIG) as copy, copy.query_message("Orders", "T#paid") as found:
+        assert len(found) == entries
