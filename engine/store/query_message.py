@@ -38,7 +38,8 @@ class KeyIndex(Protocol):
 class QueryMessageResult(LentMessages):
     """Messages that the index leads to, in the order of the log; collisions of the hash are among them.
 
-    ``index_last_update_timestamp`` (ms) and ``index_last_update_offset`` tell how far the index goes.
+    ``index_last_update_timestamp`` (ms) and ``index_last_update_offset`` tell how far the index goes; both are 0 where
+    it knows nothing under the key, in every release.
     """
 
     __slots__ = ("index_last_update_offset", "index_last_update_timestamp")
@@ -73,8 +74,15 @@ def query_message(
     """
     if index is None:
         return QueryMessageResult([], [], ())
+    messages: list[memoryview] = []
+    places: list[int] = []
+    lent: Sequence[Held] = ()
+    last_timestamp = last_offset = 0
     for _ in range(MOST_ROUNDS):
-        offsets, last_timestamp, last_offset = index.query_offset(topic, key, max_count, begin, end)
+        offsets, timestamp, offset = index.query_offset(topic, key, max_count, begin, end)
+        if not offsets:
+            break
+        last_timestamp, last_offset = timestamp, offset
         if len(offsets) == 1:
             unit = log.lend_unit(offsets[0])
             if unit is not None:
@@ -82,7 +90,7 @@ def query_message(
         else:
             offsets.sort()
         messages, places, lent = _units(log, offsets)
-        if not offsets or messages:
+        if messages:
             break
         end = store_time(log, offsets[0], _EARLIEST_SIZE)
         if end < begin:
