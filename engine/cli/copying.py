@@ -11,7 +11,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from engine.codec.columns import BAD, BLANK, UnitColumns
 from engine.codec.config_tables import BACKUP
-from engine.codec.message import PREPARED, ROLLBACK, TRANSACTION_MASK
+from engine.codec.message import LARGEST_UNIT, MIN_UNIT_SIZE, PREPARED, ROLLBACK, TRANSACTION_MASK
+from engine.codec.salvage import salvage_overflow, shorten
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Damage
 from engine.config import MessageStoreConfig
@@ -39,6 +40,7 @@ from engine.store.put.raw_units import with_property_crc
 
 NOTHING_COPIED = "nothing is copied over it"
 _WAIT_MS = 1000.0
+_SIZE_BYTES = 4
 _TAKEN, _PASSED_OVER, _LEFT = 0, 1, 2
 Progress = Callable[[int], None]
 
@@ -46,7 +48,8 @@ Progress = Callable[[int], None]
 @dataclass(frozen=True, slots=True)
 class Copied:
     """What the copy holds; ``size`` and ``left_size`` are bytes of units. ``left_behind`` counts spans of damage and
-    units with a wrong CRC, ``deleted_topics`` have units and no queue.
+    units with a wrong CRC, ``deleted_topics`` have units and no queue. ``shortened`` gives the names of the properties
+    that a unit at an offset of the source could not keep: its 16-bit length had overflowed.
     """
 
     units: int
@@ -55,6 +58,7 @@ class Copied:
     left_behind: int
     left_size: int
     deleted_topics: tuple[str, ...]
+    shortened: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def copy_store(
@@ -92,6 +96,7 @@ class _Copy:
         self._wanted, self._progress, self._release = wanted, progress, release
         self._in_place = wanted is None and config.mapped_file_size_commit_log == source.log.sequence.file_size
         self._units = self._size = self._left = self._left_size = 0
+        self._shortened: dict[int, tuple[str, ...]] = {}
         self._end = 0
         self._first_of: dict[str, int] = {}
 
@@ -120,7 +125,7 @@ class _Copy:
             raise
         if store.paths.abort.exists():
             raise StoreError(f"the copy could not be closed: {store.flags.why}", file=str(self._staging))
-        return Copied(self._units, self._size, end, self._left, self._left_size, tuple(deleted))
+        return Copied(self._units, self._size, end, self._left, self._left_size, tuple(deleted), self._shortened)
 
     def _deleted_topics(self) -> list[str]:
         """Topics that were deleted from the source; none where its queues or topics are not decoded, which the ledger
@@ -150,7 +155,7 @@ class _Copy:
             taken = self._wanted.on_blocks(topics, log.file_name)
         for block in scan_log(log, first, stop, topics=topics):
             if isinstance(block, Damage):
-                self._leave_damage(block)
+                self._take_damage(store, block)
             elif isinstance(block, UnitColumns):
                 chosen = np.ones(block.count, np.bool_)
                 if taken is not None:
@@ -215,10 +220,27 @@ class _Copy:
         self._units += units
         self._size += size
 
-    def _leave_damage(self, item: Damage) -> None:
+    def _take_damage(self, store: MessageStore, item: Damage) -> None:
+        """Append a unit with too many properties without the longest of them; the rest of the span is left behind."""
         if item.unread:
             raise CannotRead(f"{item.reason}: {NOTHING_COPIED}")
-        self._leave(item.size)
+        at, end = item.offset, item.offset + item.size
+        while at < end:
+            size = int.from_bytes(self._source.log.read(at, _SIZE_BYTES), "big")
+            raw = self._source.log.read(at, size) if MIN_UNIT_SIZE <= size <= min(end - at, LARGEST_UNIT) else b""
+            found = salvage_overflow(raw, at) if raw else None
+            if found is None:
+                break
+            self._in_place = False  # what comes behind it moves up
+            if self._wanted is None or self._wanted.matches(found.unit):
+                data, self._shortened[at] = shorten(raw, found)
+                self._end = store.append_raw(data) + len(data)
+                self._count(1, len(data))
+                if found.unit.transaction_type not in (PREPARED, ROLLBACK):
+                    self._first_of.setdefault(found.unit.topic, at)
+            at += found.unit.size
+        if at < end:
+            self._leave(end - at)
 
     def _leave(self, size: int) -> None:
         """Damage: what comes behind it moves up."""

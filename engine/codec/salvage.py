@@ -94,7 +94,7 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
     raw = bytes(buf[: LARGEST_UNIT + 1])
     if len(raw) < MIN_UNIT_SIZE:
         return None
-    overflowed = _overflowed(raw, base)
+    overflowed = salvage_overflow(raw, base)
     if overflowed is not None:
         return overflowed
     best: tuple[tuple[int, ...], Salvage] | None = None
@@ -205,7 +205,7 @@ def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
     return Salvage(unit, tuple(wrong), tuple(parts(mended[: unit.size])))
 
 
-def _overflowed(raw: bytes, base: int) -> Salvage | None:
+def salvage_overflow(raw: bytes, base: int) -> Salvage | None:
     """Return the unit if its properties are longer than their 16-bit length can hold: 4.x stores such members of a
     batch.
 
@@ -243,6 +243,34 @@ def _overflowed(raw: bytes, base: int) -> Salvage | None:
     return Salvage(
         unit, (Wrong("propertiesLength", stored, properties_length),), (*parts(without_properties), *property_parts)
     )
+
+
+class Shortened(NamedTuple):
+    """A unit whose properties were too long for their 16-bit length, without the longest of them."""
+
+    data: bytes
+    left_out: tuple[str, ...]  # names of properties
+
+
+def shorten(buf: bytes | memoryview, overflowed: Salvage) -> Shortened:
+    """Return the unit as a broker reads it: body and short properties as they are, and of the longest as few left out
+    as there must be.
+    """
+    unit = overflowed.unit
+    raw = unit.properties_raw
+    pairs = list(_pairs(raw))
+    left_out: set[int] = set()
+    length = len(raw)
+    for number in sorted(range(len(pairs)), key=lambda number: -pairs[number][2]):
+        if length < 1 << 15:
+            break
+        left_out.add(number)
+        length -= pairs[number][2]
+    kept = b"".join(raw[at : at + size] for number, (_, at, size) in enumerate(pairs) if number not in left_out)
+    head = bytearray(buf[: unit.size - len(raw)])
+    _I16.pack_into(head, len(head) - 2, len(kept))
+    _I32.pack_into(head, _SIZE, len(head) + len(kept))
+    return Shortened(bytes(head) + kept, tuple(pairs[number][0] for number in sorted(left_out)))
 
 
 def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:

@@ -42,8 +42,8 @@ CL01 = _rule(
             "starts on them: a broker cuts the log at its first byte. Bring this store's own log back from a backup."
         ),
         "overflow": Kind(
-            step="take the message's body out and send it again with fewer properties; no broker dispatches it, and a "
-            "recovery that begins in front of it cuts the log here, so copy the messages behind it out first."
+            step="copy the store: in the copy the message stands without its longest properties, and brokers read it. "
+            "Here no broker dispatches it, and a recovery that begins in front of it cuts the log."
         ),
     },
     needs=SEEN,

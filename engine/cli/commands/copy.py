@@ -50,11 +50,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
         "leftBehind": done.left_behind,
         "bytesLeftBehind": done.left_size,
         "deletedTopics": list(done.deleted_topics),
+        "shortened": [{"offset": offset, "leftOut": list(names)} for offset, names in done.shortened.items()],
     }
     out.record(records.copied(done.units, done.size, done.max_offset) | left)
     out.line(f"{done.units:,} units, {size_text(done.size)} appended to {target}; its log ends at {done.max_offset:,}")
     if done.left_behind:
         out.say(f"left behind as damaged: {done.left_behind:,} places, {done.left_size:,} bytes")
+    for offset, names in done.shortened.items():
+        out.say(
+            f"the unit at {offset:,} had more properties than their 16-bit length can say: it is in the copy without "
+            f"{', '.join(names)}"
+        )
     for topic in done.deleted_topics:
         out.say(f"{topic} was deleted in the source: its units are there, it has no queue")
     return 0

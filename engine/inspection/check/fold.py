@@ -21,6 +21,7 @@ from engine.inspection.check.losses import of_own_release
 from engine.inspection.check.places import between
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import Starts
+from engine.inspection.lost_units import lost_units
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue, index_rules, log_rules, queue_rules
 from engine.rules.causes import PAGE, zero_pages
@@ -28,6 +29,8 @@ from engine.rules.findings import HAPPENED, Finding, Severity
 
 MOST_LOOKS = 256
 MOST_OWNERS = 8
+MOST_SPANS = 8
+"""Damaged spans of the log in front of a unit that are looked through for one that got no entry."""
 MOST_READ = 1 << 20
 """Bytes of a queue's file behind an empty entry that are looked at for pages of zeros."""
 _LMQ = "%LMQ%"
@@ -345,11 +348,26 @@ class QueueFold:
 
     def _unit_with_other_number(self, walk: QueueWalk, suspect: Suspect) -> Finding:
         at = suspect.unit.physical
-        self.odd_units.add(at)
         text = f"The unit says queue offset {suspect.entry.tags:,}; queue {walk.name} has it as {suspect.number:,}"
         evidence = {"expected": suspect.number, "found": suspect.entry.tags, "queue": walk.name}
+        unread = self._damaged_unit(walk, suspect)
+        if unread is None:
+            self.odd_units.add(at)
+        else:
+            text += f", for the damaged unit at {unread:,} got no entry"
         file = self._store.log.sequence.find(at)
-        return catalogue.CL09.found(text, file.path if file else None, at, evidence)
+        cause = catalogue.CL01.id if unread is not None else None
+        return catalogue.CL09.found(text, file.path if file else None, at, evidence, caused_by=cause)
+
+    def _damaged_unit(self, walk: QueueWalk, suspect: Suspect) -> int | None:
+        """Offset of a damaged unit whose place in the queue the unit of ``suspect`` has; None where there is none."""
+        place = (walk.reader.topic, walk.reader.queue_id, suspect.number)
+        before = [span for span in self._log.spans.spans if span.kind == "damage" and span.end <= suspect.unit.physical]
+        for span in before[-MOST_SPANS:]:
+            for lost in lost_units(self._store, span.start, span.end - span.start):
+                if (lost.topic, lost.queue_id, lost.queue_offset) == place:
+                    return lost.offset
+        return None
 
     def _of_entry(
         self,

@@ -172,7 +172,8 @@ def _steps(
     if plan is not None and plan.will_start and plan.dropped is not None and plan.dropped.messages:
         text = "Copy every message that can be read into a new store, also those behind the damage, and start on that."
         steps.append(_step(text, typed(f"storescope copy {STORE} NEW")))
-    steps += advised
+    commands = {step["command"] for step in steps}
+    steps += [step for step in advised if step["command"] is None or step["command"] not in commands]
     if shown["command"] not in [step["command"] for step in steps[:MOST_STEPS]]:
         steps.insert(min(len(steps), MOST_STEPS), shown)
     yield from steps[:MOST_STEPS]

@@ -457,7 +457,7 @@ class LogCheck:
             evidence[HAPPENED] = causes.of_overflow(span.start, wrong[0].says, length)
             text = f"The message here has {length:,} bytes of properties: their 16-bit length overflowed and says "
             text += f"{wrong[0].says:,}; its body is whole"
-            command = f"storescope message {STORE} {span.start} --json --body"
+            command = f"storescope copy {STORE} NEW"
             return catalogue.CL01.found(text, file, span.start, evidence, kind="overflow", command=command)
         zeros = zero_pages(data, span.start)
         if zeros is not None:

@@ -11,7 +11,7 @@ from made_stores import unit_bytes
 from raw_units import raw_unit
 
 from engine.codec.message import BORN_HOST_V6, STORE_HOST_V6, Frame, Unit, decode, measure, parts
-from engine.codec.salvage import Entry, salvage, salvage_overwritten
+from engine.codec.salvage import Entry, salvage, salvage_overwritten, shorten
 from engine.codec.unit_flavours import MAGICS
 
 BASE = 123_456
@@ -165,3 +165,7 @@ def test_properties_whose_16_bit_length_overflowed_leave_the_message_whole(lengt
     assert found.unit.properties["note"] == "c" * len(text["note"])
     (wrong,) = found.wrong
     assert (wrong.field, wrong.would_be, wrong.is_overflow) == ("propertiesLength", length, True)
+    shortened = shorten(bytes(raw), found)
+    unit = decode(shortened.data, 0, 0)
+    assert (shortened.left_out, unit.size, unit.crc) == (("note",), len(shortened.data), "ok")
+    assert (unit.body, unit.properties) == (b"one cup of tea", {"UNIQ_KEY": "U1"})
