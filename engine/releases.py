@@ -7,6 +7,7 @@ A new release is one more row: the row before it, with its differences. "4.9" st
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -93,7 +94,6 @@ class ReleaseRules:
     transaction_metric_flush_ms: int  # transactionMetricFlushInterval
 
     # Names
-    longest_topic_letters: int
     longest_group_letters: int
     nameless_groups: bool
     """A group whose name is empty is declared like any other, and groups may be declared under any name."""
@@ -157,7 +157,6 @@ _4_9 = ReleaseRules(
     order_levels=False,
     makes_rocksdb_folder=False,
     transaction_metric_flush_ms=3_000,
-    longest_topic_letters=127,
     longest_group_letters=255,
     nameless_groups=True,
     timers=False,
@@ -242,6 +241,8 @@ NEWEST: Release = NAMES[-1]
 """What a new store is written as."""
 
 
+_NEXT_START = re.compile(r"\b([Tt]he next start)\b(?! of )")
+
 NEWEST_FIRST: tuple[Release, ...] = NAMES[::-1]
 
 
@@ -259,6 +260,11 @@ def of_version(version: str) -> Release | None:
     line = [row.name for row in TABLE.values() if row.major == named[0]]
     behind = (name for name in line if named <= tuple(map(int, name.split("."))))
     return next(behind, line[-1] if line else None)
+
+
+def name_next_start(text: str, release: Release) -> str:
+    """Return ``text`` with the release's name behind each "the next start": each release starts in its own way."""
+    return _NEXT_START.sub(rf"\1 of {of(release).title}", text)
 
 
 def compared_with(release: Release) -> Release:

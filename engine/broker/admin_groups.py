@@ -36,12 +36,19 @@ def declare(broker: Broker, request: Command, _header: Header, _connection: Conn
     return answer_to(request)
 
 
+def _group_name(broker: Broker, row: Mapping[Any, Any]) -> str | None:
+    """The name of the group in a row. Raises :class:`Refused` where the store's release declares none of that name."""
+    rules = broker.store.rules
+    name = as_text(row.get("groupName"), rules.json_parser)
+    if not rules.nameless_groups and (wrong := wrong_group_name(name or "", rules.longest_group_letters)) is not None:
+        raise Refused(invalid(broker.store.release), wrong)
+    return name
+
+
 def _declare(broker: Broker, row: Mapping[Any, Any]) -> None:
     row = {key: value for key, value in row.items() if value is not None and (value != "" or key == "groupName")}
-    rules, parser = broker.store.rules, broker.store.rules.json_parser
-    name = as_text(row.get("groupName"), parser)
-    if not rules.nameless_groups and (wrong := wrong_group_name(name or "")) is not None:
-        raise Refused(invalid(broker.store.release), wrong)
+    parser = broker.store.rules.json_parser
+    name = _group_name(broker, row)
     if name is None:
         raise WrongRequest("expected a groupName")
     row["groupName"] = name
@@ -130,7 +137,10 @@ def clone_offsets(broker: Broker, request: Command, header: Header, _connection:
 
 def declare_many(broker: Broker, request: Command, _header: Header, _connection: Connection) -> Command:
     """225: several groups, each as with 200."""
-    for row in as_objects(read_object(request.body).get("groupConfigList"), "groupConfigList"):
+    rows = list(as_objects(read_object(request.body).get("groupConfigList"), "groupConfigList"))
+    for row in rows:
+        _group_name(broker, row)
+    for row in rows:
         _declare(broker, row)
     return answer_to(request)
 

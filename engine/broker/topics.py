@@ -62,14 +62,14 @@ def _wrong_name(topic: str) -> str | None:
     return None
 
 
-def wrong_group_name(group: str) -> str | None:
+def wrong_group_name(group: str, longest: int) -> str | None:
     """Why no group is called so, in RocketMQ's words (Java: ``TopicValidator.validateGroup``)."""
     if not group.strip():
         return "The specified group is blank."
     if not _NAME.fullmatch(group):
         return f"The specified group: {group}, contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-    if len(group) > LONGEST_GROUP:
-        return "The specified group is longer than group max length."
+    if len(group) > longest:
+        return f"The specified group: {group}, is longer than group max length: {longest}"
     return None
 
 
@@ -90,6 +90,7 @@ class Topics:
         self._tables = tables
         self._light = light
         self._pops = of(like).pop
+        self._longest_group = of(like).longest_group_letters
         self._nameless_groups = of(like).nameless_groups
         """C++ clients tell of a group without a name."""
         self._config = config
@@ -108,8 +109,8 @@ class Topics:
         if self._light and name.startswith(LMQ_PREFIX):
             return SubscriptionGroup(name, True, True, True, False, 1, 16, {})
         found = self._tables.groups().get(name)
-        if found is None and self._config().auto_create_group and len(name) <= LONGEST_GROUP:
-            if wrong_group_name(name) is not None and not (name == "" and self._nameless_groups):
+        if found is None and self._config().auto_create_group:
+            if wrong_group_name(name, self._longest_group) is not None and not (name == "" and self._nameless_groups):
                 return None
             self._tables.create_group(name, save=False)
             self._save_soon()

@@ -30,6 +30,7 @@ from engine.inspection.check.log import LogCheck, OtherFile
 from engine.inspection.check.queues import QueueCheck
 from engine.inspection.check.start import Starts, agree
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import release_of
 from engine.rules import catalogue
 from engine.rules.findings import EMPTY_LOG, Finding, Part, Summary, in_order, part_of, summarise
 from engine.rules.proofs import Proof, ProofLine
@@ -87,7 +88,10 @@ def check(
         found = list(_without_the_log(agree(starts, found)))
         found = list(other_logs.follow(found, starts.log.others if starts.log is not None else ()))
     found = found if only is None else list(_asked(found, only))
-    told = [one.of_store(str(store.path), store.config_words) for one in in_order(_told(store, found))]
+    release = release_of(store)
+    told = [
+        one.of_store(str(store.path), store.config_words).of_release(release) for one in in_order(_told(store, found))
+    ]
     yield from told
     summary = summarise(told, complete and not store.unread, units)
     if summary.complete and only is None and starts.log is not None:

@@ -99,7 +99,7 @@ CL06 = _rule(
     "Bytes behind the end of the log",
     "What lies behind the last good unit is dropped by the next recovery, or came back after one: RocketMQ moves its "
     "positions and leaves the bytes.",
-    "ask recover --plan what a start would keep and drop.",
+    "ask recover --plan what the next start would keep and drop.",
     "apache/rocketmq#10666",
     command=PLAN,
     needs=BOTH,
@@ -544,7 +544,7 @@ AB01 = _rule(
     "warn",
     "The abort file is there",
     "The store was not closed: the next start recovers it as after a crash.",
-    "ask recover --plan what a start would keep and drop.",
+    "ask recover --plan what the next start would keep and drop.",
     command=PLAN,
     needs=STATE,
 )

@@ -327,8 +327,8 @@ RP01 = _rule(
     "RP01",
     "error",
     "Units that no start will dispatch",
-    "They are in the log and in no queue, and lie before what a start dispatches: their queues lost pages, a file or "
-    "a folder. Nobody consumes them, and their queue offsets are given to new messages.",
+    "They are in the log and in no queue, and lie before what the next start dispatches: their queues lost pages, a "
+    "file or a folder. Nobody consumes them, and their queue offsets are given to new messages.",
     f"start no broker on the store; build the queues again from the log. Then, {PUT_IN_WORDS}",
     "apache/rocketmq#405",
     "apache/rocketmq#467",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from engine.counted import capital, one_of
+from engine.releases import Release, name_next_start
 
 # Parts of a store, and from which of them a rule concludes: where one could not be read, the rule does not speak.
 #
@@ -109,6 +110,18 @@ class Finding:
         if self.command is None or STORE not in self.command:
             return self
         return replace(self, command=of_store(self.command, path, config))
+
+    def of_release(self, release: Release) -> Finding:
+        """With the name of the release in each sentence about the next start."""
+        happened = self.evidence.get(HAPPENED)
+        named = {} if happened is None else {HAPPENED: name_next_start(str(happened), release)}
+        return replace(
+            self,
+            message=name_next_start(self.message, release),
+            next_step=name_next_start(self.next_step, release),
+            explanation=name_next_start(self.explanation, release),
+            evidence={**self.evidence, **named},
+        )
 
     def follows(self, cause: str) -> Finding:
         """As what follows from a finding of the rule ``cause``: a note at most, and its step is the cause's."""

@@ -167,7 +167,7 @@ def _of_properties(columns: UnitColumns, row: int) -> Told:
     evidence |= _stored(columns, row)
     if torn:
         what = f"{zeros:,} of the {length:,} bytes of its property text are zero: a write that was torn"
-    return f"Unit of {int(columns.size[row]):,} bytes: {what}; a start keeps the unit and delivers it", evidence
+    return f"Unit of {int(columns.size[row]):,} bytes: {what}; the next start keeps the unit and delivers it", evidence
 
 
 def _of_place(columns: UnitColumns, row: int) -> Told:

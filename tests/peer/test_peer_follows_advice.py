@@ -166,7 +166,10 @@ def test_queues_that_are_all_lost_are_left_to_the_next_start(golden, tmp_path, r
     root = states.build(golden(store), tmp_path / "store", no_queues)
     with open_store(root) as opened:
         found = next(one for one in list(check(opened, only={"CQ10"}))[:-1])
-    assert (found.severity, "the next start dispatches these units again" in found.next_step) == ("warn", True)
+    assert (
+        found.severity,
+        f"the next start of RocketMQ {release} dispatches these units again" in found.next_step,
+    ) == ("warn", True)
     assert entries(java, root) >= entries(java, golden(store)) > 0, "those of a topic that was deleted come back, too"
 
 

@@ -21,6 +21,7 @@ from viewer.pane.finding_facts import (
     title,
 )
 from viewer.pane.log_survey import in_log
+from viewer.pane.plan_words import release_name
 from viewer.runtime.recovery_plan import recovery_of
 from viewer.runtime.store_session import StoreSession
 from viewer.widgets.basics import Button, Elided, Hairline, Label, PaneHead, Paper, column, empty, fill, row
@@ -132,11 +133,14 @@ class FindingDetail(Paper):
         if one is None or session is None:
             return
         rule = RULES.get(one.id)
-        said = tr(one.explanation or (rule.explanation if rule is not None else ""))
+        said = engine_words(one.explanation or (rule.explanation if rule is not None else ""))
         plan = recovery_of(session).plan
         walked = plan is None or plan.blockers or one.group != "log" or not in_log(one)
         if plan is not None and not walked and (one.offset or 0) < plan.start_offset:
-            said += " " + tr("The next start begins behind this place: it does not walk here, and cuts nothing.")
+            said += " " + tr(
+                "The next start of {release} begins behind this place: it does not walk here, and cuts nothing.",
+                release=release_name(plan),
+            )
         self._why.setText(said)
 
     def _show_steps(self, one: Finding, path: str) -> None:

@@ -241,7 +241,10 @@ class RecoveryPanel(Paper):
         if plan is not None:
             note = tr("what the next start of {release} does; nothing is changed here", release=release_name(plan))
             if lab:
-                note = tr("Our own engine holds the lock: this is what a start would do if it ended now.")
+                note = tr(
+                    "Our own engine holds the lock: this is what a start of {release} would do if it ended now.",
+                    release=release_name(plan),
+                )
         self.head.set_note(note)
         self.tools.show_plan(self._session, plan)
         if plan is not None:

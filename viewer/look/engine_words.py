@@ -24,6 +24,10 @@ PARTS = (" · ", "; ")
 SAYING = 4
 """Letters of its own from which on a pattern says something; others only join sentences: ``{place}: {said_role}``"""
 
+NEXT_START = words("next start")
+NEXT_START_OF = words("next start of {release}")
+_NEXT_START_OF = re.compile(r"\b([Tt]he next start) of (RocketMQ [0-9.]*[0-9])")
+
 UNITS = {
     "ms": words("{n} ms"),
     "s": words("{n} s"),
@@ -50,6 +54,13 @@ def engine_words(text: str, depth: int = 0) -> str:
         return one_of(text)
     if not text or depth > DEEPEST:
         return text
+    starts = _NEXT_START_OF.search(text)
+    if starts is not None:
+        unnamed = _NEXT_START_OF.sub(r"\1", text)
+        translated = engine_words(unnamed, depth)
+        if translated == unnamed:
+            return text
+        return translated.replace(tr(NEXT_START), tr(NEXT_START_OF, release=starts[2]))
     forms = dict.fromkeys((text, many_of(text)))
     for form in forms:
         known = _exactly(form)

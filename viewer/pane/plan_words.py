@@ -49,6 +49,10 @@ def release_name(plan: RecoveryPlan) -> str:
     return of(plan.like).title
 
 
+def _nothing_more(plan: RecoveryPlan) -> str:
+    return tr("the start of {release} loses nothing more", release=release_name(plan))
+
+
 def start_rows(
     plan: RecoveryPlan, other: OtherStart | None, written: tuple[Release, str] | None, *, lab: bool = False
 ) -> list[PlanRow]:
@@ -220,7 +224,7 @@ def _end_row(plan: RecoveryPlan) -> PlanRow:
 
 def _dropped_row(plan: RecoveryPlan, *, harmed: bool) -> PlanRow:
     if not plan.units_dropped and not plan.bytes_dropped:
-        said = tr("the start loses nothing more") if harmed else tr("nothing is lost")
+        said = _nothing_more(plan) if harmed else tr("nothing is lost")
         return PlanRow("note" if harmed else "ok", tr("Units dropped"), "0", said)
     why = tr("{size} behind the new end of the log", size=size(plan.bytes_dropped))
     return PlanRow("error" if plan.units_dropped else "warn", tr("Units dropped"), number(plan.units_dropped), why)
@@ -396,4 +400,4 @@ def headline(plan: RecoveryPlan, *, harmed: bool) -> list[tuple[str, str]]:
         chips.append(("warn", tr("abnormal exit")))
     if chips:
         return chips
-    return [("note", tr("the start loses nothing more"))] if harmed else [("ok", tr("nothing would be lost"))]
+    return [("note", _nothing_more(plan))] if harmed else [("ok", tr("nothing would be lost"))]

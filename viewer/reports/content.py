@@ -130,7 +130,7 @@ def _incident(inputs: ReportInputs, mask: Masking) -> Section | None:
         Part(tr("First steps"), steps),
         *(
             Part(title_, table=_lost_table(queues, mask))
-            for title_, queues in ((tr("Lost already"), incident.already), (tr("By the next start"), incident.to_come))
+            for title_, queues in ((tr("Lost already"), incident.already), (incident.start_title, incident.to_come))
             if queues
         ),
     ]

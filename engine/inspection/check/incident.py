@@ -24,6 +24,8 @@ from engine.inspection.check.log import LogCheck
 from engine.inspection.check.start import Starts
 from engine.inspection.queue_reader import QueueReader
 from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import release_of
+from engine.releases import name_next_start
 from engine.rules.causes import by_cause, what_happened
 from engine.rules.findings import PLAN, SNAPSHOT_FIRST, STORE, Finding, at_least, of_store
 from engine.store.recovery.plan import Loss, QueueLoss, RecoveryPlan
@@ -46,12 +48,15 @@ def of(store: StoreSnapshot, starts: Starts, found: Sequence[Finding], log: LogC
             start["losesNewMessages"] = True
     plan = losses.of_own_release(store, starts)
     return {
-        "whatHappened": what_happened(grave, crashed=store.abort),
+        "whatHappened": name_next_start(what_happened(grave, crashed=store.abort), release_of(store)),
         "lostAlready": _loss(already) if already is not None and log.units else None,
         "release": starts.releases[0],
         "releaseEvidence": starts.evidence,
         "lostByNextStart": lost,
-        "firstSteps": list(_steps(store, plan, grave, lost[plan.like] if plan is not None else None)),
+        "firstSteps": [
+            {**step, "text": name_next_start(step["text"], release_of(store))}
+            for step in _steps(store, plan, grave, lost[plan.like] if plan is not None else None)
+        ],
     }
 
 

@@ -121,7 +121,7 @@ def _undispatched(store: StoreSnapshot, plan: RecoveryPlan, told: Mapping[tuple[
     limit = file_limit_words(plan)
     text = undispatched_words(loss) + (f" · {limit}" if limit else "")
     evidence[HAPPENED] = (
-        f"{len(loss.queues):,} queues lost {loss.messages:,} entries before what a start dispatches, "
+        f"{len(loss.queues):,} queues lost {loss.messages:,} entries before what the next start dispatches, "
         f"of units from {loss.first_unit:,} on"
     )
     evidence |= between(

@@ -103,8 +103,8 @@ class _Timers:
         path = str(self.store.paths.timercheck)
         if self.check is None:
             text = (
-                f"config/timercheck is gone or cut: a start takes all {self.queue_end:,} timer messages in again, and "
-                f"delivers again those that were due"
+                f"config/timercheck is gone or cut: the next start takes all {self.queue_end:,} timer messages in "
+                f"again, and delivers again those that were due"
             )
             evidence = {"expected": timer.TIMER_CHECK_SIZE, "found": None, "messages": self.queue_end}
             command = f"cp REPLICA/config/timercheck {STORE}/config/"
@@ -188,7 +188,7 @@ class _Timers:
             text = (
                 f"The timer log's last unit leads to {last[0]:,}, where no timer message of {last[1]:,} bytes stands: "
             )
-            text += "a start finds from it where the timer queue goes on"
+            text += "the next start finds from it where the timer queue goes on"
             at = self.log.end - timer.UNIT_SIZE
             evidence = {"expected": f"a unit of {TIMER_TOPIC}", "found": last[0], "queueOffset": self._goes_on}
             yield rules.TM02.found(text, self._file(at), self._position(at), evidence, kind="last")
@@ -271,8 +271,8 @@ class _Timers:
             "beforeRebuilt": older,
         }
         if older:
-            text += f"; a start makes it again from {rebuilt:,} of the timer log on, and what stands before is not "
-            text += f"found ({older:,})"
+            text += f"; the next start makes it again from {rebuilt:,} of the timer log on, and what stands before is "
+            text += f"not found ({older:,})"
             yield rules.TM03.found(text, str(wheel), None, evidence, kind="wheel", command=_patch(_FLUSH_AT, 0))
         else:
             text += "; the next start makes it again from the timer log"

@@ -23,11 +23,13 @@ from engine.inspection.lookup import by_key, parse_number
 from engine.inspection.queue_place import bounds_by_queue, units_at
 from engine.inspection.where.facts import Evidence, FactFinder
 from engine.inspection.where.lost import LostFinder, WhereResult
+from engine.releases import name_next_start
 from engine.rules import where as rules
 
 if TYPE_CHECKING:
     from engine.inspection.queue_reader import QueueReader
     from engine.inspection.snapshot import StoreSnapshot
+from engine.inspection.tables import release_of
 
 WHOLE_SCAN = 4 << 30
 """Bytes of a log that are looked through for a key that the index leads to; for one that it does not know, all are."""
@@ -63,7 +65,14 @@ def where(
     progress, its filter and its own retries and dead letters.
     """
     for result in _Search(store, topic, group, progress).run(text):
-        yield _as_far_as_read(store, _as_far_as_compacted(store, result, topic))
+        yield _of_release(store, _as_far_as_read(store, _as_far_as_compacted(store, result, topic)))
+
+
+def _of_release(store: StoreSnapshot, result: WhereResult) -> WhereResult:
+    """``result`` with the name of the store's release in each sentence about the next start."""
+    release = release_of(store)
+    evidence = [replace(one, holds=name_next_start(one.holds, release)) for one in result.evidence]
+    return replace(result, evidence=evidence, next_step=name_next_start(result.next_step, release))
 
 
 def _as_far_as_compacted(store: StoreSnapshot, result: WhereResult, topic: str | None) -> WhereResult:

@@ -11,6 +11,7 @@ from brokers import Asking, asking, run
 
 from engine.broker.config import BrokerConfig
 from engine.broker.server import ListeningBroker
+from engine.broker.serving import serving_open
 from engine.message_store import MessageStore
 from engine.releases import Release
 from engine.remoting.connection import bind
@@ -40,6 +41,36 @@ def test_what_is_no_row_is_refused(tmp_path: Path) -> None:
         async with asking(tmp_path) as client:
             for wrong in (b"", b"[1]", b'{"groupName":"a","retryQueueNums":"x"}'):
                 assert (await client.ask(200, wrong)).code == 1, wrong
+            for nameless in (b"{}", b'{"groupName":""}'):
+                answer = await client.ask(200, nameless)
+                assert (answer.code, answer.remark) == (29, "The specified group is blank.")
+
+    run(told)
+
+
+@pytest.mark.parametrize(("release", "longest"), [("5.3", 255), ("5.4", 120), ("5.5", 120)])
+def test_a_name_is_as_long_as_the_release_lets_it_be(tmp_path: Path, release: Release, longest: int) -> None:
+    """RocketMQ 5.4 and later declare no group of more than 120 letters, and say so; the limit stood in a table only."""
+
+    def opened(shown: str) -> MessageStore:
+        return MessageStore(tmp_path, release=release, store_host=shown)
+
+    async def told() -> None:
+        async with serving_open(opened, BrokerConfig(), port=0) as server:
+            client = Asking(server)
+            await client.open()
+            groups = server.broker.topics.group
+            assert groups("g" * longest) is not None
+            assert groups("h" * (longest + 1)) is None
+            one = await client.ask(200, json.dumps({"groupName": "i" * 121}).encode())
+            rows = {"groupConfigList": [{"groupName": "fine"}, {"groupName": "j" * 121}]}
+            many = await client.ask(225, json.dumps(rows).encode())
+            client.close()
+            if longest == 120:
+                assert one.remark == f"The specified group: {'i' * 121}, is longer than group max length: 120"
+                assert (one.code, many.code, server.broker.topics.is_group("fine")) == (29, 29, False)
+            else:
+                assert (one.code, many.code) == (0, 0)
 
     run(told)
 

@@ -43,6 +43,11 @@ SAID = (
     ),
     ("line 1 column 6 (offset 5): a string is not closed", "第 1 行第 6 列（偏移量 5）：字符串没有闭合"),
     ("expected ',' or '}' behind a value, found the end of the text", "值之后应为 ',' 或 '}'，实为 文本末尾"),
+    ("the next start of RocketMQ 5.5.1 indexes them again", "RocketMQ 5.5.1 下次启动会重新为它们建立索引"),
+    (
+        "Leave consumer offsets alone: the next start of RocketMQ 4.9.8 dispatches these units again.",
+        "不要改动消费位点：RocketMQ 4.9.8 下次启动会重新分发这些单元。",
+    ),
     ("Queue A/0, entry 5 is empty, and entries follow it", "队列 A/0，条目 5 是空的，其后还有条目"),
 )
 

@@ -70,7 +70,9 @@ def test_no_view_calls_it_sound(run: Any, window: MainWindow, holed: Path) -> No
         assert "it does not walk here" in findings.detail._why.text()
         findings.incident._fold.click()
         assert findings.incident.folded
-        assert "the start loses nothing more" in [chip.accessibleName() for chip in findings.findChildren(Chip)]
+        assert "the start of RocketMQ 5.3.3 loses nothing more" in [
+            chip.accessibleName() for chip in findings.findChildren(Chip)
+        ]
 
     run(walk())
 

@@ -14,7 +14,7 @@ from engine.inspection.snapshot import open_store
 from engine.rules.findings import Finding, Summary
 
 pytestmark = pytest.mark.golden
-HEALED = "Leave consumer offsets alone: the next start dispatches these units again."
+HEALED = "Leave consumer offsets alone: the next start of {} dispatches these units again."
 
 
 def told(root: Path) -> tuple[Finding, Summary]:
@@ -33,11 +33,11 @@ def cut(physical: int) -> Callable[[Path], None]:
 
 def test_queues_that_the_next_start_builds_again_are_no_error(golden, tmp_path):
     """The first step was to build them before any broker starts, and the start loses nothing."""
-    for name in ("broker-orders", "broker-orders-4.9.7"):
+    for name, release in (("broker-orders", "RocketMQ 5.3.3"), ("broker-orders-4.9.7", "RocketMQ 4.9.8")):
         one, summary = told(states.build(golden(name), tmp_path / name, no_queues))
         assert one.severity == "warn"
-        assert one.next_step.endswith(HEALED[1:])
-        assert [step["text"] for step in summary.incident["firstSteps"]][:1] == [HEALED]
+        assert one.next_step.endswith(HEALED[1:].format(release))
+        assert [step["text"] for step in summary.incident["firstSteps"]][:1] == [HEALED.format(release)]
         assert [start["messages"] for start in summary.incident["lostByNextStart"].values()] == [0, 0]
 
 

@@ -72,7 +72,7 @@ def test_queues_that_lost_their_tail_are_one_finding_and_groups_that_know_more_f
     (one,) = seen["CQ10"]
     assert one.severity == "error"
     assert one.evidence["units"] == lost == 65
-    assert "the next start dispatches 64 of them again and leaves 1 out for good" in one.message
+    assert "the next start of RocketMQ 5.3.3 dispatches 64 of them again and leaves 1 out for good" in one.message
     follower, lone = sorted(seen["CF02"], key=lambda finding: finding.evidence["group"])
     assert (follower.severity, follower.caused_by, follower.command) == ("note", "CQ10", None)
     assert "reset" not in follower.next_step
@@ -272,7 +272,9 @@ def test_a_hole_at_which_a_start_cuts_the_queue_says_what_goes(orders):
     with open_store(orders) as store:
         cut = next(q for q in plan(store).queues if (q.topic, q.queue_id) == ("OrderEvents", 0)).max_offset
     one = only(orders, "CQ03")
-    assert ("the next start cuts the queue there: the 105 entries behind it go" in one.message) == (cut <= 320)
+    assert ("the next start of RocketMQ 5.3.3 cuts the queue there: the 105 entries behind it go" in one.message) == (
+        cut <= 320
+    )
     assert cut <= 320
 
 
@@ -297,7 +299,7 @@ def test_zero_bytes_in_properties_are_told_from_a_wrong_crc(orders):
     incidents.patch_log(orders, at + unit.size - 40, bytes(40))
     one = only(orders, "CL04")
     assert "40 of the " in one.message
-    assert "a write that was torn; a start keeps the unit and delivers it" in one.message
+    assert "a write that was torn; the next start of RocketMQ 5.3.3 keeps the unit and delivers it" in one.message
 
 
 # ---- what keeps a broker from starting

@@ -195,7 +195,7 @@ def test_keys_that_are_missing_are_as_grave_as_they_are_many(store, part, touche
         (store / name).touch()
     one = next(one for one in told(store) if one.id == "IX05")
     assert one.severity == severity
-    assert one.message.endswith("the next start indexes them again") == (severity == "chat")
+    assert one.message.endswith("the next start of RocketMQ 5.3.3 indexes them again") == (severity == "chat")
 
 
 def test_an_index_that_is_gone_is_told_of_a_store_without_keys_too(golden, tmp_path):

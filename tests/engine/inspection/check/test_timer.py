@@ -152,7 +152,7 @@ def test_a_wheel_that_is_lost_is_made_again_by_the_next_start(how, store):
     (found,) = told(store, "note")
     assert (found.id, found.severity) == ("TM03", "note")
     assert "messages wait there for their time (5)" in found.message
-    assert "the next start makes it again" in found.message
+    assert "the next start of RocketMQ 5.3.3 makes it again" in found.message
 
 
 def test_a_wheel_is_not_made_again_from_further_back_than_two_files(store):
