@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from engine.cli.options import common, open_given
@@ -48,22 +50,40 @@ def register(commands: Any) -> None:
     parser = commands.add_parser("where", parents=[common()], help="where a message is, or why it is not")
     parser.add_argument("store", metavar="STORE")
     parser.add_argument("id", metavar="ID", help="offset id, unique key, key, or topic/queue/offset")
+    parser.add_argument(
+        "--tag",
+        action="store_true",
+        help="ID is the tags of messages: each that the index knows (5.4 and later index them)",
+    )
     parser.add_argument("--topic", metavar="T")
     parser.add_argument("--group", metavar="G", help="the consumer group that misses it")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    from engine.inspection.where.evidence import where
+    from engine.inspection.where.evidence import where, where_tagged
 
+    look_for = where_tagged if args.tag else where
     missing = True
     with open_given(args, out) as store:
         store.settle_log_end()
         with Progress("where", store.log.sequence.total_size, out.quiet) as progress:
-            for result in where(store, args.id, args.topic, args.group, progress.at):
+            for result in look_for(store, args.id, args.topic, args.group, progress.at):
                 missing &= result.verdict in _NOT_FOUND
                 _show(result, store, out)
+        if args.tag:
+            _say_where_tags_are_looked_for(store, args.id, out, missing=missing)
     return 1 if missing else 0
+
+
+def _say_where_tags_are_looked_for(store: StoreSnapshot, tags: str, out: Output, *, missing: bool) -> None:
+    files = len(store.index_files())
+    said = "no entry of these tags" if missing else "found by their entries"
+    filter_text = f"tags == {json.dumps(tags, ensure_ascii=False)}"
+    out.say(
+        f"{said} in {files:,} index files; RocketMQ before 5.4 indexes no tags. All units of the log with them: "
+        f"storescope units {shlex.quote(str(store.path))} --where {shlex.quote(filter_text)}"
+    )
 
 
 def _show(result: WhereResult, store: StoreSnapshot, out: Output) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from engine.codec import properties as props
 from engine.codec.batch import Member, walk
 from engine.codec.compression import unpack
+from engine.codec.index_keys import TAG, key_text
 from engine.codec.message import COMPRESSED, INNER_BATCH, Unit, host_text, parse_offset_message_id
 from engine.errors import CorruptUnit, Undecoded
 from engine.inspection.byte_scan import items_with, units_with
@@ -49,7 +50,7 @@ AT_HAND = 16
 """Units that a question keeps: it comes back to those of one message."""
 Progress = Callable[[int], None]
 
-__all__ = ["Evidence", "KnownPlaces", "WhereResult", "where"]
+__all__ = ["Evidence", "KnownPlaces", "WhereResult", "where", "where_tagged"]
 
 
 def where(
@@ -66,6 +67,21 @@ def where(
     """
     for result in _Search(store, topic, group, progress).run(text):
         yield _of_release(store, _as_far_as_read(store, _as_far_as_compacted(store, result, topic)))
+
+
+def where_tagged(
+    store: StoreSnapshot,
+    tags: str,
+    topic: str | None = None,
+    group: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[WhereResult]:
+    """One result for each message to which the index leads by ``tags``, newest first; none where it leads to none. Only
+    RocketMQ 5.4 and later index tags, so a message without an entry may be in the log all the same.
+    """
+    search = _Search(store, topic, group, progress)
+    for unit in by_key(store, key_text(tags, TAG), topic):
+        yield _of_release(store, _as_far_as_read(store, search.of_unit(unit)))
 
 
 def _of_release(store: StoreSnapshot, result: WhereResult) -> WhereResult:
@@ -190,6 +206,10 @@ class _Search:
         self._known, self._unreadable, self._members = offsets, unreadable, {}
 
     # -- what the identifier names
+
+    def of_unit(self, unit: Unit) -> WhereResult:
+        """The verdict on the message of a unit that somebody else found."""
+        return self._judge([unit], asked=unit)
 
     def run(self, text: str) -> Iterator[WhereResult]:
         place = _queue_place(text)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
+from engine.cli.main import main
+
 
 def test_each_way_to_a_message_that_is_there_finds_it(asked):
     found = asked("where", "K2")[0]
@@ -17,3 +23,20 @@ def test_each_way_to_a_message_that_is_there_finds_it(asked):
 
 def test_what_was_never_put_is_not_found(asked):
     assert [one["verdict"] for one in asked("where", "nobody", status=1) if one["type"] == "whereResult"] != ["found"]
+
+
+@pytest.mark.golden
+def test_tags_find_each_message_that_has_an_entry_of_them(golden, capsys):
+    """Tags were looked for as a key, and nothing had it; a message without an entry may be in the log all the same."""
+    store = str(golden("broker-tags-5.5.1"))
+    assert main(["units", store, "--where", "tags == 'open'", "--json"]) == 0
+    units = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert main(["where", store, "open", "--tag", "--json", "--quiet"]) == 0
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    places = {one["physicalOffset"] for one in units if one["type"] == "unit"}
+    assert {one["physicalOffset"] for one in results} == places
+    assert {one["verdict"] for one in results} == {"found"}
+    assert main(["where", str(golden("broker-orders")), "paid", "--tag"]) == 1
+    said = capsys.readouterr()
+    assert "no entry of these tags" in said.err
+    assert "RocketMQ before 5.4 indexes no tags" in said.err
