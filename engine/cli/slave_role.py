@@ -100,7 +100,7 @@ async def _follow_one(broker: Broker, address: str, told: Callable[[str], None])
         return await ask_master(own_host, int(own_port)) if own_port.isdigit() else None
 
     follower = Follower(broker.store, host, int(port), ask_master=ask)
-    follower.told = told
+    follower.on_status = told
     running = asyncio.ensure_future(follower.run())
     try:
         while not running.done() and _ha_address(broker) == address:

@@ -29,20 +29,23 @@ ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 
 @dataclass(frozen=True, slots=True)
 class DataVersion:
-    """Which state of its topics a broker has told."""
+    """The version of a broker's topics."""
 
     state_version: int = 0
     timestamp: int = 0
     counter: int = 0
 
     @classmethod
-    def of(cls, told: Any) -> DataVersion:
+    def of(cls, fields: Any) -> DataVersion:
         """From RocketMQ's JSON; what is absent is 0."""
-        if not isinstance(told, Mapping):
+        if not isinstance(fields, Mapping):
             return cls()
-        numbers = [told.get(name) for name in ("stateVersion", "timestamp", "counter")]
+        numbers = [fields.get(name) for name in ("stateVersion", "timestamp", "counter")]
         return cls(
-            *(int(one) if isinstance(one, int | str) and str(one).lstrip("-").isdigit() else 0 for one in numbers)
+            *(
+                int(number) if isinstance(number, int | str) and str(number).lstrip("-").isdigit() else 0
+                for number in numbers
+            )
         )
 
     def record(self) -> dict[str, int]:
@@ -51,7 +54,7 @@ class DataVersion:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """What one broker holds of a topic."""
+    """Number of queues and permissions of a topic on one broker."""
 
     read: int
     write: int
@@ -81,20 +84,20 @@ class Broker:
 
     def record(self) -> dict[str, Any]:
         """RocketMQ's ``BrokerData``."""
-        told: dict[str, Any] = {
+        broker_data: dict[str, Any] = {
             "brokerAddrs": dict(self.addresses),
             "brokerName": self.name,
             "cluster": self.cluster,
             "enableActingMaster": self.acting_master,
         }
-        return told if self.zone is None else {**told, "zoneName": self.zone}
+        return broker_data if self.zone is None else {**broker_data, "zoneName": self.zone}
 
 
 @dataclass(slots=True)
-class Alive:
-    """What a broker last said of itself, when, and over which connection."""
+class LiveBroker:
+    """A live broker: its last message's time (``last_heard_ms``), its timeout (ms), its version, its connection."""
 
-    heard: int
+    last_heard_ms: int
     timeout: int
     version: DataVersion
     connection: Hashable
@@ -103,7 +106,7 @@ class Alive:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a broker tells of itself; ``topics`` None where the body had none."""
+    """A broker's registration; ``topics`` is None where the body had none."""
 
     cluster: str
     broker: str
@@ -120,8 +123,8 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """What a slave is told of its master; empty for a master."""
+class MasterAddresses:
+    """The answer to a slave about its master; empty for a master."""
 
     master_address: str = ""
     ha_address: str = ""
@@ -129,7 +132,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that the tables did by themselves or were told to: ``word`` names it, for whoever watches."""
+    """A change of the tables, for an observer: ``word`` names it."""
 
     word: str
     broker: str
@@ -145,90 +148,100 @@ class Routes:
         self.brokers: dict[str, Broker] = {}
         self.clusters: dict[str, set[str]] = {}
         self.topics: dict[str, dict[str, Queues]] = {}
-        self.alive: dict[tuple[str, str], Alive] = {}
+        self.live_brokers: dict[tuple[str, str], LiveBroker] = {}
         """By (cluster, address)."""
         self.filter_servers: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def register(self, told: Registration, now: int, connection: Hashable) -> Registered | None:
-        """Take what a broker tells, at ``now`` (ms); None where it is refused.
+    def register(self, registration: Registration, now: int, connection: Hashable) -> MasterAddresses | None:
+        """Apply a broker's registration at ``now`` (ms); return None where it is refused.
 
         Refused is one topic alone of a broker that nobody knows: a change must follow a whole registration. Its name
         stays all the same, without an address.
         """
-        self.clusters.setdefault(told.cluster, set()).add(told.broker)
-        broker = self.brokers.get(told.broker)
-        first = broker is None
+        self.clusters.setdefault(registration.cluster, set()).add(registration.broker)
+        broker = self.brokers.get(registration.broker)
+        is_new = broker is None
         if broker is None:
-            broker = self.brokers[told.broker] = Broker(told.broker, told.cluster)
-        broker.acting_master, broker.zone = bool(told.acting_master), told.zone
-        for number in [one for one, address in broker.addresses.items() if address == told.address]:
-            if number != told.broker_id:  # a slave that became the master, or the other way round
+            broker = self.brokers[registration.broker] = Broker(registration.broker, registration.cluster)
+        broker.acting_master, broker.zone = bool(registration.acting_master), registration.zone
+        for number in [broker_id for broker_id, address in broker.addresses.items() if address == registration.address]:
+            if number != registration.broker_id:  # a slave that became the master, or the other way round
                 del broker.addresses[number]
-        if self._is_older(broker, told):
-            self.alive.pop((told.cluster, told.address), None)
-            return Registered()
-        if told.broker_id not in broker.addresses and told.topics is not None and len(told.topics) == 1:
+        if self._is_older(broker, registration):
+            self.live_brokers.pop((registration.cluster, registration.address), None)
+            return MasterAddresses()
+        if (
+            registration.broker_id not in broker.addresses
+            and registration.topics is not None
+            and len(registration.topics) == 1
+        ):
             return None
-        first = first or told.broker_id not in broker.addresses
-        broker.addresses[told.broker_id] = told.address
-        self._take_topics(broker, told, first=first)
-        timeout = TIMEOUT if told.timeout is None else told.timeout
-        key = (told.cluster, told.address)
-        self.alive[key] = Alive(now, timeout, told.version, connection, told.ha_address)
+        is_new = is_new or registration.broker_id not in broker.addresses
+        broker.addresses[registration.broker_id] = registration.address
+        self._take_topics(broker, registration, is_new=is_new)
+        timeout = TIMEOUT if registration.timeout is None else registration.timeout
+        key = (registration.cluster, registration.address)
+        self.live_brokers[key] = LiveBroker(now, timeout, registration.version, connection, registration.ha_address)
         self.filter_servers.pop(key, None)
-        if told.filter_servers:
-            self.filter_servers[key] = told.filter_servers
-        return self._master_of(broker, told)
+        if registration.filter_servers:
+            self.filter_servers[key] = registration.filter_servers
+        return self._master_of(broker, registration)
 
-    def _is_older(self, broker: Broker, told: Registration) -> bool:
-        """Whether another address of the same id has told of a later state."""
-        before = broker.addresses.get(told.broker_id)
-        if before is None or before == told.address:
+    def _is_older(self, broker: Broker, registration: Registration) -> bool:
+        """Whether another address of the same broker id registered a later version."""
+        registered_address = broker.addresses.get(registration.broker_id)
+        if registered_address is None or registered_address == registration.address:
             return False
-        known = self.alive.get((told.cluster, before))
-        return known is not None and known.version.state_version > told.version.state_version
+        other = self.live_brokers.get((registration.cluster, registered_address))
+        return other is not None and other.version.state_version > registration.version.state_version
 
-    def _take_topics(self, broker: Broker, told: Registration, *, first: bool) -> None:
-        is_master = told.broker_id == MASTER
-        stands_in = not is_master and told.acting_master is not None and told.broker_id == min(broker.addresses)
-        if told.topics is None or not (is_master or stands_in):
+    def _take_topics(self, broker: Broker, registration: Registration, *, is_new: bool) -> None:
+        is_master = registration.broker_id == MASTER
+        stands_in = (
+            not is_master and registration.acting_master is not None and registration.broker_id == min(broker.addresses)
+        )
+        if registration.topics is None or not (is_master or stands_in):
             return
         if self.drop_topics:
-            for topic in [one for one, by in self.topics.items() if broker.name in by and one not in told.topics]:
+            for topic in [
+                name for name, by in self.topics.items() if broker.name in by and name not in registration.topics
+            ]:
                 self._drop_queues(topic, broker.name)
-        known = self.alive.get((told.cluster, told.address))
-        changed = known is None or known.version != told.version
-        for topic, queues in told.topics.items():
-            if first or changed or broker.name not in self.topics.get(topic, ()):
+        live_broker = self.live_brokers.get((registration.cluster, registration.address))
+        changed = live_broker is None or live_broker.version != registration.version
+        for topic, queues in registration.topics.items():
+            if is_new or changed or broker.name not in self.topics.get(topic, ()):
                 without = stands_in and broker.acting_master
                 permission = queues.permission & ~WRITE if without else queues.permission
                 self.topics.setdefault(topic, {})[broker.name] = replace(queues, permission=permission)
 
-    def _master_of(self, broker: Broker, told: Registration) -> Registered:
+    def _master_of(self, broker: Broker, registration: Registration) -> MasterAddresses:
         master = broker.addresses.get(MASTER)
-        known = self.alive.get((told.cluster, master)) if master is not None else None
-        if told.broker_id == MASTER or master is None or known is None:
-            return Registered()
-        return Registered(master, known.ha_address)
+        live_master = self.live_brokers.get((registration.cluster, master)) if master is not None else None
+        if registration.broker_id == MASTER or master is None or live_master is None:
+            return MasterAddresses()
+        return MasterAddresses(master, live_master.ha_address)
 
     def heartbeat(self, cluster: str, address: str, now: int, timeout: int | None = None) -> None:
-        """A broker says that it lives; one that nobody knows is passed over."""
-        known = self.alive.get((cluster, address))
-        if known is not None:
-            known.heard = now
-            known.timeout = known.timeout if timeout is None else timeout
+        """Note that a broker is alive; an unknown one is ignored."""
+        live_broker = self.live_brokers.get((cluster, address))
+        if live_broker is not None:
+            live_broker.last_heard_ms = now
+            live_broker.timeout = live_broker.timeout if timeout is None else timeout
 
     def unregister(self, cluster: str, broker: str, address: str) -> Change | None:
-        """A broker goes; None where it was not known."""
-        there = self.alive.pop((cluster, address), None) is not None
+        """Remove a broker; return None where it was not known."""
+        was_known = self.live_brokers.pop((cluster, address), None) is not None
         self.filter_servers.pop((cluster, address), None)
-        known = self.brokers.get(broker)
-        if known is not None:
-            for number in [one for one, at in known.addresses.items() if at == address]:
-                del known.addresses[number]
-                there = True
-            self._forget_empty(known)
-        return Change("gone", broker, address) if there else None
+        broker_row = self.brokers.get(broker)
+        if broker_row is not None:
+            for number in [
+                broker_id for broker_id, broker_address in broker_row.addresses.items() if broker_address == address
+            ]:
+                del broker_row.addresses[number]
+                was_known = True
+            self._forget_empty(broker_row)
+        return Change("gone", broker, address) if was_known else None
 
     def _forget_empty(self, broker: Broker) -> None:
         if broker.addresses:
@@ -238,7 +251,7 @@ class Routes:
         names.discard(broker.name)
         if not names:
             self.clusters.pop(broker.cluster, None)
-        for topic in [one for one, by in self.topics.items() if broker.name in by]:
+        for topic in [name for name, by in self.topics.items() if broker.name in by]:
             self._drop_queues(topic, broker.name)
 
     def _drop_queues(self, topic: str, broker: str) -> None:
@@ -248,33 +261,39 @@ class Routes:
             del self.topics[topic]
 
     def expire(self, now: int) -> list[tuple[Change, Hashable]]:
-        """Drop brokers that were silent too long; what went, with the connection of each."""
-        late = [(key, one) for key, one in self.alive.items() if one.heard + one.timeout < now]
-        return [(change, one.connection) for key, one in late if (change := self._dropped(*key)) is not None]
+        """Drop brokers that were silent too long; return the changes, each with its connection."""
+        late = [
+            (key, live_broker)
+            for key, live_broker in self.live_brokers.items()
+            if live_broker.last_heard_ms + live_broker.timeout < now
+        ]
+        return [
+            (change, live_broker.connection) for key, live_broker in late if (change := self._drop(*key)) is not None
+        ]
 
     def disconnected(self, connection: Hashable) -> list[Change]:
-        """A connection has ended: brokers that registered over it go at once."""
-        keys = [key for key, one in self.alive.items() if one.connection == connection]
-        return [change for key in keys if (change := self._dropped(*key)) is not None]
+        """Remove the brokers that registered over a connection, which has ended."""
+        keys = [key for key, live_broker in self.live_brokers.items() if live_broker.connection == connection]
+        return [change for key in keys if (change := self._drop(*key)) is not None]
 
-    def _dropped(self, cluster: str, address: str) -> Change | None:
-        name = next((one.name for one in self.brokers.values() if address in one.addresses.values()), "")
+    def _drop(self, cluster: str, address: str) -> Change | None:
+        name = next((broker.name for broker in self.brokers.values() if address in broker.addresses.values()), "")
         return self.unregister(cluster, name, address)
 
     def version_of(self, cluster: str, address: str) -> DataVersion | None:
-        """What a broker last told of; None where it is not known."""
-        known = self.alive.get((cluster, address))
-        return None if known is None else known.version
+        """Return the version that a broker last sent; None where it is not known."""
+        live_broker = self.live_brokers.get((cluster, address))
+        return None if live_broker is None else live_broker.version
 
     def set_write(self, broker: str, *, allowed: bool) -> int:
-        """Take from a broker's topics the permission to send, or give it back; how many topics."""
-        touched = 0
+        """Take the permission to send from a broker's topics, or give it back; return the number of topics."""
+        changed_count = 0
         for by in self.topics.values():
             if (queues := by.get(broker)) is not None:
                 permission = (4 | WRITE) if allowed else queues.permission & ~WRITE
                 by[broker] = replace(queues, permission=permission)
-                touched += 1
-        return touched
+                changed_count += 1
+        return changed_count
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
         """Forget a topic, or its queues in one cluster."""
@@ -286,7 +305,7 @@ class Routes:
                 self._drop_queues(topic, broker)
 
     def route(self, topic: str) -> dict[str, Any] | None:
-        """RocketMQ's ``TopicRouteData``; None where no broker that is there holds the topic."""
+        """Return RocketMQ's ``TopicRouteData``; None where no known broker holds the topic."""
         by = self.topics.get(topic)
         if not by:
             return None
@@ -294,13 +313,13 @@ class Routes:
         if not brokers:
             return None
         servers = {
-            address: list(self.filter_servers[one.cluster, address])
-            for one in brokers
-            for address in one.addresses.values()
-            if (one.cluster, address) in self.filter_servers
+            address: list(self.filter_servers[broker.cluster, address])
+            for broker in brokers
+            for address in broker.addresses.values()
+            if (broker.cluster, address) in self.filter_servers
         }
         return {
-            "brokerDatas": [one.record() for one in brokers],
+            "brokerDatas": [broker.record() for broker in brokers],
             "filterServerTable": servers,
             "queueDatas": [queues.record(name) for name, queues in by.items()],
         }
@@ -318,7 +337,7 @@ class Routes:
         return [topic for topic, by in self.topics.items() if names & by.keys()]
 
 
-LARGEST = 64 << 20
+LARGEST_BODY_BYTES = 64 << 20
 """Bytes that a packed body unpacks to at most."""
 
 Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...]]
@@ -326,15 +345,15 @@ Body = tuple[DataVersion, dict[str, Queues], tuple[str, ...]]
 
 
 def read_body(body: bytes | memoryview, *, compressed: bool) -> Body:
-    """The body of a registration. Raises :class:`WrongRequest`, whose sentence is the answer."""
+    """Decode the body of a registration. Raises :class:`WrongRequest`, whose text is the answer."""
     if not body:
         return DataVersion(), {}, ()
     return _packed(bytes(body)) if compressed else _plain(bytes(body))
 
 
-def check_crc(body: bytes | memoryview, told: int) -> None:
-    """Raises :class:`WrongRequest` where the body is not the one that was sent; 0 asks for nothing."""
-    if told != 0 and zlib.crc32(body) & 0x7FFFFFFF != told:
+def check_crc(body: bytes | memoryview, expected: int) -> None:
+    """Raise :class:`WrongRequest` where the body has another CRC than ``expected``; 0 skips the check."""
+    if expected != 0 and zlib.crc32(body) & 0x7FFFFFFF != expected:
         raise WrongRequest("crc32 not match")
 
 
@@ -346,35 +365,42 @@ def _json(text: bytes | str) -> Any:
 
 
 def _plain(body: bytes) -> Body:
-    told = _json(body)
-    if not isinstance(told, Mapping):
+    fields = _json(body)
+    if not isinstance(fields, Mapping):
         raise WrongRequest("the body is no object")
-    wrapper = told.get("topicConfigSerializeWrapper")
+    wrapper = fields.get("topicConfigSerializeWrapper")
     if not isinstance(wrapper, Mapping):
-        wrapper = told  # as brokers of before 3.0.11 send it
+        wrapper = fields  # as brokers of before 3.0.11 send it
     table = wrapper.get("topicConfigTable")
-    topics = {str(name): _queues(one) for name, one in table.items() if isinstance(one, Mapping)} if table else {}
-    servers = told.get("filterServerList")
+    topics = (
+        {str(name): _queues(config) for name, config in table.items() if isinstance(config, Mapping)} if table else {}
+    )
+    servers = fields.get("filterServerList")
     return DataVersion.of(wrapper.get("dataVersion")), topics, tuple(map(str, servers)) if servers else ()
 
 
 def _queues(config: Mapping[Any, Any]) -> Queues:
-    """From a ``TopicConfig``; what is absent is as in Java's."""
-    told = [config.get(name, usual) for name, usual in _USUAL]
-    return Queues(*(one if isinstance(one, int) else usual for one, (_, usual) in zip(told, _USUAL, strict=True)))
+    """Read a ``TopicConfig``; absent fields have Java's defaults."""
+    values = [config.get(name, default) for name, default in _TOPIC_DEFAULTS]
+    return Queues(
+        *(
+            value if isinstance(value, int) else default
+            for value, (_, default) in zip(values, _TOPIC_DEFAULTS, strict=True)
+        )
+    )
 
 
-_USUAL = (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
+_TOPIC_DEFAULTS = (("readQueueNums", 16), ("writeQueueNums", 16), ("perm", 6), ("topicSysFlag", 0))
 
 
 def _packed(body: bytes) -> Body:
     unpacking = zlib.decompressobj()
     try:
-        data = unpacking.decompress(body, LARGEST)
+        data = unpacking.decompress(body, LARGEST_BODY_BYTES)
     except zlib.error as error:
         raise WrongRequest(f"the body cannot be unpacked: {error}") from error
     if unpacking.unconsumed_tail:
-        raise WrongRequest(f"the body unpacks to more than {LARGEST:,} bytes")
+        raise WrongRequest(f"the body unpacks to more than {LARGEST_BODY_BYTES:,} bytes")
     pieces = _Pieces(data)
     version = DataVersion.of(_json(pieces.text()))
     topics = dict(_topic(pieces.text()) for _ in range(pieces.number()))
@@ -386,20 +412,22 @@ class _Pieces:
     """Numbers of 32 bits, and texts with their lengths, one behind the other."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data, self._position = data, 0
 
     def number(self) -> int:
-        if self._at + 4 > len(self._data):
+        if self._position + 4 > len(self._data):
             raise WrongRequest(f"the body ends at {len(self._data):,}, within a number")
-        self._at += 4
-        return int.from_bytes(self._data[self._at - 4 : self._at], "big", signed=True)
+        self._position += 4
+        return int.from_bytes(self._data[self._position - 4 : self._position], "big", signed=True)
 
     def text(self) -> str:
         length = self.number()
-        end = self._at + length
+        end = self._position + length
         if length < 0 or end > len(self._data):
-            raise WrongRequest(f"a text of the body has {length:,} bytes, and {len(self._data) - self._at:,} are there")
-        self._at, start = end, self._at
+            raise WrongRequest(
+                f"a text of the body has {length:,} bytes, and {len(self._data) - self._position:,} are there"
+            )
+        self._position, start = end, self._position
         return self._data[start:end].decode("utf-8", "replace")
 
 

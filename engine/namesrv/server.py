@@ -43,7 +43,7 @@ PORT = 9876
 
 @dataclass(frozen=True, slots=True)
 class NameServerConfig:
-    """What a name server of RocketMQ may be told, as far as it changes an answer here."""
+    """The options of RocketMQ's name server that change an answer here."""
 
     listen_port: int = key("listenPort", PORT)
     kv_config_path: str = key("kvConfigPath", "")
@@ -78,7 +78,7 @@ STANDARD_JSON_SINCE = 401
 _NO_CODE_SET = "not set any response code"
 """What RocketMQ's own answer to 901 says beside its success: the word that it begins each answer with."""
 _REQUESTS = by_code(NAME_SERVER)
-_Read = dict[str, Any]
+_Header = dict[str, Any]
 _NO_ROUTE = (
     "No topic route info in name server for the topic: {}\n"
     "See https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
@@ -92,10 +92,10 @@ class NameServer:
         self.config = config or NameServerConfig()
         self.routes = Routes(drop_topics=self.config.delete_topic_with_registration)
         self._now = now
-        self._kv = _kept(self.config.kv_config_path)
+        self._kv = _read_kv_file(self.config.kv_config_path)
         self.changed: Callable[[Change], None] = lambda _: None
         """Told of brokers that come and go."""
-        self._answers: dict[int, Callable[[Command, _Read, Hashable], Command]] = {
+        self._answers: dict[int, Callable[[Command, _Header, Hashable], Command]] = {
             100: self._put_kv,
             101: self._get_kv,
             102: self._delete_kv,
@@ -122,30 +122,30 @@ class NameServer:
         }
 
     def knows(self, code: int) -> bool:
-        """Whether there is an answer to the request of that number."""
+        """Whether there is an answer to the request of that code."""
         return code in self._answers
 
     def answer(self, request: Command, connection: Hashable) -> Command:
-        """The answer to ``request``, which came over ``connection``. Raises :class:`WrongRequest`."""
+        """Answer ``request``, which came over ``connection``. Raises :class:`WrongRequest`."""
         row = _REQUESTS[request.code]
         return self._answers[request.code](request, row.read(request), connection)
 
     def expire(self) -> list[Hashable]:
-        """Drop brokers that were silent too long; the connections that are to be closed."""
-        gone = self.routes.expire(self._now())
-        for change, _ in gone:
+        """Drop brokers that were silent too long; return the connections that must be closed."""
+        expired = self.routes.expire(self._now())
+        for change, _ in expired:
             self.changed(change)
-        return [connection for _, connection in gone]
+        return [connection for _, connection in expired]
 
     def disconnected(self, connection: Hashable) -> None:
-        """A connection has ended; brokers behind it go at once."""
+        """Remove the brokers of a connection that has ended."""
         for change in self.routes.disconnected(connection):
             self.changed(change)
 
-    def _register(self, request: Command, header: _Read, connection: Hashable) -> Command:
+    def _register(self, request: Command, header: _Header, connection: Hashable) -> Command:
         check_crc(request.body, header["bodyCrc32"] or 0)
         version, topics, servers = read_body(request.body, compressed=bool(header["compressed"]))
-        told = Registration(
+        registration = Registration(
             header["clusterName"],
             header["brokerName"],
             header["brokerAddr"],
@@ -158,38 +158,38 @@ class NameServer:
             header["enableActingMaster"],
             request.fields.get("__ZONE_NAME"),
         )
-        new = (told.cluster, told.address) not in self.routes.alive
-        done = self.routes.register(told, self._now(), connection)
-        if done is None:
+        is_new = (registration.cluster, registration.address) not in self.routes.live_brokers
+        result = self.routes.register(registration, self._now(), connection)
+        if result is None:
             return answer_to(request, Answer.SYSTEM_ERROR, remark="register broker failed")
-        if new:
-            self.changed(Change("registered", told.broker, told.address))
-        fields = {"haServerAddr": done.ha_address, "masterAddr": done.master_address}
+        if is_new:
+            self.changed(Change("registered", registration.broker, registration.address))
+        fields = {"haServerAddr": result.ha_address, "masterAddr": result.master_address}
         orders = self._kv.get(ORDER_TOPIC_CONFIG) if self.config.return_order_config else None
         body = _json({"table": orders}) if orders else b""
         return answer_to(request, fields={name: value for name, value in fields.items() if value}, body=body)
 
-    def _unregister(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _unregister(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         change = self.routes.unregister(header["clusterName"], header["brokerName"], header["brokerAddr"])
         if change is not None:
             self.changed(change)
         return answer_to(request)
 
-    def _heartbeat(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _heartbeat(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         timeout = header["heartbeatTimeoutMills"]
         self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now(), timeout)
         return answer_to(request)
 
-    def _data_version(self, request: Command, header: _Read, _connection: Hashable) -> Command:
-        known = self.routes.version_of(header["clusterName"], header["brokerAddr"])
-        told = DataVersion.of(_object(request.body))
-        changed = known is None or known != told
+    def _data_version(self, request: Command, header: _Header, _connection: Hashable) -> Command:
+        registered_version = self.routes.version_of(header["clusterName"], header["brokerAddr"])
+        sent_version = DataVersion.of(_object(request.body))
+        changed = registered_version is None or registered_version != sent_version
         if not changed:
             self.routes.heartbeat(header["clusterName"], header["brokerAddr"], self._now())
-        body = b"" if known is None else _json(known.record())
+        body = b"" if registered_version is None else _json(registered_version.record())
         return answer_to(request, fields={"changed": str(changed).lower()}, body=body)
 
-    def _route(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _route(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         topic = header["topic"]
         route = self.routes.route(topic)
         if route is None:
@@ -202,10 +202,10 @@ class NameServer:
             route, standard = _of_zone(route, zone), False  # RocketMQ writes it anew there, with bare keys
         return answer_to(request, body=_json(route, bare=not standard))
 
-    def _cluster_info(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _cluster_info(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         return answer_to(request, body=_json(self.routes.cluster_info(), bare=True))
 
-    def _member_group(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _member_group(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         broker = self.routes.brokers.get(header["brokerName"])
         group = {
             "brokerAddrs": dict(broker.addresses) if broker is not None else {},
@@ -214,66 +214,68 @@ class NameServer:
         }
         return answer_to(request, body=_json({"brokerMemberGroup": group}, bare=True), remark=_NO_CODE_SET)
 
-    def _all_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _all_topics(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         if not self.config.enable_all_topic_list:
             return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
         return self._topic_list(request, list(self.routes.topics))
 
-    def _topics_of_cluster(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _topics_of_cluster(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         return self._topic_list(request, self.routes.topics_of(header["cluster"]))
 
-    def _system_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _system_topics(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         names = [*self.routes.clusters]
         for cluster in self.routes.clusters.values():
             names += sorted(cluster)
-        addresses = [at for broker in self.routes.brokers.values() for at in broker.addresses.values()]
+        addresses = [address for broker in self.routes.brokers.values() for address in broker.addresses.values()]
         return self._topic_list(request, names, addresses[0] if addresses else None)
 
-    def _unit_topics(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _unit_topics(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         bits = {311: (1, 0), 312: (2, 0), 313: (2, 1)}[request.code]
-        with_bits, without = bits
-        found = [
+        required_bits, excluded_bits = bits
+        topic_names = [
             topic
             for topic, by in self.routes.topics.items()
-            if (first := next(iter(by.values()), None)) is not None
-            and first.sys_flag & with_bits
-            and not first.sys_flag & without
+            if (queues := next(iter(by.values()), None)) is not None
+            and queues.sys_flag & required_bits
+            and not queues.sys_flag & excluded_bits
         ]
-        return self._topic_list(request, found)
+        return self._topic_list(request, topic_names)
 
     def _topic_list(self, request: Command, topics: list[str], address: str | None = None) -> Command:
         if not self.config.enable_topic_list:
             return answer_to(request, Answer.SYSTEM_ERROR, remark="disable")
-        told: dict[str, Any] = {"topicList": topics}
-        return answer_to(request, body=_json(told if address is None else {"brokerAddr": address, **told}))
+        topic_list: dict[str, Any] = {"topicList": topics}
+        return answer_to(request, body=_json(topic_list if address is None else {"brokerAddr": address, **topic_list}))
 
-    def _wipe_write(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _wipe_write(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         count = self.routes.set_write(header["brokerName"], allowed=False)
         return answer_to(request, fields={"wipeTopicCount": str(count)})
 
-    def _add_write(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _add_write(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         count = self.routes.set_write(header["brokerName"], allowed=True)
         return answer_to(request, fields={"addTopicCount": str(count)})
 
-    def _delete_topic(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _delete_topic(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         self.routes.delete_topic(header["topic"], header["clusterName"] or None)
         return answer_to(request)
 
-    def _register_topic(self, request: Command, header: _Read, _connection: Hashable) -> Command:
-        told = _object(request.body)
-        for one in told.get("queueDatas") or ():
-            numbers = [one.get(name) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
-            if one.get("brokerName") in self.routes.brokers and all(isinstance(number, int) for number in numbers[:3]):
+    def _register_topic(self, request: Command, header: _Header, _connection: Hashable) -> Command:
+        route_data = _object(request.body)
+        for queue_data in route_data.get("queueDatas") or ():
+            numbers = [queue_data.get(name) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
+            if queue_data.get("brokerName") in self.routes.brokers and all(
+                isinstance(number, int) for number in numbers[:3]
+            ):
                 by = self.routes.topics.setdefault(header["topic"], {})
-                by[one["brokerName"]] = Queues(numbers[0], numbers[1], numbers[2], numbers[3] or 0)
+                by[queue_data["brokerName"]] = Queues(numbers[0], numbers[1], numbers[2], numbers[3] or 0)
         return answer_to(request)
 
-    def _put_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _put_kv(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         self._kv.setdefault(header["namespace"], {})[header["key"]] = header["value"]
-        self._keep()
+        self._write_kv_file()
         return answer_to(request)
 
-    def _get_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _get_kv(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         namespace, key = header["namespace"], header["key"]
         value = self._kv.get(namespace, {}).get(key)
         if value is None:
@@ -281,23 +283,23 @@ class NameServer:
             return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
         return answer_to(request, fields={"value": value})
 
-    def _delete_kv(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _delete_kv(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         self._kv.get(header["namespace"], {}).pop(header["key"], None)
-        self._keep()
+        self._write_kv_file()
         return answer_to(request)
 
-    def _kv_list(self, request: Command, header: _Read, _connection: Hashable) -> Command:
+    def _kv_list(self, request: Command, header: _Header, _connection: Hashable) -> Command:
         namespace = header["namespace"]
-        found = self._kv.get(namespace)
-        if found is None:
+        table = self._kv.get(namespace)
+        if table is None:
             remark = f"No config item, Namespace: {namespace}"
             return answer_to(request, Answer.QUERY_NOT_FOUND, remark=remark)
-        return answer_to(request, body=_json({"table": found}))
+        return answer_to(request, body=_json({"table": table}))
 
-    def _get_config(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _get_config(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         return answer_to(request, body=self.config.lines().encode())
 
-    def _update_config(self, request: Command, _header: _Read, _connection: Hashable) -> Command:
+    def _update_config(self, request: Command, _header: _Header, _connection: Hashable) -> Command:
         text = bytes(request.body).decode("utf-8", "replace")
         keys = [line.partition("=")[0].strip() for line in text.splitlines()]
         if any(key in UNCHANGEABLE for key in keys):
@@ -309,16 +311,16 @@ class NameServer:
         self.routes.drop_topics = self.config.delete_topic_with_registration
         return answer_to(request)
 
-    def _keep(self) -> None:
+    def _write_kv_file(self) -> None:
         if self.config.kv_config_path:
             put_whole(Path(self.config.kv_config_path), _json({"configTable": self._kv}))
 
 
 def _of_zone(route: dict[str, Any], zone: str) -> dict[str, Any]:
-    """Without brokers of other zones and their queues; those without a master stay (2.3)."""
-    brokers = [one for one in route["brokerDatas"] if one.get("zoneName") == zone or 0 not in one["brokerAddrs"]]
-    names = {one["brokerName"] for one in brokers}
-    queues = [one for one in route["queueDatas"] if one["brokerName"] in names]
+    """Remove brokers of other zones and their queues; brokers without a master stay (2.3)."""
+    brokers = [row for row in route["brokerDatas"] if row.get("zoneName") == zone or 0 not in row["brokerAddrs"]]
+    names = {row["brokerName"] for row in brokers}
+    queues = [row for row in route["queueDatas"] if row["brokerName"] in names]
     return {**route, "brokerDatas": brokers, "queueDatas": queues}
 
 
@@ -327,28 +329,30 @@ def _object(body: bytes | memoryview) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _kept(path: str) -> dict[str, dict[str, str]]:
-    """The key-value table of before; empty where there is no file. Raises :class:`UsageError` where it is no table."""
+def _read_kv_file(path: str) -> dict[str, dict[str, str]]:
+    """Read the stored key-value table; empty where there is no file. Raises :class:`UsageError` where the file is no
+    table.
+    """
     if not path or not Path(path).exists():
         return {}
     read = parse(Path(path).read_bytes())
     table = read.value.get("configTable") if isinstance(read.value, Mapping) else None
     if not isinstance(table, Mapping):
         raise UsageError(read.complaint or "expected the key-value table of a name server", file=path)
-    return {str(name): {str(key): str(value) for key, value in one.items()} for name, one in table.items()}
+    return {str(name): {str(key): str(value) for key, value in values.items()} for name, values in table.items()}
 
 
 def _json(value: Any, *, bare: bool = False) -> bytes:
     """Keys in their order; with ``bare`` integer keys without quotes, as RocketMQ writes them for older clients."""
-    return _written(value, bare).encode()
+    return _encode(value, bare).encode()
 
 
-def _written(value: Any, bare: bool) -> str:
+def _encode(value: Any, bare: bool) -> str:
     if isinstance(value, Mapping):
         keys = sorted(value, key=lambda key: (isinstance(key, str), key))
-        return "{" + ",".join(f"{_key(key, bare)}:{_written(value[key], bare)}" for key in keys) + "}"
+        return "{" + ",".join(f"{_key(key, bare)}:{_encode(value[key], bare)}" for key in keys) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(_written(one, bare) for one in value) + "]"
+        return "[" + ",".join(_encode(item, bare) for item in value) + "]"
     return json.dumps(value, ensure_ascii=not bare)
 
 
@@ -360,7 +364,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class ListeningNameServer:
-    """``async with``: accepts from the first line of the block on, and ends with it. ``tap`` sees each frame."""
+    """A name server on a port; use it with ``async with``. ``tap`` sees each frame."""
 
     def __init__(
         self,

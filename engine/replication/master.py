@@ -1,5 +1,5 @@
-"""What a master's broker says of its log before it is followed, and its tables (docs/protocol/broker.md#admin,
-docs/protocol/behaviour.md#offsets).
+"""Questions to a master's broker before its log is followed: its log, its slaves, its tables
+(docs/protocol/broker.md#admin, docs/protocol/behaviour.md#offsets).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TABLES = (21, 43, 45, 201)
 _TABLE_NAMES = ("topicConfigTable", "offsetTable", "offsetTable", "subscriptionGroupTable")
 _MAY_BE_MISSING = {"offsetTable"}
 """Without a single offset a broker may leave the table out."""
-_PATIENCE = 5.0
+_TIMEOUT_S = 5.0
 _NO_ANSWER = (OSError, TimeoutError, _Refusal)
 Row = TypeVar("Row")
 
@@ -121,30 +121,30 @@ async def ask_slaves(host: str, port: int) -> tuple[SlavePosition, ...] | None:
 
 
 async def copy_tables(host: str, port: int, tables: ConfigTables) -> bool:
-    """Declare the broker's topics and groups, and set its offsets, in a store's own tables; whether the broker gave
-    them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written, and
+    """Declare the broker's topics and groups, and set its offsets, in a store's own tables. Returns whether the
+    broker gave them. What else is declared here stays. Raises ``OSError`` where the tables cannot be written, and
     :class:`UnexpectedAnswer`: then nothing is changed.
     """
-    found = await _tables_of(host, port)
-    if found is None:
+    master_tables = await _tables_of(host, port)
+    if master_tables is None:
         return False
-    _take(found, tables)
+    _apply_tables(master_tables, tables)
     tables.complete()
     tables.save()
     return True
 
 
 async def mirror_tables(host: str, port: int, tables: ConfigTables) -> bool:
-    """:meth:`copy_tables`, and what the broker does not declare is declared no more, as a slave does
+    """Do as :meth:`copy_tables`, and delete topics and groups that the broker does not declare, as a slave does
     (docs/protocol/behaviour.md#offsets).
     """
-    found = await _tables_of(host, port)
-    if found is None or not found.topics:
+    master_tables = await _tables_of(host, port)
+    if master_tables is None or not master_tables.topics:
         return False
-    tables.delete_topics(tables.topics().keys() - {one.name for one in found.topics})
-    for group in tables.groups().keys() - found.groups.keys():
+    tables.delete_topics(tables.topics().keys() - {topic.name for topic in master_tables.topics})
+    for group in tables.groups().keys() - master_tables.groups.keys():
         tables.delete_group(group)
-    _take(found, tables)
+    _apply_tables(master_tables, tables)
     tables.save()
     return True
 
@@ -195,27 +195,27 @@ def _all_rows(table: Rows[Row]) -> tuple[Row, ...]:
     return table.rows
 
 
-def _take(found: MasterTables, tables: ConfigTables) -> None:
+def _apply_tables(master_tables: MasterTables, tables: ConfigTables) -> None:
     declared = tables.topics()
-    tables.declare_topics(one for one in found.topics if declared.get(one.name) != one)
-    for name, row in found.groups.items():
-        held = tables.group_row(name)
-        if held is None or any(held.get(key) != value for key, value in row.items()):
+    tables.declare_topics(topic for topic in master_tables.topics if declared.get(topic.name) != topic)
+    for name, row in master_tables.groups.items():
+        own_row = tables.group_row(name)
+        if own_row is None or any(own_row.get(key) != value for key, value in row.items()):
             tables.create_group(name, more=row)
-    for offset in found.offsets:
+    for offset in master_tables.offsets:
         if offset.mode == "cluster":
-            for queue_id, at in offset.offsets.items():
-                tables.commit_consumer_offset(offset.group, offset.topic, queue_id, at)
-    for level, at in found.delays.items():
-        tables.set_delay_offset(level, at)
+            for queue_id, committed in offset.offsets.items():
+                tables.commit_consumer_offset(offset.group, offset.topic, queue_id, committed)
+    for level, committed in master_tables.delays.items():
+        tables.set_delay_offset(level, committed)
 
 
 async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
     """The bodies of the broker's answers. Raises ``OSError``, ``TimeoutError``, :class:`_Refusal`."""
-    async with asyncio.timeout(_PATIENCE):
-        connection = await connect(host, port, _hear)
+    async with asyncio.timeout(_TIMEOUT_S):
+        connection = await connect(host, port, _refuse_request)
     try:
-        answers = [await connection.ask(Command(code), _PATIENCE) for code in codes]
+        answers = [await connection.ask(Command(code), _TIMEOUT_S) for code in codes]
     finally:
         connection.close()
     refused = [answer.remark for answer in answers if answer.code != 0]
@@ -224,5 +224,5 @@ async def _ask(host: str, port: int, *codes: int) -> list[bytes]:
     return [bytes(answer.body) for answer in answers]
 
 
-def _hear(request: Command, _connection: Connection) -> Command:
+def _refuse_request(request: Command, _connection: Connection) -> Command:
     return not_supported(request)

@@ -18,16 +18,16 @@ from engine.message_store import MessageStore
 from engine.remoting.connection import stop_accepting
 from engine.replication.transfer import REPORT_SIZE, read_report, transfer_header
 
-_HEARTBEAT = 5.0
-_SILENCE = 20.0
-_LOOK = 0.01
+_HEARTBEAT_INTERVAL_S = 5.0
+_SILENCE_TIMEOUT_S = 20.0
+_POLL_INTERVAL_S = 0.01
 """Seconds between looks for new bytes while there are none."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Slave:
-    """One that follows: its address, what it was sent and what it says it has, in offsets of the log."""
+    """A slave that follows: its address, the offset it was sent up to, and the offset it acknowledged."""
 
     peer: str
     sent: int = 0
@@ -42,18 +42,18 @@ class HaServer:
         self._bound = bound
         self._server: asyncio.Server | None = None
         self._links: set[asyncio.Task[None]] = set()
-        self._wanted = asyncio.Event()
+        self._wake = asyncio.Event()
         self.slaves: list[Slave] = []
         self.changed: Callable[[], None] = lambda: None
-        """Called where a slave has come, gone, or said how far it is."""
+        """Called when a slave connects, leaves, or reports its offset."""
 
     def hurry(self) -> None:
-        """Somebody waits for the slaves: what is new is sent now."""
-        self._wanted.set()
+        """Send new bytes now: a caller waits for the slaves."""
+        self._wake.set()
 
     def acknowledged(self) -> list[int]:
-        """How far each slave says it is."""
-        return [one.acknowledged for one in self.slaves]
+        """Return the offset that each slave acknowledged."""
+        return [slave.acknowledged for slave in self.slaves]
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, sock=self._bound)
@@ -68,7 +68,7 @@ class HaServer:
         await self._server.wait_closed()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Known and closed whatever becomes of its task: one that is cancelled before its first step runs no line."""
+        """Register the link here, and close it in a callback: a task cancelled before its first step runs no line."""
         link = asyncio.ensure_future(self._serve(reader, writer))
         self._links.add(link)
 
@@ -83,51 +83,51 @@ class HaServer:
         slave = Slave(f"{host}:{port}")
         self.slaves.append(slave)
         self.changed()
-        hearing: asyncio.Task[None] | None = None
+        reading_reports: asyncio.Task[None] | None = None
         try:
-            async with asyncio.timeout(_SILENCE):
-                wanted = read_report(await reader.readexactly(REPORT_SIZE))
-            slave.sent = slave.acknowledged = max(wanted, 0)
-            if wanted == 0:
-                last = self._store.parts.files.last
-                slave.sent = 0 if last is None else last.start_offset
+            async with asyncio.timeout(_SILENCE_TIMEOUT_S):
+                start_offset = read_report(await reader.readexactly(REPORT_SIZE))
+            slave.sent = slave.acknowledged = max(start_offset, 0)
+            if start_offset == 0:
+                last_file = self._store.parts.files.last
+                slave.sent = 0 if last_file is None else last_file.start_offset
             self.changed()
-            hearing = asyncio.ensure_future(self._hear(reader, slave))
-            await self._send(writer, slave, hearing)
+            reading_reports = asyncio.ensure_future(self._read_reports(reader, slave))
+            await self._send(writer, slave, reading_reports)
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, OSError) as error:
             _log.info("slave %s: %s", slave.peer, cause_of(error, type(error).__name__))
         finally:
-            if hearing is not None:
-                hearing.cancel()
-                await asyncio.gather(hearing, return_exceptions=True)
+            if reading_reports is not None:
+                reading_reports.cancel()
+                await asyncio.gather(reading_reports, return_exceptions=True)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
             self.slaves.remove(slave)
             self.changed()
 
-    async def _hear(self, reader: asyncio.StreamReader, slave: Slave) -> None:
+    async def _read_reports(self, reader: asyncio.StreamReader, slave: Slave) -> None:
         while True:
-            async with asyncio.timeout(_SILENCE):
+            async with asyncio.timeout(_SILENCE_TIMEOUT_S):
                 slave.acknowledged = read_report(await reader.readexactly(REPORT_SIZE))
             self.changed()
 
-    async def _send(self, writer: asyncio.StreamWriter, slave: Slave, hearing: asyncio.Task[None]) -> None:
-        """Bytes as they come, never over a file's end; a word every five seconds where there are none."""
-        most, spoken = self._store.config.ha_transfer_batch_size, time.monotonic()
+    async def _send(self, writer: asyncio.StreamWriter, slave: Slave, reading_reports: asyncio.Task[None]) -> None:
+        """Send new bytes, never across a file's end; send a heartbeat every five seconds where there are none."""
+        batch_bytes, last_sent = self._store.config.ha_transfer_batch_size, time.monotonic()
         files = self._store.parts.files
-        while not hearing.done():
-            data = files.read(slave.sent, most)
-            if not data and time.monotonic() - spoken < _HEARTBEAT:
-                self._wanted.clear()
+        while not reading_reports.done():
+            data = files.read(slave.sent, batch_bytes)
+            if not data and time.monotonic() - last_sent < _HEARTBEAT_INTERVAL_S:
+                self._wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK):
-                        await self._wanted.wait()
+                    async with asyncio.timeout(_POLL_INTERVAL_S):
+                        await self._wake.wait()
                 continue
             writer.write(transfer_header(slave.sent, len(data)))
             if data:
                 writer.write(data)
             await writer.drain()
             slave.sent += len(data)
-            spoken = time.monotonic()
-        hearing.result()
+            last_sent = time.monotonic()
+        reading_reports.result()

@@ -1,4 +1,4 @@
-"""What goes over an HA port, without I/O (docs/formats/replication.md; Java: ``DefaultHAConnection``,
+"""The protocol of an HA port, without I/O (docs/formats/replication.md; Java: ``DefaultHAConnection``,
 ``DefaultHAClient``).
 
 A slave says an offset (8 bytes): first the one it wants to begin at, then how far it has come. The master sends a
@@ -21,23 +21,23 @@ _FLAGS, _FLAGS_AT = struct.Struct(">i"), 36
 _STORED, _STORED_V6 = 56, 68
 """Where the store time stands in a unit (docs/formats/commit-log.md#unit): behind a host of 8 bytes, or of 20."""
 REPORT_SIZE = _OFFSET.size
-_MOST = 64 << 20
+_LARGEST_TRANSFER_BYTES = 64 << 20
 """Bytes of one transfer: a master sends 32 KiB at once unless it is told otherwise."""
 
 
 def report(offset: int) -> bytes:
-    """What a slave says: the end of what it has."""
+    """Encode a slave's report: the end offset of its log."""
     return _OFFSET.pack(offset)
 
 
 def read_report(raw: bytes) -> int:
-    """The offset that a slave says."""
+    """Decode the offset in a slave's report."""
     offset: int = _OFFSET.unpack(raw)[0]
     return offset
 
 
 def transfer_header(offset: int, size: int) -> bytes:
-    """What a master says before ``size`` bytes of its log from ``offset`` on."""
+    """Encode the header that a master sends before ``size`` bytes of its log from ``offset`` on."""
     return _HEADER.pack(offset, size)
 
 
@@ -56,21 +56,21 @@ class Receiver:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[Transfer]:
-        """The transfers that are whole now. Raises :class:`CorruptUnit` for what no master sends."""
-        buffer, found = self._buffer, []
+        """Return the transfers that are complete now. Raises :class:`CorruptUnit` for what no master sends."""
+        buffer, transfers = self._buffer, []
         buffer += data
-        at = 0
-        while len(buffer) - at >= _HEADER.size:
-            offset, size = _HEADER.unpack_from(buffer, at)
-            if offset < 0 or not 0 <= size <= _MOST:
+        position = 0
+        while len(buffer) - position >= _HEADER.size:
+            offset, size = _HEADER.unpack_from(buffer, position)
+            if offset < 0 or not 0 <= size <= _LARGEST_TRANSFER_BYTES:
                 raise CorruptUnit(f"expected a transfer of an HA port, found offset {offset:,} and size {size:,}")
-            if len(buffer) - at - _HEADER.size < size:
+            if len(buffer) - position - _HEADER.size < size:
                 break
-            begin = at + _HEADER.size
-            found.append(Transfer(offset, bytes(memoryview(buffer)[begin : begin + size])))
-            at = begin + size
-        del buffer[:at]
-        return found
+            begin = position + _HEADER.size
+            transfers.append(Transfer(offset, bytes(memoryview(buffer)[begin : begin + size])))
+            position = begin + size
+        del buffer[:position]
+        return transfers
 
 
 class UnitCutter:
@@ -90,24 +90,26 @@ class UnitCutter:
         return self.offset + len(self._pending)
 
     def feed(self, transfer: Transfer) -> bytes:
-        """The units that are whole now; they stand at the :attr:`offset` from before. Raises :class:`CorruptUnit`."""
+        """Return the units that are complete now; they begin at the :attr:`offset` from before the call. Raises
+        :class:`CorruptUnit`.
+        """
         if transfer.offset != self.expected:
             raise CorruptUnit(f"expected bytes of offset {self.expected:,}, the master sends {transfer.offset:,}")
         pending = self._pending
         pending += transfer.data
-        at = 0
-        while len(pending) - at >= _UNIT.size:
-            size, magic = _UNIT.unpack_from(pending, at)
-            self._check(self.offset + at, size, magic)
-            if len(pending) - at < size:
+        position = 0
+        while len(pending) - position >= _UNIT.size:
+            size, magic = _UNIT.unpack_from(pending, position)
+            self._check(self.offset + position, size, magic)
+            if len(pending) - position < size:
                 break
             if magic != MAGIC_BLANK:
-                self._note_time(memoryview(pending)[at : at + size])
-            at += size
-        whole = bytes(memoryview(pending)[:at])
-        del pending[:at]
-        self.offset += at
-        return whole
+                self._note_time(memoryview(pending)[position : position + size])
+            position += size
+        units = bytes(memoryview(pending)[:position])
+        del pending[:position]
+        self.offset += position
+        return units
 
     def _note_time(self, unit: memoryview) -> None:
         if len(unit) >= _STORED_V6 + _OFFSET.size:

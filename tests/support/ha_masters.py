@@ -37,7 +37,7 @@ async def master(path: Path, count: int = 40) -> AsyncIterator[tuple[Master, int
     with (
         MessageStore(path, CONFIG) as store,
         bind("127.0.0.1", 0) as bound,
-        patch.object(source, "_HEARTBEAT", 0.2),
+        patch.object(source, "_HEARTBEAT_INTERVAL_S", 0.2),
     ):
         put(store, count)
         async with HaServer(store, bound) as server:

@@ -109,7 +109,7 @@ async def _follow(
             forget_earlier(kept, out)
             start = None if args.last_file or told is None else told.min_offset
             follower = Follower(store, *ports[0], start=start, ask_master=lambda: ask_master(*ports[1]))
-            follower.told = out.say
+            follower.on_status = out.say
             _say_begun(args, out, start)
             await _copy_tables(ports[1], store, out)
             following = asyncio.ensure_future(follower.run())

@@ -41,7 +41,7 @@ BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slave_role, "_LOOK", 0.02)
     monkeypatch.setattr(slave_role, "TABLES", {5: (0.1, 0.1), 4: (0.1, 0.1)})
-    monkeypatch.setattr(follower, "_PAUSE", 0.05)
+    monkeypatch.setattr(follower, "_LONGEST_PAUSE_S", 0.05)
 
 
 @contextlib.asynccontextmanager

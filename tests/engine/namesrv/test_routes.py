@@ -12,7 +12,7 @@ import zlib
 import pytest
 
 from engine.namesrv import routes
-from engine.namesrv.routes import DataVersion, Queues, Registered, Registration, Routes, check_crc, read_body
+from engine.namesrv.routes import DataVersion, MasterAddresses, Queues, Registration, Routes, check_crc, read_body
 
 T = {"Orders": Queues(4, 4, 6), "Payments": Queues(8, 8, 6)}
 
@@ -23,7 +23,7 @@ def told(address: str = "1.1.1.1:10911", broker_id: int = 0, topics=T, version: 
 
 def test_a_broker_that_registers_is_found_by_its_topics():
     routes = Routes()
-    assert routes.register(told(), 1_000, "x") == Registered()
+    assert routes.register(told(), 1_000, "x") == MasterAddresses()
     route = routes.route("Orders")
     assert route["queueDatas"] == [Queues(4, 4, 6).record("a")]
     assert route["brokerDatas"][0]["brokerAddrs"] == {0: "1.1.1.1:10911"}
@@ -36,7 +36,7 @@ def test_a_slave_hears_of_its_master_and_tells_no_queues():
     routes = Routes()
     routes.register(told(), 0, "x")
     heard = routes.register(told("2.2.2.2:10911", 1, {"Other": Queues(1, 1, 6), "Orders": Queues(9, 9, 6)}), 0, "y")
-    assert heard == Registered("1.1.1.1:10911", "1.1.1.1:10912")
+    assert heard == MasterAddresses("1.1.1.1:10911", "1.1.1.1:10912")
     assert routes.route("Other") is None
     assert routes.route("Orders")["brokerDatas"][0]["brokerAddrs"] == {0: "1.1.1.1:10911", 1: "2.2.2.2:10911"}
 
@@ -47,7 +47,7 @@ def test_one_topic_alone_is_refused_before_a_whole_registration():
     assert routes.cluster_info()["brokerAddrTable"]["a"]["brokerAddrs"] == {}
     assert routes.route("Orders") is None
     routes.register(told(), 0, "x")
-    assert routes.register(told(topics={"Later": Queues(2, 2, 6)}, version=2), 0, "x") == Registered()
+    assert routes.register(told(topics={"Later": Queues(2, 2, 6)}, version=2), 0, "x") == MasterAddresses()
     assert routes.route("Later") is not None
 
 
@@ -77,9 +77,9 @@ def test_an_address_has_one_id_and_an_older_state_does_not_take_its_place():
     assert routes.brokers["a"].addresses == {0: "1.1.1.1:10911"}
     newer = Registration("C", "a", "1.1.1.1:10911", 0, "h", DataVersion(5, 0, 1), T)
     routes.register(newer, 2, "x")
-    assert routes.register(told("9.9.9.9:1"), 3, "y") == Registered()
+    assert routes.register(told("9.9.9.9:1"), 3, "y") == MasterAddresses()
     assert routes.brokers["a"].addresses == {0: "1.1.1.1:10911"}
-    assert ("C", "9.9.9.9:1") not in routes.alive
+    assert ("C", "9.9.9.9:1") not in routes.live_brokers
 
 
 def test_silence_and_a_lost_connection_end_a_broker():
@@ -90,7 +90,7 @@ def test_silence_and_a_lost_connection_end_a_broker():
     assert routes.expire(15_000) == []
     [(change, connection)] = routes.expire(15_001)
     assert (change.word, change.broker, connection) == ("gone", "a", "x")
-    assert (routes.brokers, routes.topics, routes.clusters, routes.alive) == ({}, {}, {}, {})
+    assert (routes.brokers, routes.topics, routes.clusters, routes.live_brokers) == ({}, {}, {}, {})
     routes.register(told(), 0, "x")
     assert [one.address for one in routes.disconnected("x")] == ["1.1.1.1:10911"]
     assert routes.disconnected("x") == []
@@ -164,7 +164,7 @@ def test_what_is_no_body_is_refused_in_a_sentence(body, compressed, said):
 
 
 def test_a_body_that_unpacks_beyond_all_bounds_is_refused(monkeypatch):
-    monkeypatch.setattr(routes, "LARGEST", 1000)
+    monkeypatch.setattr(routes, "LARGEST_BODY_BYTES", 1000)
     with pytest.raises(routes.WrongRequest, match="unpacks to more than 1,000 bytes"):
         read_body(zlib.compress(bytes(5000)), compressed=True)
 

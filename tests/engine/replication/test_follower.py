@@ -51,7 +51,7 @@ def test_the_copy_has_the_masters_bytes_and_its_queues(tmp_path: Path) -> None:
 
 
 def test_a_link_that_breaks_anywhere_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    monkeypatch.setattr(module, "_LONGEST_PAUSE_S", 0.01)
 
     async def told() -> None:
         async with master(tmp_path / "a") as (real, port):
@@ -168,10 +168,10 @@ def test_a_master_that_is_away_is_told_once(tmp_path: Path, monkeypatch: pytest.
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)")
 
         monkeypatch.setattr(module.asyncio, "open_connection", refused)
-        monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0)
+        monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
         with MessageStore(tmp_path / "copy", CONFIG) as copy:
             follower = Follower(copy, "127.0.0.1", 1)
-            follower.told = said.append
+            follower.on_status = said.append
             going = asyncio.ensure_future(follower.run())
             await until(lambda: len(tries) > 3)
             going.cancel()
@@ -255,7 +255,7 @@ def test_a_copy_that_begins_where_the_master_has_deleted_begins_with_its_first_f
     """The master deleted its first file after it was asked where its log begins. The copy waited for bytes that never
     come, or ended.
     """
-    monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(module, "_FIRST_PAUSE_S", 0.0)
     size = CONFIG.mapped_file_size_commit_log
 
     async def told() -> None:

@@ -44,7 +44,7 @@ def test_bytes_come_from_the_asked_offset_and_never_over_a_files_end(tmp_path: P
 
 
 def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(source, "_HEARTBEAT", 0.05)
+    monkeypatch.setattr(source, "_HEARTBEAT_INTERVAL_S", 0.05)
 
     async def told() -> None:
         async with master(tmp_path) as (real, port):
@@ -63,7 +63,7 @@ def test_an_empty_slave_gets_the_last_file_and_a_word_where_nothing_comes(tmp_pa
 
 
 def test_a_slave_that_says_nothing_is_let_go(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(source, "_SILENCE", 0.1)
+    monkeypatch.setattr(source, "_SILENCE_TIMEOUT_S", 0.1)
 
     async def told() -> None:
         async with master(tmp_path) as (real, port):
