@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from engine.broker.serving import serving_beside
 from engine.inspection.samples import sample
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.cluster_model import Selection
 from viewer.look.assets import language
 
 WHOLE = {"log": "log:8193", "trace": "trace:StockReserved/AaAa", "groups": "groups"}
@@ -49,15 +49,15 @@ async def cluster(window, names):
     await until(lambda: all(own.rows[number].sent for number in (*orders, stock)))
     billing = [own.add("consumer", (names,), "billing", "OrderPaid", 0).spec.number for _ in range(3)]
     ledger = [own.add("consumer", (names,), "ledger", "StockReserved", 0).spec.number for _ in range(2)]
-    await until(lambda: all(own.rows[number].standing == "running" for number in (*billing, *ledger)))
+    await until(lambda: all(own.rows[number].status == "running" for number in (*billing, *ledger)))
     slow = own.rows[billing[2]]
     own.slow(slow.spec.number, 2.0)
     await until(lambda: (client := model.find_client("billing", slow.client_id)) and (client.behind or 0) > 900, 300)
-    pane.choose(Chosen("client", slow.client_id, "billing"))
+    pane.choose(Selection("client", slow.client_id, "billing"))
     await save(window, "cluster")
     pane.clients.end(kill=True)
     pane.tabs.choose("rebalance")
-    pane.choose(Chosen("group", "billing"))
+    pane.choose(Selection("group", "billing"))
     await until(lambda: any(step.left and step.moved for step in pane.rebalance.line.steps))
     await asyncio.sleep(20)
     pane.rebalance.choose_step(next(step.number for step in pane.rebalance.line.steps if step.left) - 1)

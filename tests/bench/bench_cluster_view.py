@@ -35,7 +35,7 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
     import made_clusters as made
     from PySide6.QtWidgets import QApplication
 
-    from viewer.cluster.cluster_model import Chosen, Look
+    from viewer.cluster.cluster_model import Reading, Selection
     from viewer.cluster.pane import ClusterPane
     from viewer.cluster.watch import ClusterWatch
     from viewer.look.theme import theme
@@ -50,11 +50,11 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
     assert pane.watch is not None
     pane.watch.begin(made.NAMES)
     states = [made.large(second, topics, queues, clients) for second in range(rounds + 1)]
-    works.items(Look(states[0]))
-    pane.choose(Chosen("topic", "Topic000"))
+    works.items(Reading(states[0]))
+    pane.choose(Selection("topic", "Topic000"))
     app.processEvents()
     model, bar = pane.model, pane._cells_area.verticalScrollBar()
-    packed = [pickle.dumps(Look(state)) for state in states]
+    packed = [pickle.dumps(Reading(state)) for state in states]
 
     def frame() -> None:
         pane._show()
@@ -70,12 +70,14 @@ def measure(topics: int, queues: int, clients: int, rounds: int) -> None:
 
     said = {
         "unpack a reading": lambda number: pickle.loads(packed[number]),
-        "take a reading": lambda number: model.take(Look(states[number + 1])),
+        "take a reading": lambda number: model.take(Reading(states[number + 1])),
         "frame after a reading": lambda _number: frame(),
         "frame, scrolled": scroll,
         "the whole view painted": lambda _number: again(),
     }
-    print(json.dumps({"queues": model.whole.queues, "clients": model.whole.clients, "load": os.getloadavg()[0]}))
+    print(
+        json.dumps({"queues": model.unfiltered.queues, "clients": model.unfiltered.clients, "load": os.getloadavg()[0]})
+    )
     for step, work in said.items():
         print(json.dumps({"step": step, **timed(work, rounds)}), flush=True)
 

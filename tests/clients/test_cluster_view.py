@@ -23,15 +23,15 @@ from engine.cluster.reader import ClusterReader
 from engine.cluster.state import ClusterState
 from engine.remoting.connection import Connection, Handler, Limits, connect
 from engine.remoting.frame import Command
-from viewer.cluster.cluster_model import ClusterModel, Look
-from viewer.cluster.words import whose
+from viewer.cluster.cluster_model import ClusterModel, Reading
+from viewer.cluster.words import broker_origin
 
 pytestmark = [pytest.mark.peer, pytest.mark.clients_full, pytest.mark.timeout(600)]
 READS = {106, 28, 21, 43, 201, 202, 203, 307, 328}
 """Codes that a cluster is asked by; none of them changes anything (docs/protocol/name-server.md#cluster,
 docs/protocol/broker.md#admin).
 """
-GROUP, LATE, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
+GROUP, MIN_SHOWN_LAG, TOPIC, MESSAGES = "java-readers", "late", "Orders", 40
 
 
 class Sent:
@@ -79,10 +79,10 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
             await producer.send(Message(TOPIC, b"%d" % number))
     host, _, port = broker.rpartition(":")
     connection = await connect(host, int(port))
-    declared = json.dumps({"groupName": LATE, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16})
+    declared = json.dumps({"groupName": MIN_SHOWN_LAG, "consumeEnable": True, "retryQueueNums": 1, "retryMaxTimes": 16})
     assert (await connection.ask(Command(200, {}, body=declared.encode(), version=395))).code == 0
     again = {
-        "topic": f"%RETRY%{LATE}",
+        "topic": f"%RETRY%{MIN_SHOWN_LAG}",
         "defaultTopic": "TBW102",
         "readQueueNums": "1",
         "writeQueueNums": "1",
@@ -93,7 +93,7 @@ async def send(release: str, namesrv: str, broker: str, messages: int) -> None:
     }
     assert (await connection.ask(Command(17, again, version=395))).code == 0  # the tool looks for it first
     for queue_id in range(4):
-        fields = {"consumerGroup": LATE, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "1"}
+        fields = {"consumerGroup": MIN_SHOWN_LAG, "topic": TOPIC, "queueId": str(queue_id), "commitOffset": "1"}
         assert (await connection.ask(Command(15, fields, version=395))).code == 0
     connection.close()
     await connection.closed.wait()
@@ -109,7 +109,7 @@ async def until_shared(namesrv: str, seconds: float = 120) -> ClusterState:
             queues = [queue for queue in state.queues if queue.topic == TOPIC]
             if group is not None and len(group.clients) == 2 and queues and not state.refusals:
                 owners = {group.owners(queue) for queue in queues}
-                behind = state.behind(GROUP)
+                behind = state.lag(GROUP)
                 if len(owners) == 2 and all(map(len, owners)) and not sum(behind.get(one, 1) for one in queues):
                     return state
             assert time.monotonic() < end, f"waited in vain: {state}"
@@ -136,7 +136,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
                 namesrv,
                 "clusterList",
                 f"topicStatus -t {TOPIC}",
-                f"consumerProgress -g {LATE}",
+                f"consumerProgress -g {MIN_SHOWN_LAG}",
                 f"consumerConnection -g {GROUP}",
             )
         finally:
@@ -144,14 +144,16 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
                 one.stop()
     model = ClusterModel()
     model.begin((namesrv,))
-    model.take(Look(state))
+    model.take(Reading(state))
     clusters, topic, late, connections = told
-    (row,) = model.whole.brokers
+    (row,) = model.unfiltered.brokers
     assert row.master is not None
     (listed,) = [line for line in clusters if "broker-a" in line]
     assert [row.master.cluster, row.name, str(row.master.broker_id), row.master.address] == listed[:4]
     assert listed[4].startswith(row.master.release)
-    assert whose(row.master).startswith("real, "), "nobody can ask a broker of RocketMQ's own for its held pulls"
+    assert broker_origin(row.master).startswith("real, "), (
+        "nobody can ask a broker of RocketMQ's own for its held pulls"
+    )
     found = model.find_topic(TOPIC)
     assert found is not None
     ends = {
@@ -160,13 +162,13 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     }
     assert ends == {tuple(line[:4]) for line in topic if line[:1] == ["broker-a"]}
     lags = {
-        (queue.broker, str(queue.queue_id), str(state.offsets(LATE)[queue]), str(behind))
-        for queue, behind in state.behind(LATE).items()
+        (queue.broker, str(queue.queue_id), str(state.offsets(MIN_SHOWN_LAG)[queue]), str(behind))
+        for queue, behind in state.lag(MIN_SHOWN_LAG).items()
     }
     rows = [line for line in late if line[:2] == [TOPIC, "broker-a"]]
     assert rows, late
     assert lags == {(line[1], line[2], line[4], next(word for word in line[5:] if word.isdigit())) for line in rows}
-    assert sum(state.behind(LATE).values()) == MESSAGES - 4
+    assert sum(state.lag(MIN_SHOWN_LAG).values()) == MESSAGES - 4
     total = re.search(r"Diff Total: (\d+)", " ".join(" ".join(line) for line in late))
     assert total is not None
     assert int(total[1]) == MESSAGES - 4
@@ -174,7 +176,7 @@ def test_it_shows_what_the_admin_tool_says(release: str, tmp_path: Path, monkeyp
     assert group is not None
     clients = {(one.client.client_id, one.client.address, one.client.language) for one in group.clients}
     assert clients == {tuple(line[:3]) for line in connections if len(line) >= 3 and "@" in line[0]}
-    assert (group.group.model, group.behind) == ("CLUSTERING", 0)
+    assert (group.group.model, group.lag) == ("CLUSTERING", 0)
     assert {len(one.owned or ()) for one in group.clients} == {2}
     assert [" ".join(line) for line in connections if "MessageModel:" in line] == ["MessageModel: CLUSTERING"]
     assert tap.codes == READS, "nothing but questions went out"

@@ -16,7 +16,7 @@ from engine.broker.serving import Addresses, serving_beside
 from engine.cluster.state import BrokerPart, Queue
 from engine.lab.presets import PRESETS
 from engine.lab.samples import ServeSettings
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.cluster_model import Selection
 from viewer.cluster.pane import ClusterPane
 from viewer.cluster.side import SidePanel
 
@@ -88,7 +88,7 @@ def test_a_cluster_is_looked_at_without_a_store(
 
         def ends() -> tuple[object, ...]:
             row = pane.model.find_queue(QUEUES[0])
-            return () if row is None else (row.ends.max_offset, row.next_offset, row.behind, row.owners)
+            return () if row is None else (row.ends.max_offset, row.next_offset, row.lag, row.owners)
 
         await walker.until(lambda: owned_queues() == [2, 2], "both readers say what they own")
         await walker.until(lambda: ends() == (30, 10, 20, ("c@1",)), "the queue has its ends and its owner")
@@ -99,8 +99,8 @@ def test_a_cluster_is_looked_at_without_a_store(
         await walker.until(lambda: counts in walker.said, "the status bar counts them")
         canvas = walker.find(QWidget, "cluster.lines")
         assert canvas.isVisible()
-        await walker.until(lambda: pane.lines.box_of(Chosen("queue", queue=QUEUES[0])) is not None, "it is drawn")
-        box = pane.lines.box_of(Chosen("queue", queue=QUEUES[0]))
+        await walker.until(lambda: pane.lines.box_of(Selection("queue", queue=QUEUES[0])) is not None, "it is drawn")
+        box = pane.lines.box_of(Selection("queue", queue=QUEUES[0]))
         assert box is not None
         walker.click(canvas, box.center().toPoint())
         side = walker.find(SidePanel, "cluster.side")
@@ -124,7 +124,7 @@ def test_a_cluster_is_looked_at_without_a_store(
                 row is not None
                 and row.orphan
                 and group is not None
-                and [one.left for one in group.clients] == [False, True]
+                and [one.has_left for one in group.clients] == [False, True]
             )
 
         await walker.until(is_orphan, "nobody owns the queues of the one that left")
@@ -148,18 +148,18 @@ def test_beside_a_store_queues_groups_and_offsets_are_links(
         await walker.open(orders)
         pane = await connected(walker, served.namesrv)
         await walker.until(lambda: pane.model.find_topic("OrderPaid") is not None, "the topic is there")
-        pane.choose(Chosen("queue", group="billing", queue=Queue("OrderPaid", "broker-a", 2)))
+        pane.choose(Selection("queue", group="billing", queue=Queue("OrderPaid", "broker-a", 2)))
         canvas = walker.find(QWidget, "cluster.lines")
         await walker.key(canvas, Qt.Key.Key_Return)
         assert walker.window.view == "queue"
         assert walker.place.endswith("OrderPaid › Queue 2 › 0")
         await walker.act("go.back")
         assert walker.window.view == "cluster"
-        pane.choose(Chosen("group", "billing"))
+        pane.choose(Selection("group", "billing"))
         await walker.key(canvas, Qt.Key.Key_Return)
         assert walker.window.view == "groups"
         await walker.act("go.back")
-        pane.choose(Chosen("topic", "Orders"))
+        pane.choose(Selection("topic", "Orders"))
         await walker.key(canvas, Qt.Key.Key_Return)
         assert walker.said == "The open store has no topic Orders."
         await walker.act("view.refresh")
@@ -196,14 +196,14 @@ def test_pausing_filters_and_tables(run: Run, walker: Walker, served: Addresses,
         walker.find(QPushButton, "cluster.only.idle").click()
         await walker.act("cluster.pause")
         state = pane.model.state
-        assert pane.model.standing == "paused"
+        assert pane.model.status == "paused"
         await walker.until(lambda: _fault(pane).startswith("As of"), "the time of what is shown stands above it")
         await walker.act("cluster.pause")
         await walker.until(lambda: pane.model.state is not state, "it goes on")
         every = walker.find(QComboBox, "cluster.every")
         every.setCurrentIndex(0)
         every.activated.emit(0)
-        assert pane.model.every == 0.5
+        assert pane.model.interval_s == 0.5
         await walker.act("cluster.copy")
         assert walker.clipboard.startswith(f"# Cluster {served.namesrv}")
         await walker.act("cluster.connect")
@@ -286,7 +286,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         walker.find(QPushButton, "cluster.new.add").click()
         assert pane.watch is not None
         own, number = pane.watch.own, max(pane.watch.own.rows)
-        await walker.until(lambda: own.rows[number].standing == "running", f"the {kind} runs", 90)
+        await walker.until(lambda: own.rows[number].status == "running", f"the {kind} runs", 90)
         return number
 
     async def walk() -> None:
@@ -300,32 +300,37 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
 
         def shared() -> bool:
             group = model.find_group("readers")
-            return group is not None and sorted(len(one.owned or ()) for one in group.clients if not one.left) == [2, 2]
+            return group is not None and sorted(len(one.owned or ()) for one in group.clients if not one.has_left) == [
+                2,
+                2,
+            ]
 
         await walker.until(shared, "they share four queues", 90)
         await walker.until(lambda: model.deliveries.handed("readers", 0, 1 << 62) > 200, "messages come", 90)
-        pane.choose(Chosen("client", names[1], "readers"))
+        pane.choose(Selection("client", names[1], "readers"))
         await walker.until(lambda: len(model.moments["readers"]) > 3, "it was read some times")
         walker.find(QPushButton, "cluster.kill").click()
-        await walker.until(lambda: own.rows[second].standing == "killed", "it is killed")
+        await walker.until(lambda: own.rows[second].status == "killed", "it is killed")
         pane.tabs.choose("rebalance")
-        pane.choose(Chosen("group", "readers"))
+        pane.choose(Selection("group", "readers"))
         panel = pane.rebalance
 
         def moved() -> bool:
             steps = panel.line.steps  # one who left and its queues' new owner may be seen in two readings
-            return any(names[1] in step.left for step in steps) and set(steps[-1].after.values()) == {(names[0],)}
+            return any(names[1] in step.departed for step in steps) and set(steps[-1].owners_after.values()) == {
+                (names[0],)
+            }
 
         await walker.until(moved, "its queues have moved", 90)
         await walker.until(
-            lambda: any(one.taken for one in model.deliveries.shared if one.client_ids == (names[0],)),
+            lambda: any(one.taken for one in model.deliveries.rebalances if one.client_ids == (names[0],)),
             "the one that stays says what it took: that comes another way than readings do",
             90,
         )
-        killed = next(one for one in panel.line.steps if names[1] in one.left)
+        killed = next(one for one in panel.line.steps if names[1] in one.departed)
         step = panel.line.steps[-1]
         panel.choose_step(step.number - 1)
-        assert model.at is not None or model.state is not None
+        assert model.shown_time_ms is not None or model.state is not None
         what = {row["Step"]: row["What"] for row in walker.rows("cluster.steps")}
         assert f"{model.name_of(names[1])} killed" in what[str(killed.number)]  # with who joined, perhaps
         changes = {row["Change"] for row in walker.rows("cluster.moves")}
@@ -346,7 +351,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
         pane.watch.load(recording)
         await walker.until(lambda: bool(model.recording), "the recording is shown")
         await walker.rest()
-        assert any(names[1] in one.left for one in panel.line.steps), "the same step is in the recording"
+        assert any(names[1] in one.departed for one in panel.line.steps), "the same step is in the recording"
         assert not walker.find(QWidget, "cluster.clients").isVisible()
         pane.tabs.choose("lines")
         own.close()
@@ -401,9 +406,9 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         await walker.until(lambda: queues(pane) == 4, "they are there again")
         await walker.act("cluster.add.broker")
         walker.find(QPushButton, "cluster.lab.do").click()
-        await walker.until(lambda: len(pane.model.whole.brokers) == 2, "it registers", 60)
+        await walker.until(lambda: len(pane.model.unfiltered.brokers) == 2, "it registers", 60)
         assert (tmp_path / "lab-broker-b").is_dir()
-        pane.choose(Chosen("broker", "broker-b"))
+        pane.choose(Selection("broker", "broker-b"))
         assert walker.action("cluster.broker.end").isEnabled()
         await walker.key(pane, Qt.Key.Key_Delete)
         await walker.until(lambda: bool(master(pane, "broker-b").words), "it is ended", 60)
@@ -413,10 +418,13 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         with joined(lab.serving.broker) as clients:
             clients.consumer("c@1", "readers", "Orders", QUEUES)
             await walker.until(lambda: pane.model.find_client("readers", "c@1") is not None, "the client is there")
-            pane.choose(Chosen("client", "c@1", "readers"))
+            pane.choose(Selection("client", "c@1", "readers"))
             await walker.until(acts.cut.isEnabled, "it can be cut")
             acts.cut.click()
             await walker.until(lambda: pane.model.find_group("readers") is None, "it is cut")
+        await walker.until(
+            lambda: any(one.id == "cluster.cut" for one in window.changes.operations.list), "the cut is noted"
+        )
         done = [one.id for one in window.changes.operations.list]
         assert {"cluster.add.queues", "cluster.add.broker", "cluster.broker.end", "cluster.cut"} <= set(done)
         await connected(walker, served.namesrv)
@@ -435,7 +443,7 @@ def test_the_labs_cluster_gets_queues_a_broker_and_loses_a_connection(
         return len(topic.queues) if topic is not None else 0
 
     def master(pane: ClusterPane, name: str) -> BrokerPart:
-        found = next(one.master for one in pane.model.whole.brokers if one.name == name)
+        found = next(one.master for one in pane.model.unfiltered.brokers if one.name == name)
         assert found is not None
         return found
 

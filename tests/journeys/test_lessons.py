@@ -71,9 +71,9 @@ def ended(walker: Walker) -> Iterator[None]:
 async def until_told(walker: Walker, pane: ClusterPane) -> dict[str, dict[str, str]]:
     """All lessons have ended, and nobody is left behind; their figures."""
     runs = pane.lessons.runs
-    await walker.until(lambda: all(one.standing != "running" for one in runs.values()), "all end", 100)
+    await walker.until(lambda: all(one.status != "running" for one in runs.values()), "all end", 100)
     for one in runs.values():
-        assert one.standing == "done", (one.lesson.key, one.result)
+        assert one.status == "done", (one.lesson.key, one.result)
         assert pane.lessons.entries[one.lesson.key].line.text() == one.result
     assert pane.watch is not None
     own = pane.watch.own
@@ -144,7 +144,7 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
             return pane.model.state is not None and [one.name for one in pane.model.state.brokers] == ["broker-a"]
 
         await walker.until(alone, "nobody waits for brokers of lessons")
-        await walker.until(lambda: not pane.model.whole.topics, "their topics are gone")
+        await walker.until(lambda: not pane.model.unfiltered.topics, "their topics are gone")
         pane.tabs.choose("lines")
 
     run(walk())
@@ -152,7 +152,7 @@ def test_five_lessons_run_by_clicks_and_their_figures_are_what_clients_told(
 
 def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     """The harms of a run's last step, from what its consumers were handed and what readings saw while it ran."""
-    moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.begun]
+    moments = [moment for moment in pane.model.moments[one.group] if moment.at <= one.action_started_ms]
     changed = [
         n
         for n in range(1, len(moments))
@@ -160,7 +160,7 @@ def harms_counted_again(one: LessonRun, pane: ClusterPane) -> dict[str, str]:
     ]
     first = last = changed.pop()
     while changed:  # changes that follow each other closely, or while a queue has no owner, are one step
-        waits = moments[changed[-1]].told and not all(moments[changed[-1]].owners)
+        waits = moments[changed[-1]].is_complete and not all(moments[changed[-1]].owners)
         if moments[first].at - moments[changed[-1]].at > (45_000 if waits else 4_000):
             break
         first = changed.pop()

@@ -22,7 +22,7 @@ from soak_drive import largest_pieces, resident
 from engine.lab.presets import PRESETS
 from engine.lab.samples import ServeSettings
 from viewer.cluster import cluster_model, deliveries
-from viewer.cluster.cluster_model import Chosen, ClusterModel
+from viewer.cluster.cluster_model import ClusterModel, Selection
 
 SECONDS = float(os.environ["STORESCOPE_SOAK"])
 FULL = SECONDS >= 600
@@ -77,7 +77,7 @@ class Churn:
         self._look()
 
     def _running(self) -> list[Any]:
-        return [one for one in self._own.rows.values() if one.standing == "running" and one.spec.kind == "consumer"]
+        return [one for one in self._own.rows.values() if one.status == "running" and one.spec.kind == "consumer"]
 
     async def _join(self) -> None:
         if len(self._running()) < MOST_CLIENTS:
@@ -122,9 +122,9 @@ class Churn:
         pane, model = self._pane, self._model
         pane.tabs.choose(("lines", "rebalance", "lines", "tables")[self._turn // 4 % 4])
         group = model.find_group(GROUP)
-        things = [Chosen("group", GROUP), Chosen("broker", "broker-a"), Chosen("topic", TOPIC)]
-        things += [Chosen("client", one.client.client_id, GROUP) for one in (group.clients if group else ())[:1]]
-        things += [Chosen("queue", queue=queue) for queue in list(model.state.queues if model.state else ())[:1]]
+        things = [Selection("group", GROUP), Selection("broker", "broker-a"), Selection("topic", TOPIC)]
+        things += [Selection("client", one.client.client_id, GROUP) for one in (group.clients if group else ())[:1]]
+        things += [Selection("queue", queue=queue) for queue in list(model.state.queues if model.state else ())[:1]]
         pane.choose(things[self._turn % len(things)])
         if self._turn % 10 == 5:
             pane.go_to(model.span[0])
@@ -152,7 +152,7 @@ async def drive(window: Any) -> None:
     own.add("producer", pane.watch.model.addresses, "senders", TOPIC, 200)
     for _ in range(2):
         own.add("consumer", pane.watch.model.addresses, GROUP, TOPIC, 0)
-    await until(lambda: sum(one.standing == "running" for one in own.rows.values()) == 3)
+    await until(lambda: sum(one.status == "running" for one in own.rows.values()) == 3)
     churn = Churn(window, pane)
     begun, warm, minutes, beside = time.monotonic(), 0, [], {}
     while (gone := time.monotonic() - begun) < SECONDS:
@@ -169,14 +169,14 @@ async def drive(window: Any) -> None:
     figures: dict[str, Any] = {
         "deeds": churn.done,
         "clients": len(own.rows),
-        "readings": len(model.kept),
+        "readings": len(model.readings),
         "warm": warm,
         "end": resident(),
         "beside": {name: (beside[name], size) for name, size in own_memory().items() if name in beside},
         "minutes": minutes,
         "bounds": {"readings": cluster_model.KEPT, "deliveries_ms": deliveries.KEPT_MS},
         "sent": sum(one.sent for one in own.rows.values()),
-        "failed": sorted({one.words for one in own.rows.values() if one.standing == "failed"}),
+        "failed": sorted({one.words for one in own.rows.values() if one.status == "failed"}),
     }
     figures["pieces"] = await asyncio.to_thread(largest_pieces)
     pane.watch.end()

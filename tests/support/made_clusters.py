@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds
-from viewer.cluster.cluster_model import ClusterModel, Look, Question
+from viewer.cluster.cluster_model import AdminRequest, ClusterModel, Reading
 
 NAMES = "127.0.0.1:9876"
 BEGUN = 1_795_000_000_000
@@ -18,8 +18,8 @@ A = [Queue("OrderPaid", "broker-a", n) for n in range(4)]
 B = [Queue("OrderPaid", "broker-b", n) for n in range(2)]
 S = [Queue("StockReserved", "broker-a", n) for n in range(2)]
 ASKED = (
-    (Question(NAMES, 106, "GET_BROKER_CLUSTER_INFO", 0), 1, 0.4),
-    (Question("10.0.0.9:10911", 202, "GET_TOPIC_STATS_INFO", 0), 2, 1.2),
+    (AdminRequest(NAMES, 106, "GET_BROKER_CLUSTER_INFO", 0), 1, 0.4),
+    (AdminRequest("10.0.0.9:10911", 202, "GET_TOPIC_STATS_INFO", 0), 2, 1.2),
 )
 OWNS = {C1: (A[0], A[1]), C2: (A[2], A[3]), C3: tuple(B)}
 
@@ -122,7 +122,7 @@ def looked_at(*states: ClusterState) -> ClusterModel:
     model = ClusterModel()
     model.begin((NAMES,))
     for state in states:
-        model.take(Look(state, ASKED, 12.0))
+        model.take(Reading(state, ASKED, 12.0))
     return model
 
 
@@ -132,7 +132,7 @@ class Works:
     def __init__(self) -> None:
         self.asked: list[tuple[str, tuple[object, ...]]] = []
         self.cancelled: list[int] = []
-        self.items: Callable[[Look], None] = lambda _look: None
+        self.items: Callable[[Reading], None] = lambda _look: None
         self.finished: Callable[[object, Exception | None], None] = lambda _value, _error: None
 
     def request(self, target: str, args: tuple[object, ...], items, told, finished) -> int:  # type: ignore[no-untyped-def]

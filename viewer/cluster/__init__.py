@@ -1,1 +1,1 @@
-"""A running cluster as administrators see it: brokers, queues, who sends, who consumes and owns what, and rebalance."""
+"""Cluster view: brokers, queues, producers, consumers and queue owners of a running cluster, and rebalance."""

@@ -1,7 +1,7 @@
-"""What one does to a cluster: add a producer or a consumer of one's own, slow, pause, stop, kill the chosen one; and
-what only the lab's cluster lets one do (:mod:`viewer.cluster.lab_acts`), in grey with its reason elsewhere.
+"""Bar of actions on a cluster: add your own producer or consumer; slow, pause, stop or kill the selected one.
 
-On a cluster of which nobody said that it is his own no client is offered: it is read-only.
+Actions that only the lab's cluster allows (:mod:`viewer.cluster.lab_actions`) are grey elsewhere, with the reason. A
+cluster that the user has not declared to be their own is read-only.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
-from viewer.cluster.cluster_model import Chosen, ClusterModel
-from viewer.cluster.lab_acts import LabActs
+from viewer.cluster.cluster_model import ClusterModel, Selection
+from viewer.cluster.lab_actions import LabActions
 from viewer.cluster.own_clients import OwnClients, OwnRow
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.widgets.basics import Boxed, Button, Field, Label, Paper, Tool, row
 
-SLOW = 0.025
-"""Seconds a message that "slow" means."""
-USUAL = {"producer": ("senders", "100"), "consumer": ("readers", "0")}
-"""Group, and messages a second of a producer or ms a message of a consumer."""
+SLOW_S = 0.025
+"""Delay of each message of a slowed client, in seconds."""
+DEFAULTS = {"producer": ("senders", "100"), "consumer": ("readers", "0")}
+"""Default group, and default messages a second (producer) or ms a message (consumer)."""
 
 KINDS = {"producer": words("producer"), "consumer": words("consumer"), "broker": words("broker")}
-"""What a client of one's own is, as it is said."""
+"""Names of the kinds of clients."""
 
 
 class ClientsBar(Paper):
-    """``did(command, words, parameters)`` for the operation log; ``allowed()`` once the cluster is said to be one's
-    own.
+    """Emits ``did(command, words, parameters)`` for the operation log, ``allowed()`` once the cluster is declared
+    the user's own.
     """
 
     did = Signal(str, str, object)
@@ -44,12 +44,12 @@ class ClientsBar(Paper):
         self.model = ClusterModel()
         self.own: OwnClients | None = None
         self._kind = "consumer"
-        self._came_from: QWidget | None = None
-        """What had the focus before a form was opened."""
+        self._focus_before: QWidget | None = None
+        """Widget that had the focus before a form was opened."""
         self.lock = Label("", 12, "ok", 600)
-        self.mine = Button(tr("It is my own: let me add clients"))
-        self.mine.setObjectName("cluster.mine")
-        self.mine.clicked.connect(self._allow)
+        self.own_button = Button(tr("It is my own: let me add clients"))
+        self.own_button.setObjectName("cluster.mine")
+        self.own_button.clicked.connect(self._allow)
         self.producer = self._tool(
             "plus", "cluster.add.producer", tr("Producer"), tr("Add a producer of your own (Shift+Ins)")
         )
@@ -72,13 +72,13 @@ class ClientsBar(Paper):
         self.stop.clicked.connect(lambda _on: self.end(kill=False))
         self.kill.clicked.connect(lambda _on: self.end(kill=True))
         self.words = Label("", 12, "text3")
-        self.lab = LabActs(self)
+        self.lab = LabActions(self)
         self.lab.did.connect(self.did)
         self.lab.changed.connect(self.refresh)
         lab = self.lab
         line = row(
             self.lock,
-            self.mine,
+            self.own_button,
             self.producer,
             self.consumer,
             lab.queues,
@@ -102,15 +102,15 @@ class ClientsBar(Paper):
         box.addWidget(line)
         self.form = self._form()
         box.addWidget(self.form)
-        self.lab.asks.connect(self._opening)
+        self.lab.asks.connect(self._on_form_opening)
         box.addWidget(self.lab.form)
         self.refresh()
 
     @staticmethod
     def _tool(icon: str, name: str, text: str, tip: str) -> Tool:
-        made = Tool(icon, tip, text)
-        made.setObjectName(name)
-        return made
+        tool = Tool(icon, tip, text)
+        tool.setObjectName(name)
+        return tool
 
     def _form(self) -> Boxed:
         self.group, self.topic, self.amount = (
@@ -148,39 +148,41 @@ class ClientsBar(Paper):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """As model, clients and lab have it now."""
-        own = self.model.is_own
+        """Show the present state of model, clients and lab."""
+        is_own = self.model.is_own
         self.lab.model = self.model
         self.lab.refresh()
-        self.lock.setText("" if own else tr("Read-only"))
-        self.lock.setVisible(not own)
-        self.mine.setVisible(not own)
+        self.lock.setText("" if is_own else tr("Read-only"))
+        self.lock.setVisible(not is_own)
+        self.own_button.setVisible(not is_own)
         for part in (self.producer, self.consumer):
-            part.setVisible(own)
-        if not own:
+            part.setVisible(is_own)
+        if not is_own:
             self.form.hide()
         chosen = self.chosen
         self.name.setText(self._name())
         for tool in (self.slow, self.pause, self.stop, self.kill):
-            tool.setVisible(own and chosen is not None)
+            tool.setVisible(is_own and chosen is not None)
         if chosen is not None:
             self.slow.setChecked(chosen.delay > 0)
             self.pause.setChecked(chosen.paused)
-        self.words.setText(self._said(own=own))
+        self.words.setText(self._status_text(is_own=is_own))
 
-    def _said(self, *, own: bool) -> str:
-        if not own:
+    def _status_text(self, *, is_own: bool) -> str:
+        if not is_own:
             return tr("only asked, by administrators' requests")
-        failed = [one for one in (self.own.rows.values() if self.own is not None else ()) if one.words]
+        failed = [
+            client_row for client_row in (self.own.rows.values() if self.own is not None else ()) if client_row.words
+        ]
         if failed:
-            last = failed[-1]
-            return f"{tr(KINDS[last.spec.kind])} {last.spec.group}: {engine_words(last.words)}"
+            last_failed = failed[-1]
+            return f"{tr(KINDS[last_failed.spec.kind])} {last_failed.spec.group}: {engine_words(last_failed.words)}"
         chosen = self.chosen
         if chosen is None and self.model.chosen.kind in {"client", "producer"}:
             ended = self.own.ended(self.model.chosen.name) if self.own is not None else None
             if ended is None:
                 return tr("this client is not one of yours")
-            return tr("you killed this client") if ended.standing == "killed" else tr("you stopped this client")
+            return tr("you killed this client") if ended.status == "killed" else tr("you stopped this client")
         if chosen is not None and (chosen.paused or chosen.delay):
             slowed = tr("slowed: each message takes {n:g} ms longer", n=chosen.delay * 1000) if chosen.delay else ""
             return " · ".join(part for part in (tr("paused") if chosen.paused else "", slowed) if part)
@@ -188,48 +190,50 @@ class ClientsBar(Paper):
         return tr("{n:,} clients, your own", n=running) if running else ""
 
     def _name(self) -> str:
-        """Of the chosen thing, where something can be done to it."""
+        """Return the name of the selection if it can be acted on."""
         chosen = self.model.chosen
         if self.lab.added() is not None:
             return chosen.name
         acted = self.chosen is not None or bool(self.lab.connections())
         return self.model.name_of(chosen.name) if acted else ""
 
-    def able(self) -> dict[str, Callable[[], object]]:
-        """What can be done now, by command."""
-        found: dict[str, Callable[[], object]] = {}
+    def possible_commands(self) -> dict[str, Callable[[], object]]:
+        """Return the commands that are possible now."""
+        commands: dict[str, Callable[[], object]] = {}
         if self.model.state is None or self.model.recording:
-            return found
+            return commands
         if self.model.is_own:
-            found |= {
+            commands |= {
                 "cluster.add.producer": lambda: self.ask("producer"),
                 "cluster.add.consumer": lambda: self.ask("consumer"),
             }
         if self.chosen is not None:
-            found |= {
+            commands |= {
                 "cluster.slow": self.slow_now,
                 "cluster.client.pause": self.pause_now,
                 "cluster.stop": lambda: self.end(kill=False),
                 "cluster.kill": lambda: self.end(kill=True),
             }
         if self.lab.serves:
-            found |= {
+            commands |= {
                 "cluster.add.queues": lambda: self.lab.ask("queues"),
                 "cluster.add.broker": lambda: self.lab.ask("broker"),
             }
         if self.lab.connections():
-            found["cluster.cut"] = self.lab.cut_now
+            commands["cluster.cut"] = self.lab.cut_now
         if self.lab.added() is not None:
-            found["cluster.broker.end"] = self.lab.end_now
-        return found
+            commands["cluster.broker.end"] = self.lab.end_now
+        return commands
 
     def press(self, event: QKeyEvent) -> bool:
-        """Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker, Esc closes what asks; Del
-        stops the chosen client or broker, Shift+Del kills the client, Ctrl+Del cuts its connection.
+        """Handle the keys of the view.
+
+        Ins and Shift+Ins add a consumer and a producer, + queues, Ctrl+Ins a broker, Esc closes the form. Del stops
+        the selected client or broker, Shift+Del kills the client, Ctrl+Del cuts its connection.
         """
-        key, held = event.key(), event.modifiers()
-        shift = bool(held & Qt.KeyboardModifier.ShiftModifier)
-        control = bool(held & Qt.KeyboardModifier.ControlModifier)
+        key, modifiers = event.key(), event.modifiers()
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         if key == Qt.Key.Key_Insert and control:
             self.lab.ask("broker")
         elif key == Qt.Key.Key_Insert:
@@ -250,8 +254,8 @@ class ClientsBar(Paper):
 
     @property
     def chosen(self) -> OwnRow | None:
-        """The chosen client, where it is one of one's own."""
-        chosen: Chosen = self.model.chosen
+        """Selected client if it is one of the user's own."""
+        chosen: Selection = self.model.chosen
         if self.own is None or chosen.kind not in {"client", "producer"}:
             return None
         return self.own.find(chosen.name)
@@ -265,15 +269,15 @@ class ClientsBar(Paper):
         self.allowed.emit()
 
     def ask(self, kind: str) -> None:
-        """Ask for group and topic of a new client; what is chosen gives both."""
+        """Open the form for a new client, filled in from the selection."""
         if not self.model.is_own:
             return
-        self._opening()
+        self._on_form_opening()
         self.lab.form.hide()
         self._kind = kind
-        group, amount = USUAL[kind]
+        group, amount = DEFAULTS[kind]
         model, chosen = self.model, self.model.chosen
-        topics = [one.name for one in model.whole.topics]
+        topics = [topic_row.name for topic_row in model.unfiltered.topics]
         leading = model.find_group(model.leading)
         topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
         if leading is not None and kind == "consumer":
@@ -288,25 +292,25 @@ class ClientsBar(Paper):
         self.form.show()
         self.topic.setFocus()
 
-    def _opening(self) -> None:
-        """A form is opened: the other one closes."""
-        held = QApplication.focusWidget()
-        if held is not None and not any(form.isAncestorOf(held) for form in (self.form, self.lab.form)):
-            self._came_from = held
+    def _on_form_opening(self) -> None:
+        """Remember the focus and close the other form."""
+        focused = QApplication.focusWidget()
+        if focused is not None and not any(form.isAncestorOf(focused) for form in (self.form, self.lab.form)):
+            self._focus_before = focused
         self.form.hide()
 
     def leave(self) -> bool:
-        """Close the form that is open, the focus back where it was before; whether one was open."""
-        found = not (self.form.isHidden() and self.lab.form.isHidden())
+        """Close the open form and restore the focus; return True if a form was open."""
+        was_open = not (self.form.isHidden() and self.lab.form.isHidden())
         self.form.hide()
         self.lab.form.hide()
-        if found and self._came_from is not None and isValid(self._came_from):
-            self._came_from.setFocus()
-        self._came_from = None
-        return found
+        if was_open and self._focus_before is not None and isValid(self._focus_before):
+            self._focus_before.setFocus()
+        self._focus_before = None
+        return was_open
 
     def add(self) -> None:
-        """Add what the form asks for."""
+        """Add the client described in the form."""
         group, topic, amount = self.group.text().strip(), self.topic.text().strip(), self._amount()
         if not group or not topic or amount is None:
             self.fault.setText(tr("Expected a group, a topic and a number."))
@@ -314,39 +318,39 @@ class ClientsBar(Paper):
         if self.own is None or not self.model.is_own:
             return
         self.own.add(self._kind, self.model.addresses, group, topic, amount)
-        said = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
-        self.did.emit("cluster.add", said, {"group": group, "topic": topic, "amount": f"{amount:g}"})
+        action = tr("Add a producer of your own") if self._kind == "producer" else tr("Add a consumer of your own")
+        self.did.emit("cluster.add", action, {"group": group, "topic": topic, "amount": f"{amount:g}"})
         self.leave()
 
     def _amount(self) -> float | None:
         try:
-            found = float(self.amount.text())
+            amount = float(self.amount.text())
         except ValueError:
             return None
-        return found if 0 <= found <= 1e6 and (found or self._kind == "consumer") else None
+        return amount if 0 <= amount <= 1e6 and (amount or self._kind == "consumer") else None
 
     def slow_now(self) -> None:
-        """Slow the chosen client down, or let it go as fast as it can."""
+        """Slow the selected client down, or let it run at full speed."""
         chosen = self.chosen
         if chosen is not None and self.own is not None:
-            self.own.slow(chosen.spec.number, 0.0 if chosen.delay else SLOW)
-            self._noted("cluster.slow", tr("Slow a client of your own"), chosen)
+            self.own.slow(chosen.spec.number, 0.0 if chosen.delay else SLOW_S)
+            self._emit_action("cluster.slow", tr("Slow a client of your own"), chosen)
 
     def pause_now(self) -> None:
-        """Pause the chosen client, or let it go on."""
+        """Pause or resume the selected client."""
         chosen = self.chosen
         if chosen is not None and self.own is not None:
             self.own.pause(chosen.spec.number)
-            self._noted("cluster.client.pause", tr("Pause a client of your own"), chosen)
+            self._emit_action("cluster.client.pause", tr("Pause a client of your own"), chosen)
 
     def end(self, *, kill: bool) -> None:
-        """Stop or kill the chosen client."""
+        """Stop or kill the selected client."""
         chosen = self.chosen
         if chosen is None or self.own is None:
             return
         (self.own.kill if kill else self.own.stop)(chosen.spec.number)
-        said = tr("Kill a client of your own") if kill else tr("Stop a client of your own")
-        self._noted("cluster.kill" if kill else "cluster.stop", said, chosen)
+        action = tr("Kill a client of your own") if kill else tr("Stop a client of your own")
+        self._emit_action("cluster.kill" if kill else "cluster.stop", action, chosen)
 
-    def _noted(self, command: str, said: str, chosen: OwnRow) -> None:
-        self.did.emit(command, said, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group})
+    def _emit_action(self, command: str, action: str, chosen: OwnRow) -> None:
+        self.did.emit(command, action, {"client": self.model.name_of(chosen.client_id), "group": chosen.spec.group})

@@ -1,7 +1,7 @@
-"""What the Cluster view stands at: whom it asks, what came, what is chosen and filtered; no Qt, no clock of its own.
+"""Model of the Cluster view: name servers, readings, selection, filter. No Qt, no clock of its own.
 
-Readings come through :meth:`ClusterModel.take`; whoever draws asks for :attr:`ClusterModel.picture`. A client keeps its
-short name and colour as long as it is there; one that goes keeps its place for some seconds.
+Readings come through :meth:`ClusterModel.take`; views draw :attr:`ClusterModel.picture`. A client keeps its short
+name and colour while it is present; one that leaves keeps its row for some seconds.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal
 
 from engine.cluster.state import ClusterState, Queue
 from viewer.cluster.deliveries import Deliveries
-from viewer.cluster.rebalance import MOST_MOMENTS, Moment, moment_of
+from viewer.cluster.rebalance import MAX_MOMENTS, Moment, moment_of
 from viewer.cluster.rows import (
-    MANY,
+    LARGE_LAG,
     SMALL_CLIENTS,
     Badge,
     ClientRow,
@@ -30,40 +30,40 @@ from viewer.cluster.rows import (
     TopicRow,
     broker_rows,
     group_rows,
-    of_users,
     producer_rows,
     topic_rows,
+    user_queues,
 )
 
-PORT = 9876
-"""A name server's usual port."""
-COLOURS = 8
-WINDOW = 10_000
-"""Ms over which rates are taken: groups commit every 5 s, nearer readings tell little."""
-STAYS = 10_000
-"""Ms that a client that went keeps its place."""
-MINUTE = 60_000
-KEPT, KEPT_QUEUES = 1_800, 60_000
-"""Readings that can be gone back to, at most, and queues in all of them together: larger clusters keep fewer."""
-MOMENT_QUEUES, FEWEST_MOMENTS = 1_000_000, 120
-"""Queues in all moments of the timelines together, at most: from some hundred queues on they reach less far back."""
-SHARED_QUEUES = 600
-"""Queues of a cluster, at most, of whose readings those parts are kept once that stay the same; of larger ones few
-readings are kept, and comparing them costs time.
+NAME_SERVER_PORT = 9876
+"""Default port of a name server."""
+COLOUR_COUNT = 8
+RATE_WINDOW_MS = 10_000
+"""Ms over which rates are computed: groups commit every 5 s, so that shorter windows are too coarse."""
+DEPARTED_SHOWN_MS = 10_000
+"""Ms that a client stays in the picture after it left."""
+MINUTE_MS = 60_000
+MAX_READINGS, MAX_READING_QUEUES = 1_800, 60_000
+"""Maximum number of stored readings, and of queues in all of them together: larger clusters store fewer readings."""
+MAX_MOMENT_QUEUES, MIN_MOMENTS = 1_000_000, 120
+"""Maximum number of queues in all moments of the timelines: with some hundred queues, they reach less far back."""
+MAX_SHARED_QUEUES = 600
+"""Maximum number of queues at which equal parts of successive readings are shared. Larger clusters store few readings,
+and comparing them costs time.
 """
-EVERY = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Seconds between two readings that can be chosen."""
-ONLY = ("behind", "orphan", "idle", "two")
-Standing = Literal["off", "connecting", "live", "paused", "failed", "replay"]
-ChosenKind = Literal["", "names", "broker", "topic", "queue", "group", "client", "producer"]
+INTERVALS_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+"""Selectable seconds between two readings."""
+TROUBLE_FILTERS = ("behind", "orphan", "idle", "two")
+ModelStatus = Literal["off", "connecting", "live", "paused", "failed", "replay"]
+SelectionKind = Literal["", "names", "broker", "topic", "queue", "group", "client", "producer"]
 
 
 class NoAddress(ValueError):
-    """What was typed names no name server."""
+    """The text contains no address of a name server."""
 
 
 def addresses_in(text: str) -> tuple[str, ...]:
-    """``HOST[:PORT]``, several apart by ``;``, ``,`` or blanks, as ``HOST:PORT``. Raises :class:`NoAddress`."""
+    """Parse ``HOST[:PORT]``, separated by ``;``, ``,`` or blanks, to ``HOST:PORT``. Raises :class:`NoAddress`."""
     parts = text.replace(";", " ").replace(",", " ").split()
     if not parts:
         raise NoAddress(text.strip())
@@ -73,10 +73,10 @@ def addresses_in(text: str) -> tuple[str, ...]:
 def _address(part: str) -> str:
     bare = part.removeprefix("[").removesuffix("]")
     if part.count(":") > 1 and (bare == part or len(part) - len(bare) == 2):
-        host, port = bare, str(PORT)
+        host, port = bare, str(NAME_SERVER_PORT)
     else:
         host, colon, port = part.rpartition(":")
-        host, port = (host, port) if colon else (part, str(PORT))
+        host, port = (host, port) if colon else (part, str(NAME_SERVER_PORT))
         host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise NoAddress(part)
@@ -89,8 +89,8 @@ def _address(part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """An administrator's request that was made, and what came of it; ``answer`` −1: none."""
+class AdminRequest:
+    """An administrator's request and its response code; ``answer`` is −1 for no response."""
 
     address: str
     code: int
@@ -99,393 +99,415 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How often a question was asked in all, and how long the longest and the last took (ms)."""
+class RequestCounts:
+    """Number of times a request was made, and the duration of the longest and of the last one (ms)."""
 
-    question: Question
+    question: AdminRequest
     times: int
-    longest: float
-    last: float
+    longest_ms: float
+    last_ms: float
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One reading: the cluster, and what was asked for it: question, times, longest ms."""
+class Reading:
+    """State of the cluster at one time, and the requests it took, each with its number and longest duration (ms)."""
 
     state: ClusterState
-    asked: tuple[tuple[Question, int, float], ...] = ()
-    took: float = 0.0
-    """Ms that the reading took."""
+    requests: tuple[tuple[AdminRequest, int, float], ...] = ()
+    took_ms: float = 0.0
+    """Duration of the reading, ms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """What is chosen: ``name`` of broker, topic, group or client; of a client the ``group`` too, of a queue itself."""
+class Selection:
+    """The selected item.
 
-    kind: ChosenKind = ""
+    ``name`` is that of a broker, topic, group or client; a client has its ``group`` too, a queue is in ``queue``.
+    """
+
+    kind: SelectionKind = ""
     name: str = ""
     group: str = ""
     queue: Queue | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Something that happened: a client joins or left, a broker registers or is gone."""
+class TimeMark:
+    """An event on the timeline: a client joins or leaves, a broker registers or disappears."""
 
-    at: int
-    what: Literal["joins", "left", "registers", "gone"]
-    who: str
+    time_ms: int
+    kind: Literal["joins", "left", "registers", "gone"]
+    name: str
 
 
-NOTHING = Chosen()
-MOST_MARKS = 500
+NOTHING = Selection()
+MAX_MARKS = 500
 
 
 class ClusterModel:
-    """One a window; see the module."""
+    """State of the Cluster view of one window."""
 
     def __init__(self) -> None:
         self.address = ""
-        self.standing: Standing = "off"
+        self.status: ModelStatus = "off"
         self.fault = ""
-        """Why nothing comes, in the engine's words."""
-        self.every = 1.0
+        """Why nothing can be read, in the engine's words."""
+        self.interval_s = 1.0
         self.text, self.only = "", ""
         self.allowed: set[str] = set()
-        """Clusters of which somebody said that he may write to them."""
+        """Addresses of clusters that the user declared their own."""
         self.of_lab = False
-        """The lab of this window serves it."""
+        """True if the lab of this window serves it."""
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing is known of any cluster."""
+        """Forget everything about the cluster."""
         self.state: ClusterState | None = None
-        self.took = 0.0
-        self.requests: dict[Question, Asking] = {}
+        self.took_ms = 0.0
+        self.requests: dict[AdminRequest, RequestCounts] = {}
         self.in_last = 0
         """Requests of the last reading."""
         self.chosen = NOTHING
         self.picture = Picture()
-        """What is in sight."""
-        self.whole = Picture()
-        """The same without the filter."""
+        """Filtered picture."""
+        self.unfiltered = Picture()
+        """Picture without the filter."""
         self.minutes: dict[tuple[str, str], deque[tuple[int, float | None]]] = {}
-        """A minute of rates, (ms, messages a second): of (group, client), (group, "") and ("", topic)."""
-        self.kept: deque[ClusterState] = deque()
-        """Readings that can be gone back to, the newest last."""
-        self.at: int | None = None
-        """The time that is shown (ms); None: the newest."""
+        """A minute of rates, (ms, messages a second), by (group, client), (group, "") and ("", topic)."""
+        self.readings: deque[ClusterState] = deque()
+        """Stored readings, the newest last."""
+        self.shown_time_ms: int | None = None
+        """Shown time (ms); None: the newest."""
         self.recording = ""
-        """The name of the recording that is shown, where one is."""
+        """Name of the shown recording, "" if none."""
         self.moments: dict[str, deque[Moment]] = {}
-        """Of each group what its timeline is made of."""
+        """Moments of each group's timeline."""
         self._badges: dict[str, Badge] = {}
-        self._named: dict[str, Badge] = {}
-        """Each client's badge, the last one of those that went too: a name is nobody else's later."""
+        self._all_badges: dict[str, Badge] = {}
+        """Badge of each client, the last one also after it left: a name is never reused."""
         self.deliveries = Deliveries()
-        """What consumers of one's own were handed."""
+        """Deliveries to the user's own consumers."""
         self.killed: set[str] = set()
-        """Ids of clients of one's own that were killed."""
+        """Ids of the user's own clients that were killed."""
         self.lesson_ends: dict[str, int] = {}
-        """Group of a lesson → the time (ms) at which its figures were taken: what came later is not the lesson's."""
-        self.marks: list[Mark] = []
-        """What happened, for the slider."""
-        self._left: dict[str, int] = {}
-        self._gone_clients: dict[tuple[str, str], tuple[int, ClientRow]] = {}
-        self._gone_producers: dict[str, tuple[int, ProducerRow]] = {}
+        """Group of a lesson → time (ms) at which its figures were taken: later events do not belong to it."""
+        self.marks: list[TimeMark] = []
+        """Marks of the slider."""
+        self._left_at_ms: dict[str, int] = {}
+        self._last_clients: dict[tuple[str, str], tuple[int, ClientRow]] = {}
+        self._last_producers: dict[str, tuple[int, ProducerRow]] = {}
 
     # ---- how it stands -----------------------------------------------------------------------------------------------
 
     def begin(self, addresses: Sequence[str]) -> None:
-        """Another cluster is asked from now on; what was known of the last one is forgotten."""
+        """Switch to another cluster and forget the last one."""
         address = ";".join(addresses)
         if address != self.address or self.recording:
             self._forget()
-        self.address, self.standing, self.fault = address, "connecting", ""
+        self.address, self.status, self.fault = address, "connecting", ""
 
     def end(self) -> None:
-        """Nobody is asked any more; the last picture stays, and says when it was taken."""
-        self.standing = "off"
+        """Stop reading; the last picture stays, with its time."""
+        self.status = "off"
 
     def pause(self) -> None:
-        """The same, for a while."""
-        self.standing = "paused"
+        """Pause reading."""
+        self.status = "paused"
 
     def fail(self, words: str) -> None:
-        """Nothing can be read."""
-        self.standing, self.fault = "failed", words
+        """Record that nothing can be read."""
+        self.status, self.fault = "failed", words
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The name servers that are asked."""
+        """Addresses of the name servers."""
         return tuple(self.address.split(";")) if self.address else ()
 
     @property
     def stale(self) -> bool:
-        """Whether what is shown is not from now."""
-        return self.state is not None and self.standing in {"off", "paused", "failed"}
+        """Return True if the picture is not current."""
+        return self.state is not None and self.status in {"off", "paused", "failed"}
 
     @property
     def is_own(self) -> bool:
-        """Whether clients may be started against it: it is on this machine, or somebody said that it is his own."""
+        """Return True if clients may be started on it: it is on this machine, or the user declared it their own."""
         return (
             bool(self.address)
             and not self.recording
-            and (self.address in self.allowed or all(_is_here(address) for address in self.addresses))
+            and (self.address in self.allowed or all(_is_local(address) for address in self.addresses))
         )
 
     @property
     def span(self) -> tuple[int, int]:
-        """The time of which readings are kept, ms."""
-        return (self.kept[0].at, self.kept[-1].at) if self.kept else (0, 0)
+        """Time range of the stored readings, ms."""
+        return (self.readings[0].at, self.readings[-1].at) if self.readings else (0, 0)
 
     # ---- what comes --------------------------------------------------------------------------------------------------
 
-    def take(self, look: Look) -> list[Question]:
-        """One more reading; gives the questions that were asked for the first time."""
-        state = look.state
-        told = {address: words for address, words in state.name_servers.items() if words}
-        self.standing, self.took = "live", look.took
-        self.fault = "" if len(told) < len(state.name_servers) else "; ".join(f"{a}: {w}" for a, w in told.items())
-        new = self._count(look)
+    def take(self, reading: Reading) -> list[AdminRequest]:
+        """Add a reading; return the requests that were made for the first time."""
+        state = reading.state
+        faults = {address: words for address, words in state.name_servers.items() if words}
+        self.status, self.took_ms = "live", reading.took_ms
+        self.fault = (
+            "" if len(faults) < len(state.name_servers) else "; ".join(f"{a}: {fault}" for a, fault in faults.items())
+        )
+        new_requests = self._count_requests(reading)
         if self.fault and not state.brokers:
-            self.standing = "failed"
-            return new
-        if self.kept and len(state.queues) <= SHARED_QUEUES:
-            state = state.sharing(self.kept[-1])
-        self._keep(state)
-        self._name(state)
-        if self.at is None:
+            self.status = "failed"
+            return new_requests
+        if self.readings and len(state.queues) <= MAX_SHARED_QUEUES:
+            state = state.sharing(self.readings[-1])
+        self._store(state)
+        self._give_names(state)
+        if self.shown_time_ms is None:
             self.state = state
             self._draw()
-            self._remember()
-        return new
+            self._add_rate_points()
+        return new_requests
 
-    def _keep(self, state: ClusterState) -> None:
-        """For going back, and for the timeline of each group."""
+    def _store(self, state: ClusterState) -> None:
+        """Store a reading for going back, and add it to the timeline of each group."""
         self._mark(state)
-        if self.kept:
-            self.kept[-1].forget()
-        self.kept.append(state)
-        most = max(KEPT_QUEUES // max(len(state.queues), 1), 2 * WINDOW // 1000)
-        while len(self.kept) > min(KEPT, most):
-            self.kept.popleft()
+        if self.readings:
+            self.readings[-1].forget()
+        self.readings.append(state)
+        max_readings = max(MAX_READING_QUEUES // max(len(state.queues), 1), 2 * RATE_WINDOW_MS // 1000)
+        while len(self.readings) > min(MAX_READINGS, max_readings):
+            self.readings.popleft()
         by_topic: dict[str, list[Queue]] = {}
-        for queue in of_users(state):
+        for queue in user_queues(state):
             by_topic.setdefault(queue.topic, []).append(queue)
         answered = {name for part in state.masters if not part.words for name in part.groups}
         for name, group in state.groups.items():
             if group.model == "BROADCASTING" or name not in answered:
-                continue  # nobody told of it: in its timeline that is a stretch without a reading
-            held = self.moments.setdefault(name, deque(maxlen=MOST_MOMENTS))
-            while len(held) > FEWEST_MOMENTS and len(held) * len(state.queues) >= MOMENT_QUEUES:
-                held.popleft()
+                continue  # its broker did not answer: the timeline shows a range without a reading
+            group_moments = self.moments.setdefault(name, deque(maxlen=MAX_MOMENTS))
+            while len(group_moments) > MIN_MOMENTS and len(group_moments) * len(state.queues) >= MAX_MOMENT_QUEUES:
+                group_moments.popleft()
             queues = [queue for topic in sorted(group.subscriptions) for queue in by_topic.get(topic, ())]
-            made = moment_of(state, name, queues, held[-1] if held else None)
-            if made is not None:
-                held.append(made)
+            moment = moment_of(state, name, queues, group_moments[-1] if group_moments else None)
+            if moment is not None:
+                group_moments.append(moment)
 
     def _mark(self, state: ClusterState) -> None:
-        """Who came and who left since the reading before, brokers too."""
-        if not self.kept:
+        """Add marks for clients and brokers that came or left since the previous reading."""
+        if not self.readings:
             return
-        before = self.kept[-1]
-        there = {one.client_id for group in state.groups.values() for one in group.clients}
-        then = {one.client_id for group in before.groups.values() for one in group.clients}
-        names = {part.name for part in state.brokers if not part.words}
-        known = {part.name for part in before.brokers if not part.words}
-        found = [("joins", there - then), ("left", then - there), ("registers", names - known), ("gone", known - names)]
-        for what, some in found:
-            self.marks += [Mark(state.at, what, one) for one in sorted(some)]  # type: ignore[arg-type]
-        del self.marks[:-MOST_MARKS]
+        previous = self.readings[-1]
+        clients_now = {client.client_id for group in state.groups.values() for client in group.clients}
+        clients_before = {client.client_id for group in previous.groups.values() for client in group.clients}
+        brokers_now = {part.name for part in state.brokers if not part.words}
+        brokers_before = {part.name for part in previous.brokers if not part.words}
+        changes = [
+            ("joins", clients_now - clients_before),
+            ("left", clients_before - clients_now),
+            ("registers", brokers_now - brokers_before),
+            ("gone", brokers_before - brokers_now),
+        ]
+        for kind, changed_names in changes:
+            self.marks += [TimeMark(state.at, kind, client) for client in sorted(changed_names)]  # type: ignore[arg-type]
+        del self.marks[:-MAX_MARKS]
 
-    def go_to(self, at: int | None) -> None:
-        """Show the reading of that time, the last one before it; None: the newest, and those that come."""
-        if not self.kept:
+    def go_to(self, time_ms: int | None) -> None:
+        """Show the last reading at or before a time; None shows the newest and follows new ones."""
+        if not self.readings:
             return
-        self.at = None if at is None or at >= self.kept[-1].at else at
+        self.shown_time_ms = None if time_ms is None or time_ms >= self.readings[-1].at else time_ms
         if self.state is not None:
             self.state.forget()
-        times = [state.at for state in self.kept]
-        number = len(times) if self.at is None else bisect_right(times, self.at)
-        self.state = self.kept[max(number - 1, 0)]
+        times = [state.at for state in self.readings]
+        number = len(times) if self.shown_time_ms is None else bisect_right(times, self.shown_time_ms)
+        self.state = self.readings[max(number - 1, 0)]
         self._draw()
 
     def load(self, address: str, states: Sequence[ClusterState], name: str) -> None:
-        """Show a recording, from its first reading on; nobody is asked."""
+        """Show a recording from its first reading on; no server is asked."""
         self._forget()
-        self.address, self.standing, self.fault, self.recording = address, "replay", "", name
+        self.address, self.status, self.fault, self.recording = address, "replay", "", name
         for state in states:
-            self._keep(state)
-            self._name(state)
+            self._store(state)
+            self._give_names(state)
         self.go_to(states[0].at if states else None)
 
-    def _count(self, look: Look) -> list[Question]:
-        new = []
+    def _count_requests(self, reading: Reading) -> list[AdminRequest]:
+        new_requests = []
         self.in_last = 0
-        for question, times, longest in look.asked:
-            known = self.requests.get(question)
-            if known is None:
-                new.append(question)
-                known = Asking(question, 0, 0.0, 0.0)
-            self.requests[question] = Asking(question, known.times + times, max(known.longest, longest), longest)
+        for question, times, longest in reading.requests:
+            counts = self.requests.get(question)
+            if counts is None:
+                new_requests.append(question)
+                counts = RequestCounts(question, 0, 0.0, 0.0)
+            self.requests[question] = RequestCounts(
+                question, counts.times + times, max(counts.longest_ms, longest), longest
+            )
             self.in_last += times
-        return new
+        return new_requests
 
     def figures(self) -> Figures:
-        """Rates over the last seconds."""
-        last = self.state
-        if last is None:
+        """Compute the rates over the last seconds."""
+        shown = self.state
+        if shown is None:
             return Figures()
-        first = last
-        for state in reversed(self.kept):
-            if state.at < last.at:
-                first = state
-                if last.at - state.at >= WINDOW:
+        earlier = shown
+        for state in reversed(self.readings):
+            if state.at < shown.at:
+                earlier = state
+                if shown.at - state.at >= RATE_WINDOW_MS:
                     break
-        return Figures(last.rates(first), last.consumed(first)) if first is not last else Figures()
+        return Figures(shown.rates(earlier), shown.consumed(earlier)) if earlier is not shown else Figures()
 
-    def _name(self, state: ClusterState) -> None:
-        """Short names for those who came; who went longer ago loses its own. Where there are many, the eight colours
-        are each group's own.
+    def _give_names(self, state: ClusterState) -> None:
+        """Give short names to new clients; a client that left longer ago loses its name.
+
+        With many clients, the eight colours are given out in each group separately.
         """
-        senders = [one for part in state.masters for clients in part.producers.values() for one in clients]
-        readers = [one for group in state.groups.values() for one in group.clients]
-        consuming = {one.client_id for one in readers}
-        there = [*((one, "P") for one in senders if one.client_id not in consuming), *((one, "C") for one in readers)]
-        known = {one.client_id for one, _ in there}
+        senders = [client for part in state.masters for clients in part.producers.values() for client in clients]
+        readers = [client for group in state.groups.values() for client in group.clients]
+        consuming = {client.client_id for client in readers}
+        present = [
+            *((client, "P") for client in senders if client.client_id not in consuming),
+            *((client, "C") for client in readers),
+        ]
+        present_ids = {client.client_id for client, _ in present}
         for client_id in list(self._badges):
-            if client_id in known:
-                self._left.pop(client_id, None)
-            elif state.at - self._left.setdefault(client_id, state.at) > STAYS:
-                del self._badges[client_id], self._left[client_id]
-        if len(known) <= SMALL_CLIENTS:
-            for one, letter in there:
-                self._give(one.client_id, letter, self._badges)
+            if client_id in present_ids:
+                self._left_at_ms.pop(client_id, None)
+            elif state.at - self._left_at_ms.setdefault(client_id, state.at) > DEPARTED_SHOWN_MS:
+                del self._badges[client_id], self._left_at_ms[client_id]
+        if len(present_ids) <= SMALL_CLIENTS:
+            for client, letter in present:
+                self._give_badge(client.client_id, letter, self._badges)
             return
         for group in state.groups.values():
-            for one in group.clients:
-                peers = {other.client_id: self.badge(other.client_id) for other in group.clients}
-                self._give(one.client_id, "C", peers)
-        for one in senders:
-            if one.client_id not in self._badges:
-                self._badges[one.client_id] = Badge("P", -1)
+            for client in group.clients:
+                peers = {peer.client_id: self.badge(peer.client_id) for peer in group.clients}
+                self._give_badge(client.client_id, "C", peers)
+        for client in senders:
+            if client.client_id not in self._badges:
+                self._badges[client.client_id] = Badge("P", -1)
 
-    def _give(self, client_id: str, letter: str, peers: Mapping[str, Badge]) -> None:
-        """A short name and a colour that none of its peers has: those of its group, in a large cluster."""
+    def _give_badge(self, client_id: str, letter: str, peers: Mapping[str, Badge]) -> None:
+        """Give a short name and a colour that none of its peers has.
+
+        In a large cluster, the peers are the clients of its group.
+        """
         if client_id not in self._badges:
-            before = self._named.get(client_id)
+            earlier_badge = self._all_badges.get(client_id)
             places = {badge.place for badge in peers.values()}
-            spare = {badge.place for badge in self._named.values()} if peers is self._badges else places
+            reserved = {badge.place for badge in self._all_badges.values()} if peers is self._badges else places
             place = next(
-                (one for one in range(COLOURS) if one not in places | spare),
-                next((one for one in range(COLOURS) if one not in places), -1),
+                (candidate for candidate in range(COLOUR_COUNT) if candidate not in places | reserved),
+                next((candidate for candidate in range(COLOUR_COUNT) if candidate not in places), -1),
             )
-            if before is not None and before.place not in places:
-                place = before.place
-            taken = self._named if peers is self._badges else peers
-            name = before.name if before is not None else _free_name(letter, taken)
-            self._badges[client_id] = self._named[client_id] = Badge(name, place)
+            if earlier_badge is not None and earlier_badge.place not in places:
+                place = earlier_badge.place
+            used_badges = self._all_badges if peers is self._badges else peers
+            name = earlier_badge.name if earlier_badge is not None else _free_name(letter, used_badges)
+            self._badges[client_id] = self._all_badges[client_id] = Badge(name, place)
 
     def badge(self, client_id: str) -> Badge:
-        """The short name and the colour of a client, of one that went too."""
-        return self._badges.get(client_id) or self._named.get(client_id, Badge("?", -1))
+        """Return short name and colour of a client, also of one that left."""
+        return self._badges.get(client_id) or self._all_badges.get(client_id, Badge("?", -1))
 
     def name_of(self, client_id: str) -> str:
-        """A short name, of a client too that went long ago: the name that it had."""
-        found = self._named.get(client_id)
-        return found.name if found is not None else client_id
+        """Return the short name of a client, also of one that left long ago."""
+        badge = self._all_badges.get(client_id)
+        return badge.name if badge is not None else client_id
 
     # ---- what is in sight --------------------------------------------------------------------------------------------
 
     def show(self, text: str, only: str = "") -> None:
-        """Have in sight what has ``text`` in its name, of that what is in trouble of one kind (:data:`ONLY`)."""
+        """Filter by ``text`` in names, and by one kind of trouble (:data:`TROUBLE_FILTERS`)."""
         self.text, self.only = text.strip(), only
         self._draw()
 
-    def choose(self, chosen: Chosen) -> None:
-        """Something else is chosen; of a topic with several groups, the chosen one goes before the others."""
+    def choose(self, chosen: Selection) -> None:
+        """Change the selection; of the groups of a topic, the selected one comes first."""
         if chosen != self.chosen:
             self.chosen = chosen
             self._draw()
 
     @property
     def leading(self) -> str:
-        """The group that is looked at: the chosen one, or that of the chosen client."""
+        """Selected group, or that of the selected client."""
         return self.chosen.name if self.chosen.kind == "group" else self.chosen.group
 
     def _draw(self) -> None:
         state = self.state
         if state is None:
-            self.picture = self.whole = Picture()
+            self.picture = self.unfiltered = Picture()
             return
         index = Index(state, self.figures())
         topics = topic_rows(index, self.leading)
-        groups = group_rows(index, self._badges, self._gone_by_group(state.at))
-        producers = producer_rows(state, self._badges, self._gone_senders(state.at))
-        self._lose(groups, producers, state.at)
-        self.whole = Picture(state, broker_rows(state, topics), topics, groups, producers)
-        self.picture = self._filtered(self.whole) if self.text or self.only else self.whole
+        groups = group_rows(index, self._badges, self._departed_by_group(state.at))
+        producers = producer_rows(state, self._badges, self._departed_senders(state.at))
+        self._store_present(groups, producers, state.at)
+        self.unfiltered = Picture(state, broker_rows(state, topics), topics, groups, producers)
+        self.picture = self._filtered(self.unfiltered) if self.text or self.only else self.unfiltered
 
-    def _lose(self, groups: Iterable[GroupRow], producers: Iterable[ProducerRow], at: int) -> None:
-        """Keep each client as it is now, for the seconds after it went."""
+    def _store_present(self, groups: Iterable[GroupRow], producers: Iterable[ProducerRow], time_ms: int) -> None:
+        """Store each present client, to show it for some seconds after it leaves."""
         for group in groups:
             for row in group.clients:
-                if not row.left:
-                    self._gone_clients[group.name, row.client.client_id] = (at, row)
+                if not row.has_left:
+                    self._last_clients[group.name, row.client.client_id] = (time_ms, row)
         for sender in producers:
-            if not sender.left:
-                self._gone_producers[sender.client.client_id] = (at, sender)
+            if not sender.has_left:
+                self._last_producers[sender.client.client_id] = (time_ms, sender)
 
-    def _gone_by_group(self, at: int) -> dict[str, tuple[ClientRow, ...]]:
+    def _departed_by_group(self, time_ms: int) -> dict[str, tuple[ClientRow, ...]]:
         assert self.state is not None
-        found: dict[str, tuple[ClientRow, ...]] = {}
-        for (name, client_id), (seen, row) in list(self._gone_clients.items()):
+        departed: dict[str, tuple[ClientRow, ...]] = {}
+        for (name, client_id), (last_seen_ms, row) in list(self._last_clients.items()):
             group = self.state.groups.get(name)
-            if group is not None and any(one.client_id == client_id for one in group.clients):
+            if group is not None and any(client.client_id == client_id for client in group.clients):
                 continue
-            if at - seen > STAYS or group is None:
-                del self._gone_clients[name, client_id]
+            if time_ms - last_seen_ms > DEPARTED_SHOWN_MS or group is None:
+                del self._last_clients[name, client_id]
             else:
-                left = replace(row, left=True, owned=(), behind=None, went=None)
-                found[name] = (*found.get(name, ()), left)
-        return found
+                departed_row = replace(row, has_left=True, owned=(), lag=None, out_rate=None)
+                departed[name] = (*departed.get(name, ()), departed_row)
+        return departed
 
-    def _gone_senders(self, at: int) -> tuple[ProducerRow, ...]:
+    def _departed_senders(self, time_ms: int) -> tuple[ProducerRow, ...]:
         assert self.state is not None
-        there = {one.client_id for clients in self.state.producers.values() for one in clients}
-        found = []
-        for client_id, (seen, row) in list(self._gone_producers.items()):
-            if client_id in there:
+        present_ids = {client.client_id for clients in self.state.producers.values() for client in clients}
+        departed = []
+        for client_id, (last_seen_ms, row) in list(self._last_producers.items()):
+            if client_id in present_ids:
                 continue
-            if at - seen > STAYS:
-                del self._gone_producers[client_id]
+            if time_ms - last_seen_ms > DEPARTED_SHOWN_MS:
+                del self._last_producers[client_id]
             else:
-                found.append(replace(row, left=True))
-        return tuple(found)
+                departed.append(replace(row, has_left=True))
+        return tuple(departed)
 
-    def _filtered(self, whole: Picture) -> Picture:
-        """Topics and groups that are meant, with those that they have to do with."""
+    def _filtered(self, picture: Picture) -> Picture:
+        """Return the topics and groups that match, and the items related to them."""
         text = self.text.lower()
-        topics = {row.name for row in whole.topics if _has(text, row.name) and self._is_topic(row)}
-        groups = {row.name for row in whole.groups if self._is_group(row, text)}
-        meant = groups if self.only in {"", "idle"} and text else groups if self.only == "idle" else set()
-        related = {topic for row in whole.groups if row.name in meant for topic in row.group.subscriptions}
-        shown = tuple(row for row in whole.topics if row.name in topics or row.name in related)
+        topics = {row.name for row in picture.topics if _contains(text, row.name) and self._is_topic(row)}
+        groups = {row.name for row in picture.groups if self._is_group(row, text)}
+        matching_groups = groups if self.only in {"", "idle"} and text else groups if self.only == "idle" else set()
+        related = {topic for row in picture.groups if row.name in matching_groups for topic in row.group.subscriptions}
+        shown = tuple(row for row in picture.topics if row.name in topics or row.name in related)
         names = {row.name for row in shown}
-        keep = {group for row in shown if row.name in topics for group in row.groups} | groups
-        senders = tuple(row for row in whole.producers if not self.only and self._is_sender(row, text))
+        kept_groups = {group for row in shown if row.name in topics for group in row.groups} | groups
+        senders = tuple(row for row in picture.producers if not self.only and self._is_sender(row, text))
         brokers = tuple(
-            replace(row, topics=held)
-            for row in whole.brokers
-            if (held := tuple(one for one in row.topics if one[0] in names)) or _has(text, row.name)
+            replace(row, topics=broker_topics)
+            for row in picture.brokers
+            if (broker_topics := tuple(topic_entry for topic_entry in row.topics if topic_entry[0] in names))
+            or _contains(text, row.name)
         )
-        return Picture(whole.state, brokers, shown, tuple(row for row in whole.groups if row.name in keep), senders)
+        return Picture(
+            picture.state, brokers, shown, tuple(row for row in picture.groups if row.name in kept_groups), senders
+        )
 
     def _is_topic(self, row: TopicRow) -> bool:
         match self.only:
             case "behind":
-                return (row.worst or 0) >= MANY
+                return (row.worst or 0) >= LARGE_LAG
             case "orphan":
                 return row.orphans > 0
             case "two":
@@ -497,7 +519,7 @@ class ClusterModel:
     def _is_group(self, row: GroupRow, text: str) -> bool:
         match self.only:
             case "behind":
-                fits = any((queue.behind or 0) >= MANY for queue in row.queues)
+                fits = any((queue.lag or 0) >= LARGE_LAG for queue in row.queues)
             case "orphan":
                 fits = row.orphans > 0
             case "two":
@@ -506,26 +528,34 @@ class ClusterModel:
                 fits = row.idle > 0
             case _:
                 fits = bool(text)
-        names = (part for one in row.clients for part in (one.client.client_id, one.client.address, one.badge.name))
-        return fits and (_has(text, row.name) or any(_has(text, name) for name in names))
+        names = (
+            part
+            for client_row in row.clients
+            for part in (client_row.client.client_id, client_row.client.address, client_row.badge.name)
+        )
+        return fits and (_contains(text, row.name) or any(_contains(text, name) for name in names))
 
     def _is_sender(self, row: ProducerRow, text: str) -> bool:
-        return any(_has(text, one) for one in (*row.groups, row.client.client_id, row.client.address, row.badge.name))
+        return any(
+            _contains(text, name) for name in (*row.groups, row.client.client_id, row.client.address, row.badge.name)
+        )
 
     # ---- a minute of rates -------------------------------------------------------------------------------------------
 
-    def _remember(self) -> None:
-        """One more point for the curves of the side column."""
+    def _add_rate_points(self) -> None:
+        """Add a point to the curves of the side column."""
         assert self.state is not None
-        at = self.state.at
-        groups = self.whole.groups
-        points: dict[tuple[str, str], float | None] = {("", topic.name): topic.came for topic in self.whole.topics}
-        points |= {(group.name, ""): group.went for group in groups}
-        points |= {(group.name, row.client.client_id): row.went for group in groups for row in group.clients}
+        time_ms = self.state.at
+        groups = self.unfiltered.groups
+        points: dict[tuple[str, str], float | None] = {
+            ("", topic.name): topic.in_rate for topic in self.unfiltered.topics
+        }
+        points |= {(group.name, ""): group.out_rate for group in groups}
+        points |= {(group.name, row.client.client_id): row.out_rate for group in groups for row in group.clients}
         for key, rate in points.items():
-            self.minutes.setdefault(key, deque()).append((at, rate))
+            self.minutes.setdefault(key, deque()).append((time_ms, rate))
         for key, minute in list(self.minutes.items()):
-            while minute and at - minute[0][0] > MINUTE:
+            while minute and time_ms - minute[0][0] > MINUTE_MS:
                 minute.popleft()
             if not minute:
                 del self.minutes[key]
@@ -533,37 +563,41 @@ class ClusterModel:
     # ---- finding -----------------------------------------------------------------------------------------------------
 
     def find_queue(self, queue: Queue | None) -> QueueRow | None:
-        """The row of a queue, None where it is not there any more."""
-        return next((row for topic in self.whole.topics for row in topic.queues if row.queue == queue), None)
+        """Return the row of a queue; None if it no longer exists."""
+        return next((row for topic in self.unfiltered.topics for row in topic.queues if row.queue == queue), None)
 
     def find_topic(self, name: str) -> TopicRow | None:
-        """The row of a topic."""
-        return next((row for row in self.whole.topics if row.name == name), None)
+        """Return the row of a topic."""
+        return next((row for row in self.unfiltered.topics if row.name == name), None)
 
     def find_group(self, name: str) -> GroupRow | None:
-        """The row of a group."""
-        return next((row for row in self.whole.groups if row.name == name), None)
+        """Return the row of a group."""
+        return next((row for row in self.unfiltered.groups if row.name == name), None)
 
     def find_client(self, group: str, client_id: str) -> ClientRow | None:
-        """The row of a client within a group."""
-        found = self.find_group(group)
-        return next((one for one in found.clients if one.client.client_id == client_id), None) if found else None
+        """Return the row of a client in a group."""
+        group_row = self.find_group(group)
+        return (
+            next((client_row for client_row in group_row.clients if client_row.client.client_id == client_id), None)
+            if group_row
+            else None
+        )
 
     def find_producer(self, client_id: str) -> ProducerRow | None:
-        """The row of a client that sends."""
-        return next((row for row in self.whole.producers if row.client.client_id == client_id), None)
+        """Return the row of a producer client."""
+        return next((row for row in self.unfiltered.producers if row.client.client_id == client_id), None)
 
 
-def _is_here(address: str) -> bool:
+def _is_local(address: str) -> bool:
     return address.startswith(("127.", "localhost:", "[::1]:"))
 
 
-def _has(text: str, name: str) -> bool:
+def _contains(text: str, name: str) -> bool:
     return text in name.lower()
 
 
-def _free_name(letter: str, taken: Mapping[str, Badge]) -> str:
-    names, number = {badge.name for badge in taken.values()}, 1
+def _free_name(letter: str, badges: Mapping[str, Badge]) -> str:
+    names, number = {badge.name for badge in badges.values()}, 1
     while f"{letter}{number}" in names:
         number += 1
     return f"{letter}{number}"

@@ -1,4 +1,4 @@
-"""The tables of the view: every line of the picture as a row, every request with its answers. No Qt."""
+"""Tables of the view: a row for each queue and group, a row for each administrator's request. No Qt."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.cluster.state import Refusal
-from viewer.cluster.cluster_model import Chosen, ClusterModel
-from viewer.cluster.words import UNTOLD, owner_words, queue_lines
+from viewer.cluster.cluster_model import ClusterModel, Selection
+from viewer.cluster.words import UNKNOWN, owner_words, queue_lines
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_column, gutter, number_column, text_column
@@ -15,7 +15,7 @@ from viewer.widgets.columns import Chip, Column, RecordKind, RowLook, chip_colum
 
 @dataclass(frozen=True, slots=True)
 class LineRow:
-    """A queue and a group that consumes it, as a row; ``place`` and ``entry`` are where they lead in the open store."""
+    """A queue and a group that consumes it; ``place`` and ``entry`` lead into the open store."""
 
     group: str
     topic: str
@@ -23,26 +23,26 @@ class LineRow:
     queue_id: int
     next_offset: int | None
     max_offset: int
-    behind: int | None
+    lag: int | None
     owner: str
     trouble: str
-    came: int | None
-    went: int | None
-    chosen: Chosen
+    in_rate: int | None
+    out_rate: int | None
+    chosen: Selection
     address: str
-    held: int | None = None
+    held_pulls: int | None = None
     place: object = None
     entry: object = None
 
     @property
     def key(self) -> object:
-        """What it is a row of."""
+        """Identity of the row."""
         return self.group, self.chosen.queue
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """A request of an administrator: of whom, what came of it, how often."""
+    """An administrator's request: address, response, number of times."""
 
     address: str
     code: int
@@ -55,16 +55,16 @@ class RequestRow:
 
     @property
     def key(self) -> object:
-        """What it is a row of."""
+        """Identity of the row."""
         return self.address, self.code, self.request, self.answer, self.about
 
 
-def line_rows(model: ClusterModel, link_of: Callable[[Chosen], object | None]) -> list[LineRow]:
-    """What is in sight, a row each queue and group; ``link_of`` says where a thing leads to."""
-    found = []
+def line_rows(model: ClusterModel, link_of: Callable[[Selection], object | None]) -> list[LineRow]:
+    """Return a row for each shown queue and group; ``link_of`` returns the place of an item."""
+    lines = []
     for row in queue_lines(model.picture):
-        chosen = Chosen("queue", group=row.group, queue=row.queue)
-        found.append(
+        chosen = Selection("queue", group=row.group, queue=row.queue)
+        lines.append(
             LineRow(
                 row.group,
                 row.queue.topic,
@@ -72,64 +72,64 @@ def line_rows(model: ClusterModel, link_of: Callable[[Chosen], object | None]) -
                 row.queue.queue_id,
                 row.next_offset,
                 row.ends.max_offset,
-                row.behind,
+                row.lag,
                 owner_words(model, row) if row.group else "",
                 row.trouble,
-                _whole(row.came),
-                _whole(row.went),
+                _rounded(row.in_rate),
+                _rounded(row.out_rate),
                 chosen,
                 model.address,
-                row.held,
+                row.held_pulls,
                 link_of(chosen),
-                link_of(Chosen("group", row.group)) if row.group else None,
+                link_of(Selection("group", row.group)) if row.group else None,
             )
         )
-    return found
+    return lines
 
 
 def request_rows(model: ClusterModel) -> list[RequestRow]:
-    """What was asked, by address and code; what was refused in the last reading stands first."""
+    """Return the requests by address and code; refusals of the last reading come first."""
     refused: list[Refusal] = list(model.state.refusals) if model.state is not None else []
     rows = [
         RequestRow(
-            one.address,
+            refusal.address,
             0,
-            one.request,
-            tr("no answer") if one.code < 0 else f"{one.code}",
+            refusal.request,
+            tr("no answer") if refusal.code < 0 else f"{refusal.code}",
             "error",
             1,
             0,
-            f"{one.about} {engine_words(one.words)}".strip(),
+            f"{refusal.about} {engine_words(refusal.words)}".strip(),
         )
-        for one in refused
+        for refusal in refused
     ]
     for asking in model.requests.values():
         question = asking.question
-        said = "SUCCESS" if question.answer == 0 else tr("no answer") if question.answer < 0 else str(question.answer)
+        answer = "SUCCESS" if question.answer == 0 else tr("no answer") if question.answer < 0 else str(question.answer)
         rows.append(
             RequestRow(
                 question.address,
                 question.code,
                 question.name,
-                said,
+                answer,
                 "" if question.answer == 0 else "warn",
                 asking.times,
-                round(asking.longest),
+                round(asking.longest_ms),
             )
         )
     return rows
 
 
-def _whole(value: float | None) -> int | None:
+def _rounded(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def _told(read: Callable[[LineRow], int | None]) -> Callable[[LineRow], str]:
-    return lambda row: UNTOLD if row.group and read(row) is None else "" if read(row) is None else f"{read(row):,}"
+def _known_text(read: Callable[[LineRow], int | None]) -> Callable[[LineRow], str]:
+    return lambda row: UNKNOWN if row.group and read(row) is None else "" if read(row) is None else f"{read(row):,}"
 
 
-def _figure(key: str, title: str, width: int, read: Callable[[LineRow], int | None], **more: object) -> Column:
-    return Column(key, title, width, _told(read), read, right=True, mono=True, filterable=False, **more)  # type: ignore[arg-type]
+def _figure(key: str, title: str, width: int, read: Callable[[LineRow], int | None], **options: object) -> Column:
+    return Column(key, title, width, _known_text(read), read, right=True, mono=True, filterable=False, **options)  # type: ignore[arg-type]
 
 
 LINES = RecordKind(
@@ -146,15 +146,15 @@ LINES = RecordKind(
             "behind",
             words("Behind"),
             100,
-            lambda row: row.behind,
+            lambda row: row.lag,
             tone=lambda row: "warn" if row.trouble == "warn" else "",
         ),
-        _figure("held", words("Held pulls"), 84, lambda row: row.held),
+        _figure("held", words("Held pulls"), 84, lambda row: row.held_pulls),
         text_column(
             "owner", words("Owner"), 170, tone=lambda row: "error" if row.trouble == "error" else "", filterable=False
         ),
-        _figure("came", words("In /s"), 80, lambda row: row.came),
-        _figure("went", words("Out /s"), 80, lambda row: row.went),
+        _figure("came", words("In /s"), 80, lambda row: row.in_rate),
+        _figure("went", words("Out /s"), 80, lambda row: row.out_rate),
     ),
     look=lambda row: RowLook(mark=row.trouble),
     command=lambda row: ["storescope", "cluster", row.address],

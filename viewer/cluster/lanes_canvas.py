@@ -1,8 +1,9 @@
-"""A rebalance over time: a lane a consumer above, a lane a queue below, one axis; flags from the top name the steps.
+"""A rebalance over time: a lane for each consumer above, a lane for each queue below, one axis; flags name the
+steps.
 
-A consumer's lane: solid = owns, the height above it = messages a second, dashed and empty = idle, dashed red behind ◆ =
-gone. A queue's lane: whose it is; a gap is a pause (red hatch), two halves framed in amber are two owners. Where nobody
-read, nothing is drawn.
+Consumer lane: solid = owns queues, the height above it = messages a second, dashed and empty = idle, dashed red
+behind ◆ = left. Queue lane: the owner; a gap is a pause (red hatch), two halves framed in amber are two owners.
+Nothing is drawn where there is no reading.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF, QWheelEvent
 
 from engine.cluster.state import Queue
-from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.drawn import (
+from viewer.cluster.cluster_model import Selection
+from viewer.cluster.drawing import (
     LEFT,
     RIGHT,
     Box,
-    ThingCanvas,
+    SelectableCanvas,
     client_colour,
     draw_badge,
     elided,
@@ -28,7 +29,7 @@ from viewer.cluster.drawn import (
     same,
     words_font,
 )
-from viewer.cluster.rebalance import Piece, Stay, Timeline
+from viewer.cluster.rebalance import OwnerInterval, OwnershipInterval, Timeline
 from viewer.cluster.rebalance_words import length, short, step_words
 from viewer.cluster.rows import Badge
 from viewer.look.assets import tr
@@ -38,16 +39,18 @@ from viewer.widgets.paint import hatch, mark
 
 LABEL, EDGE, FLAGS, AXIS = 196, 16, 46, 24
 LANE, QUEUE_LANE, HEAD, FOOT = 54, 38, 34, 16
-TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600)
+TICK_INTERVALS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600)
 """Seconds between two ticks of the axis."""
-MOST_TICKS = 9
-LEAST_WORDS = 40
-"""Px of a stretch in which words stand."""
+MAX_TICKS = 9
+MIN_LABEL_WIDTH = 40
+"""Minimum width of a range with a label, px."""
 
 
-class LanesCanvas(ThingCanvas):
-    """Draws a timeline. ``stepAsked(±1)`` by ``[`` and ``]``, ``zoomed(factor, ms)`` by the wheel with the time under
-    the pointer, ``stepChosen(number)`` by a click on a flag.
+class LanesCanvas(SelectableCanvas):
+    """Draws a timeline.
+
+    Emits ``stepAsked(±1)`` on ``[`` and ``]``, ``zoomed(factor, ms)`` on the wheel with the time under the pointer,
+    ``stepChosen(number)`` on a click on a flag.
     """
 
     stepAsked = Signal(int)
@@ -59,48 +62,48 @@ class LanesCanvas(ThingCanvas):
         self.line = Timeline()
         self.window_ms = (0, 1)
         self.step: int | None = None
-        """Number of the chosen step, from 0."""
+        """Number of the selected step, from 0."""
 
     def show_line(self, line: Timeline, window: tuple[int, int], step: int | None) -> None:
-        """This timeline, as much of it as the window (ms from and to) holds; a step of it is chosen."""
+        """Show the part of a timeline in ``window`` (ms from and to), with one step selected."""
         self.line, self.window_ms, self.step = line, (window[0], max(window[1], window[0] + 1)), step
-        self.setMinimumHeight(math.ceil(self._high * scale()))
-        said = tr(
+        self.setMinimumHeight(math.ceil(self._lanes_height * scale()))
+        description = tr(
             "{n:,} consumers, {m:,} queues, {s:,} steps", n=len(line.clients), m=len(line.queues), s=len(line.steps)
         )
-        self.setAccessibleDescription(said)
+        self.setAccessibleDescription(description)
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(700 * scale()), math.ceil(self._high * scale()))
+        return QSize(round(700 * scale()), math.ceil(self._lanes_height * scale()))
 
     @property
     def _queues_at(self) -> float:
         return FLAGS + AXIS + len(self.line.clients) * LANE
 
     @property
-    def _high(self) -> float:
+    def _lanes_height(self) -> float:
         return self._queues_at + HEAD + len(self.line.queues) * QUEUE_LANE + FOOT
 
     @property
-    def _wide(self) -> float:
+    def _lanes_width(self) -> float:
         return self.width() / scale() - LABEL - EDGE
 
-    def _x(self, at: float) -> float:
+    def _x(self, time_ms: float) -> float:
         begin, end = self.window_ms
-        return LABEL + (min(max(at, begin), end) - begin) / (end - begin) * self._wide
+        return LABEL + (min(max(time_ms, begin), end) - begin) / (end - begin) * self._lanes_width
 
     def columns(self) -> Sequence[Sequence[Box]]:
-        wide, line = self.width() / scale(), self.line
+        width, line = self.width() / scale(), self.line
         clients = [
-            (QRectF(0, FLAGS + AXIS + number * LANE, wide, LANE), Chosen("client", one, line.group))
-            for number, one in enumerate(line.clients)
+            (QRectF(0, FLAGS + AXIS + number * LANE, width, LANE), Selection("client", client, line.group))
+            for number, client in enumerate(line.clients)
         ]
         queues = [
             (
-                QRectF(0, self._queues_at + HEAD + number * QUEUE_LANE, wide, QUEUE_LANE),
-                Chosen("queue", group=line.group, queue=queue),
+                QRectF(0, self._queues_at + HEAD + number * QUEUE_LANE, width, QUEUE_LANE),
+                Selection("queue", group=line.group, queue=queue),
             )
             for number, queue in enumerate(line.queues)
         ]
@@ -117,9 +120,9 @@ class LanesCanvas(ThingCanvas):
 
     def mousePressEvent(self, event: object) -> None:
         point = event.position() / scale()  # type: ignore[attr-defined]
-        found = next((number for box, number in self._flag_boxes() if box.contains(point)), None)
-        if found is not None:
-            self.stepChosen.emit(found)
+        flag_number = next((number for box, number in self._flag_boxes() if box.contains(point)), None)
+        if flag_number is not None:
+            self.stepChosen.emit(flag_number)
         else:
             super().mousePressEvent(event)  # type: ignore[arg-type]
 
@@ -128,10 +131,10 @@ class LanesCanvas(ThingCanvas):
             event.ignore()
             return
         begin, end = self.window_ms
-        part = (event.position().x() / scale() - LABEL) / max(self._wide, 1)
-        at = begin + (end - begin) * min(max(part, 0), 1)
+        share = (event.position().x() / scale() - LABEL) / max(self._lanes_width, 1)
+        time_ms = begin + (end - begin) * min(max(share, 0), 1)
         if LABEL * scale() <= event.position().x() and event.angleDelta().y():
-            self.zoomed.emit(0.8 if event.angleDelta().y() > 0 else 1.25, round(at))
+            self.zoomed.emit(0.8 if event.angleDelta().y() > 0 else 1.25, round(time_ms))
             event.accept()
         else:
             event.ignore()
@@ -163,61 +166,71 @@ class LanesCanvas(ThingCanvas):
         p.setFont(figures_font(11))
         chosen = self.line.steps[self.step] if self.step is not None and self.step < len(self.line.steps) else None
         if chosen is not None and chosen.end >= begin and chosen.begin <= end:
-            left, right = self._x(chosen.begin), self._x(chosen.end)
-            p.fillRect(QRectF(left, FLAGS, max(right - left, 2), self._high - FLAGS), C("glow", 0.6))
+            left_x, right_x = self._x(chosen.begin), self._x(chosen.end)
+            p.fillRect(QRectF(left_x, FLAGS, max(right_x - left_x, 2), self._lanes_height - FLAGS), C("glow", 0.6))
         p.setPen(C("text3"))
-        for x, box, said in self._ticks():
-            p.fillRect(QRectF(x, FLAGS + AXIS, 1, self._high - FLAGS - AXIS), C("hair"))
-            p.drawText(box, int(Qt.AlignmentFlag.AlignCenter), said)
-        for one, other in self.line.breaks:
-            if other >= begin and one <= end:
-                left, right = self._x(one), self._x(other)
-                if right - left > LEAST_WORDS * 2:
+        for x, box, label in self._ticks():
+            p.fillRect(QRectF(x, FLAGS + AXIS, 1, self._lanes_height - FLAGS - AXIS), C("hair"))
+            p.drawText(box, int(Qt.AlignmentFlag.AlignCenter), label)
+        for break_begin, break_end in self.line.breaks:
+            if break_end >= begin and break_begin <= end:
+                left_x, right_x = self._x(break_begin), self._x(break_end)
+                if right_x - left_x > MIN_LABEL_WIDTH * 2:
                     p.setPen(C("text3"))
-                    box = QRectF(left, FLAGS + AXIS, right - left, 18)
+                    box = QRectF(left_x, FLAGS + AXIS, right_x - left_x, 18)
                     p.drawText(box, int(Qt.AlignmentFlag.AlignCenter), tr("not sampled"))
 
     def _ticks(self) -> list[tuple[float, QRectF, str]]:
-        """Round times: where the line stands, the box of its words, and these; none where the edge would cut them."""
+        """Return x, label box and label of the round times; the label is empty if the edge would cut it."""
         begin, end = self.window_ms
-        wide, found = QFontMetrics(figures_font(11)).horizontalAdvance("00:00:00") + 2, []
-        most = min(MOST_TICKS, self._wide / (wide + 8))
-        step = next((one for one in TICKS if (end - begin) / 1000 / one <= most), TICKS[-1]) * 1000
-        for at in range(begin - begin % step + step, end + 1, step):
-            box = QRectF(self._x(at) - wide / 2, FLAGS + 2, wide, 18)
-            found.append((self._x(at), box, clock(at)[:8] if box.right() <= LABEL + self._wide + EDGE else ""))
-        return found
+        label_width, ticks = QFontMetrics(figures_font(11)).horizontalAdvance("00:00:00") + 2, []
+        max_ticks = min(MAX_TICKS, self._lanes_width / (label_width + 8))
+        step = (
+            next(
+                (seconds for seconds in TICK_INTERVALS_S if (end - begin) / 1000 / seconds <= max_ticks),
+                TICK_INTERVALS_S[-1],
+            )
+            * 1000
+        )
+        for time_ms in range(begin - begin % step + step, end + 1, step):
+            box = QRectF(self._x(time_ms) - label_width / 2, FLAGS + 2, label_width, 18)
+            ticks.append(
+                (self._x(time_ms), box, clock(time_ms)[:8] if box.right() <= LABEL + self._lanes_width + EDGE else "")
+            )
+        return ticks
 
     def _client(self, p: QPainter, client: str, y: float, highest: float) -> None:
         model, line = self.model, self.line
-        self._ground(p, Chosen("client", client, line.group), y, LANE)
+        self._paint_lane(p, Selection("client", client, line.group), y, LANE)
         badge = model.badge(client)
-        stays = line.lanes.get(client, ())
-        gone = bool(stays) and not stays[-1].there and stays[-1].end >= line.end
-        shown = Badge(model.name_of(client), badge.place)
-        draw_badge(p, QRectF(EDGE, y + 10, 30, 16), shown, gone=gone)
+        intervals = line.lanes.get(client, ())
+        has_left = bool(intervals) and not intervals[-1].is_present and intervals[-1].end >= line.end
+        named_badge = Badge(model.name_of(client), badge.place)
+        draw_badge(p, QRectF(EDGE, y + 10, 30, 16), named_badge, has_left=has_left)
         p.setFont(figures_font(11))
-        p.setPen(C("text3" if gone else "text2"))
+        p.setPen(C("text3" if has_left else "text2"))
         p.drawText(QRectF(EDGE + 36, y + 8, LABEL - EDGE - 44, 20), LEFT, elided(p, client, LABEL - EDGE - 46))
-        colour = C("disabled") if gone and badge.place < 0 else client_colour(badge.place)
+        colour = C("disabled") if has_left and badge.place < 0 else client_colour(badge.place)
         self._rate(p, client, y, colour, highest)
-        for stay in stays:
-            if stay.end >= self.window_ms[0] and stay.begin <= self.window_ms[1]:
-                self._stay(p, stay, y, colour, tr("killed, kill −9") if client in model.killed else tr("left"))
+        for interval in intervals:
+            if interval.end >= self.window_ms[0] and interval.begin <= self.window_ms[1]:
+                self._paint_interval(
+                    p, interval, y, colour, tr("killed, kill −9") if client in model.killed else tr("left")
+                )
 
     def _rate(self, p: QPainter, client: str, y: float, colour: QColor, highest: float) -> None:
-        """The height above the band."""
+        """Paint the rate as a height above the band."""
         times, rates = self.line.rates.get(client, (None, None))
         if times is None or rates is None or highest <= 0:
             return
         begin, end = self.window_ms
-        low = max(int(np.searchsorted(times, begin)) - 1, 0)
-        high = min(int(np.searchsorted(times, end)) + 1, len(times))
-        if high - low < 2:
+        first_index = max(int(np.searchsorted(times, begin)) - 1, 0)
+        end_index = min(int(np.searchsorted(times, end)) + 1, len(times))
+        if end_index - first_index < 2:
             return
         points = [
-            QPointF(self._x(float(at)), y + 36 - 24 * float(rate) / highest)
-            for at, rate in zip(times[low:high], rates[low:high], strict=True)
+            QPointF(self._x(float(time_ms)), y + 36 - 24 * float(rate) / highest)
+            for time_ms, rate in zip(times[first_index:end_index], rates[first_index:end_index], strict=True)
         ]
         base = y + 36
         ground = QColor(colour)
@@ -226,40 +239,42 @@ class LanesCanvas(ThingCanvas):
         p.setBrush(ground)
         p.drawPolygon(QPolygonF([QPointF(points[0].x(), base), *points, QPointF(points[-1].x(), base)]))
 
-    def _stay(self, p: QPainter, stay: Stay, y: float, colour: QColor, gone: str) -> None:
-        left, right = self._x(stay.begin), self._x(stay.end)
-        box = QRectF(left, y + 36, max(right - left, 1), 10)
-        if not stay.there:
+    def _paint_interval(
+        self, p: QPainter, interval: OwnershipInterval, y: float, colour: QColor, departed_label: str
+    ) -> None:
+        left_x, right_x = self._x(interval.begin), self._x(interval.end)
+        box = QRectF(left_x, y + 36, max(right_x - left_x, 1), 10)
+        if not interval.is_present:
             p.setPen(QPen(C("error"), 1.2, Qt.PenStyle.DashLine))
-            p.drawLine(QPointF(left, y + 41), QPointF(right, y + 41))
-            if stay.begin > self.window_ms[0]:
-                mark(p, "error", QPointF(left, y + 41), 4)
-            self._words(p, gone, left + 8, right, y + 18, "error")
+            p.drawLine(QPointF(left_x, y + 41), QPointF(right_x, y + 41))
+            if interval.begin > self.window_ms[0]:
+                mark(p, "error", QPointF(left_x, y + 41), 4)
+            self._paint_label(p, departed_label, left_x + 8, right_x, y + 18, "error")
             return
-        if stay.queues is None:
+        if interval.queues is None:
             hatch(p, box, "text3", 0.5)
-            self._words(p, tr("it did not tell"), left, right, y + 16, "text3")
+            self._paint_label(p, tr("it did not tell"), left_x, right_x, y + 16, "text3")
             return
-        if not stay.queues:
+        if not interval.queues:
             p.setPen(QPen(C("text3"), 1, Qt.PenStyle.DashLine))
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
-            self._words(p, tr("idle"), left, right, y + 16, "text2")
+            self._paint_label(p, tr("idle"), left_x, right_x, y + 16, "text2")
             return
         p.fillRect(box, colour)
-        said = (
-            ", ".join(f"q{queue.queue_id}" for queue in stay.queues)
-            if len(stay.queues) <= 4
-            else (tr("{n:,} queues", n=len(stay.queues)))
+        queues_label = (
+            ", ".join(f"q{queue.queue_id}" for queue in interval.queues)
+            if len(interval.queues) <= 4
+            else (tr("{n:,} queues", n=len(interval.queues)))
         )
-        self._words(p, said, left, right, y + 16, "text")
+        self._paint_label(p, queues_label, left_x, right_x, y + 16, "text")
 
-    def _words(self, p: QPainter, words: str, left: float, right: float, y: float, role: str) -> None:
-        if right - left < LEAST_WORDS:
+    def _paint_label(self, p: QPainter, words: str, left_x: float, right_x: float, y: float, role: str) -> None:
+        if right_x - left_x < MIN_LABEL_WIDTH:
             return
         p.setFont(words_font(11, 600))
         p.setPen(C(role))
-        p.drawText(QRectF(left + 6, y, right - left - 8, 16), LEFT, elided(p, words, right - left - 10))
+        p.drawText(QRectF(left_x + 6, y, right_x - left_x - 8, 16), LEFT, elided(p, words, right_x - left_x - 10))
 
     def _queue_head(self, p: QPainter) -> None:
         y = self._queues_at
@@ -269,81 +284,90 @@ class LanesCanvas(ThingCanvas):
         p.drawText(QRectF(EDGE, y, LABEL, HEAD), LEFT, tr("Queues"))
         p.setFont(words_font())
         p.setPen(C("text3"))
-        said = tr("who owns each queue; a gap is a pause, two at once hand out twice")
-        p.drawText(QRectF(LABEL, y, self._wide, HEAD), LEFT, elided(p, said, self._wide, Qt.TextElideMode.ElideRight))
+        explanation = tr("who owns each queue; a gap is a pause, two at once hand out twice")
+        p.drawText(
+            QRectF(LABEL, y, self._lanes_width, HEAD),
+            LEFT,
+            elided(p, explanation, self._lanes_width, Qt.TextElideMode.ElideRight),
+        )
 
     def _queue(self, p: QPainter, queue: Queue, y: float) -> None:
-        self._ground(p, Chosen("queue", group=self.line.group, queue=queue), y, QUEUE_LANE)
+        self._paint_lane(p, Selection("queue", group=self.line.group, queue=queue), y, QUEUE_LANE)
         p.setFont(figures_font())
         p.setPen(C("text"))
-        several = self.line.queues[0].topic != self.line.queues[-1].topic
-        said = f"{queue.topic} {short(queue)}" if several else short(queue)
-        p.drawText(QRectF(EDGE, y, LABEL - 90, 26), LEFT, elided(p, said, LABEL - EDGE - 84))
+        has_several_topics = self.line.queues[0].topic != self.line.queues[-1].topic
+        label = f"{queue.topic} {short(queue)}" if has_several_topics else short(queue)
+        p.drawText(QRectF(EDGE, y, LABEL - 90, 26), LEFT, elided(p, label, LABEL - EDGE - 84))
         row = self.model.find_queue(queue)
         p.setFont(figures_font(11))
         p.setPen(C("text3"))
         p.drawText(QRectF(0, y, LABEL - 8, 26), RIGHT, f"{row.ends.max_offset:,}" if row is not None else "")
-        again = self._again(queue)
+        repeat_times = self._repeat_times(queue)
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(C("warn"))
-        p.drawRects([QRectF(x, y + 20, 1.5, 4) for x in sorted({round(self._x(at)) for at in again})])
+        p.drawRects([QRectF(x, y + 20, 1.5, 4) for x in sorted({round(self._x(time_ms)) for time_ms in repeat_times})])
         for piece in self.line.pieces.get(queue, ()):
             if piece.end >= self.window_ms[0] and piece.begin <= self.window_ms[1]:
-                self._piece(p, piece, y)
+                self._paint_owners(p, piece, y)
         p.setFont(words_font(11, 600))
         for box, words, role in self.words_below(queue):
             p.setPen(C(role))
             p.drawText(box.translated(0, y), LEFT, words)
 
-    def _again(self, queue: Queue) -> list[int]:
-        """When a message of a queue was handed out again, within the window."""
+    def _repeat_times(self, queue: Queue) -> list[int]:
+        """Return the times within the window at which messages of a queue were delivered again."""
         begin, end = self.window_ms
-        return [one.at for one in self.model.deliveries.twice(self.line.group, begin, end + 1) if one.queue == queue]
+        return [
+            repeated.at
+            for repeated in self.model.deliveries.repeated(self.line.group, begin, end + 1)
+            if repeated.queue == queue
+        ]
 
     def words_below(self, queue: Queue) -> list[tuple[QRectF, str, str]]:
-        """What is written under a queue's band, px from the lane's top, with its role: how often something came twice,
-        then that it has two owners or none, as far as there is room beside that.
+        """Return the labels under a queue's band, with box (px from the lane's top) and role.
+
+        First the number of duplicates, then "two owners" or "no owner", as far as there is room.
         """
-        again, found = self._again(queue), list[tuple[QRectF, str, str]]()
-        metrics, edge = QFontMetrics(words_font(11, 600)), LABEL + self._wide
+        repeat_times, labels = self._repeat_times(queue), list[tuple[QRectF, str, str]]()
+        metrics, edge = QFontMetrics(words_font(11, 600)), LABEL + self._lanes_width
 
-        def put(said: str, left: float, role: str) -> None:
-            wide = metrics.horizontalAdvance(said) + 4
-            box = QRectF(min(left, edge - wide), 23, wide, 15)
-            if not any(box.intersects(other) for other, _, _ in found):
-                found.append((box, said, role))
+        def put(label: str, left_x: float, role: str) -> None:
+            label_width = metrics.horizontalAdvance(label) + 4
+            box = QRectF(min(left_x, edge - label_width), 23, label_width, 15)
+            if not any(box.intersects(used_box) for used_box, _, _ in labels):
+                labels.append((box, label, role))
 
-        if again:
-            put(tr("{n:,} twice", n=len(again)), self._x(max(again)) + 6, "warn")
+        if repeat_times:
+            put(tr("{n:,} twice", n=len(repeat_times)), self._x(max(repeat_times)) + 6, "warn")
         for piece in self.line.pieces.get(queue, ()):
             if piece.end < self.window_ms[0] or piece.begin > self.window_ms[1]:
                 continue
             if len(piece.owners) > 1:
                 put(tr("two owners"), self._x(piece.begin), "warn")
-            elif not piece.owners and piece.known:
+            elif not piece.owners and piece.is_known:
                 put(tr("no owner {n} s", n=f"{(piece.end - piece.begin) / 1000:.1f}"), self._x(piece.begin), "error")
-        return found
+        return labels
 
-    def _piece(self, p: QPainter, piece: Piece, y: float) -> None:
-        left, right = self._x(piece.begin), self._x(piece.end)
-        box = QRectF(left, y + 5, max(right - left, 1), 14)
+    def _paint_owners(self, p: QPainter, piece: OwnerInterval, y: float) -> None:
+        left_x, right_x = self._x(piece.begin), self._x(piece.end)
+        box = QRectF(left_x, y + 5, max(right_x - left_x, 1), 14)
         if not piece.owners:
-            if piece.known:
+            if piece.is_known:
                 hatch(p, box, "error")
             else:
                 hatch(p, box, "text3", 0.4)
             return
         if len(piece.owners) > 1:
             half = box.height() / 2
-            for number, one in enumerate(piece.owners[:2]):
-                p.fillRect(QRectF(left, box.top() + number * half, box.width(), half), self._colour(one))
+            for number, owner in enumerate(piece.owners[:2]):
+                p.fillRect(QRectF(left_x, box.top() + number * half, box.width(), half), self._colour(owner))
             p.setPen(QPen(C("warn"), 2))
             p.setBrush(Qt.BrushStyle.NoBrush)
             p.drawRect(box)
             return
         colour = self._colour(piece.owners[0])
         p.fillRect(box, colour)
-        if right - left >= LEAST_WORDS:
+        if right_x - left_x >= MIN_LABEL_WIDTH:
             p.setFont(words_font(11, 600))
             p.setPen(ink(colour))
             p.drawText(box.adjusted(8, 0, 0, 0), LEFT, self.model.name_of(piece.owners[0]))
@@ -351,51 +375,51 @@ class LanesCanvas(ThingCanvas):
     def _colour(self, client: str) -> QColor:
         return client_colour(self.model.badge(client).place)
 
-    def _ground(self, p: QPainter, thing: Chosen, y: float, high: float) -> None:
-        wide = self.width() / scale()
-        if same(self.model.chosen, thing):
-            p.fillRect(QRectF(0, y, LABEL - 4, high), C("select"))
-            p.fillRect(QRectF(0, y, 3, high), C("accent"))
-        p.fillRect(QRectF(0, y + high - 1, wide, 1), C("hair"))
+    def _paint_lane(self, p: QPainter, item: Selection, y: float, height: float) -> None:
+        width = self.width() / scale()
+        if same(self.model.chosen, item):
+            p.fillRect(QRectF(0, y, LABEL - 4, height), C("select"))
+            p.fillRect(QRectF(0, y, 3, height), C("accent"))
+        p.fillRect(QRectF(0, y + height - 1, width, 1), C("hair"))
 
     # ---- flags -------------------------------------------------------------------------------------------------------
 
     def _flag_boxes(self) -> list[tuple[QRectF, int]]:
-        """Of each step in the window the box of its flag, on one of two levels; what finds no room has none."""
+        """Return the flag box of each step in the window, on one of two levels; flags without room are left out."""
         metrics = QFontMetrics(words_font(11, 600))
-        free, found = [0.0, 0.0], []
+        free_from, boxes = [0.0, 0.0], []
         for number, step in enumerate(self.line.steps):
             if not self.window_ms[0] <= step.begin <= self.window_ms[1]:
                 continue
-            wide = metrics.horizontalAdvance(self._said(number)) + 12
+            flag_width = metrics.horizontalAdvance(self._flag_text(number)) + 12
             x = self._x(step.begin)
-            left = min(x, LABEL + self._wide - wide)
-            level = next((at for at in (0, 1) if left >= free[at]), None)
+            left_x = min(x, LABEL + self._lanes_width - flag_width)
+            level = next((candidate_level for candidate_level in (0, 1) if left_x >= free_from[candidate_level]), None)
             if level is None:
                 continue
-            free[level] = left + wide + 6
-            found.append((QRectF(left, 4 + level * 20, wide, 17), number))
-        return found
+            free_from[level] = left_x + flag_width + 6
+            boxes.append((QRectF(left_x, 4 + level * 20, flag_width, 17), number))
+        return boxes
 
-    def _said(self, number: int) -> str:
+    def _flag_text(self, number: int) -> str:
         step = self.line.steps[number]
-        said = f"{step.number} {step_words(self.model, step)}"
-        return f"{said} · {length(step.worst_pause[1])}" if step.worst_pause is not None else said
+        label = f"{step.number} {step_words(self.model, step)}"
+        return f"{label} · {length(step.worst_pause[1])}" if step.worst_pause is not None else label
 
     def _flags(self, p: QPainter) -> None:
         boxes = {number: box for box, number in self._flag_boxes()}
         for number, step in enumerate(self.line.steps):
             if not self.window_ms[0] <= step.begin <= self.window_ms[1]:
                 continue
-            on, box = number == self.step, boxes.get(number)
+            is_chosen, box = number == self.step, boxes.get(number)
             colour = C("warn" if step.pauses or step.doubles else "note")
             x = self._x(step.begin)
-            p.setPen(QPen(colour, 2 if on else 1.2))
-            p.drawLine(QPointF(x, box.top() if box is not None else FLAGS), QPointF(x, self._high - FOOT))
+            p.setPen(QPen(colour, 2 if is_chosen else 1.2))
+            p.drawLine(QPointF(x, box.top() if box is not None else FLAGS), QPointF(x, self._lanes_height - FOOT))
             if box is None:
                 continue
-            p.setBrush(C("select" if on else "pane"))
+            p.setBrush(C("select" if is_chosen else "pane"))
             p.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
             p.setFont(words_font(11, 600))
             p.setPen(C("text"))
-            p.drawText(box.adjusted(6, 0, 0, 0), LEFT, self._said(number))
+            p.drawText(box.adjusted(6, 0, 0, 0), LEFT, self._flag_text(number))

@@ -1,7 +1,7 @@
-"""A broker of ours for one lesson, in the process of one's own clients: with short waits, or on a slow disk.
+"""A broker of ours for one lesson, in the process of the user's own clients: with short waits, or on a slow disk.
 
-It registers with the name servers that are looked at, has the topics of its lesson and makes no others, so that no
-other client comes to it. Its store lies in a folder for temporary files, and goes with it. No Qt.
+It registers with the shown name servers, has only the topics of its lesson and creates no others, so that no other
+client uses it. Its store is in a temporary folder that is deleted with it. No Qt.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from engine.mapped.disk import RealDisk
 from engine.mapped.real_file import OpenFiles, RealFile
 from engine.message_store import MessageStore
 
-QUEUES = 2
+QUEUE_COUNT = 2
 """Queues of each of its topics."""
-PATIENCE = 10.0
-"""Seconds until name servers must know it."""
-SMALL = """\
+REGISTER_TIMEOUT_S = 10.0
+"""Seconds until the name servers must know it."""
+BASE_SETTINGS = """\
 mappedFileSizeCommitLog=16777216
 mappedFileSizeConsumeQueue=60000
 timerWheelEnable=false
@@ -33,13 +33,14 @@ autoCreateTopicEnable=false
 brokerTopicEnable=false
 clusterTopicEnable=false
 """
-"""Lines of broker.conf that each of them has: small files, and topics that are made for it alone."""
-_LOOK_EVERY = 0.05
+"""Lines of broker.conf for each lesson broker: small files, and no topics but its own."""
+_POLL_INTERVAL_S = 0.05
 
 
 class LessonBroker:
-    """``name`` is its ``brokerName``, ``settings`` are further lines of its ``broker.conf``; each flush of its log
-    takes ``slow`` seconds longer.
+    """``name`` is the ``brokerName``, ``settings`` are further lines of ``broker.conf``.
+
+    Each flush of the log takes ``slow`` seconds longer.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class LessonBroker:
         self._block = contextlib.AsyncExitStack()
 
     async def start(self) -> None:
-        """Accept, and be known to the name servers with all topics. Raises :class:`CannotRead`, ``OSError``."""
+        """Accept connections and wait until the name servers know all topics. Raises :class:`CannotRead`,
+        ``OSError``.
+        """
         try:
             await self._start()
         except BaseException:
@@ -64,38 +67,38 @@ class LessonBroker:
     async def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         conf = self._folder / "broker.conf"
-        conf.write_text(f"brokerName={self.name}\n{SMALL}{self._settings}\n", "utf-8")
+        conf.write_text(f"brokerName={self.name}\n{BASE_SETTINGS}{self._settings}\n", "utf-8")
         config, store_config, _ = read_config(conf)
 
-        def opened(shown: str) -> MessageStore:
+        def opened(store_host: str) -> MessageStore:
             disk = SlowDisk(self._slow) if self._slow else None
-            return MessageStore(self._folder / "store", store_config, disk=disk, store_host=shown)
+            return MessageStore(self._folder / "store", store_config, disk=disk, store_host=store_host)
 
-        names = [one.strip() for one in self._namesrv.split(";") if one.strip()]
-        server = await self._block.enter_async_context(serving_open(opened, config, name_servers=names))
+        name_servers = [address.strip() for address in self._namesrv.split(";") if address.strip()]
+        server = await self._block.enter_async_context(serving_open(opened, config, name_servers=name_servers))
         for topic in self._topics:
-            server.broker.topics.create_plain(topic, QUEUES)
-        await self._known()
+            server.broker.topics.create_plain(topic, QUEUE_COUNT)
+        await self._wait_until_registered()
 
-    async def _known(self) -> None:
-        """Until name servers tell clients of each topic."""
-        asking = ClientInstance(self._namesrv)
-        end = time.monotonic() + PATIENCE
+    async def _wait_until_registered(self) -> None:
+        """Wait until the name servers report each topic to clients."""
+        instance = ClientInstance(self._namesrv)
+        deadline = time.monotonic() + REGISTER_TIMEOUT_S
         try:
             for topic in self._topics:
-                while not await self._is_in_route(asking, topic):
-                    if time.monotonic() > end:
+                while not await self._is_in_route(instance, topic):
+                    if time.monotonic() > deadline:
                         raise CannotRead(f"no name server knows the topic {topic} of {self.name}")
-                    await asyncio.sleep(_LOOK_EVERY)
+                    await asyncio.sleep(_POLL_INTERVAL_S)
         finally:
-            await asking.kill()
+            await instance.kill()
 
-    async def _is_in_route(self, asking: ClientInstance, topic: str) -> bool:
-        route = await asking.fresh_route(topic)
+    async def _is_in_route(self, instance: ClientInstance, topic: str) -> bool:
+        route = await instance.fresh_route(topic)
         return route is not None and self.name in route.brokers
 
     async def stop(self) -> None:
-        """Take the name back from the name servers, close the store, take its folder away; once."""
+        """Unregister from the name servers, close the store, delete its folder; called once."""
         try:
             await self._block.aclose()
         finally:

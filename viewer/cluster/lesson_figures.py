@@ -1,6 +1,6 @@
-"""What a lesson showed, as figures counted from what its clients told: sends, deliveries, commits, decisions. No Qt.
+"""Figures of a lesson, counted from the events of its clients: sends, deliveries, commits, decisions. No Qt.
 
-Nothing is told that was not measured: each function here counts in a :class:`Record`, and a test may count again.
+Every figure is measured: each function counts in a :class:`Record`, and a test can count again.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ from engine.client.events import (
 )
 from engine.client.messages import DEAD_LETTERS, RETRY
 from engine.client.routes import MessageQueue
-from viewer.cluster.clients_work import USUAL, Options
+from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
 from viewer.cluster.rebalance_words import Harm
-from viewer.cluster.words import UNTOLD
+from viewer.cluster.words import UNKNOWN
 from viewer.look.assets import tr
 
 GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC"
-"""Where half messages go that nobody ended."""
-_FEW = 3
-"""Names that a note tells; the others are counted."""
+"""Topic of half messages that were never decided."""
+_MAX_NAMES = 3
+"""Maximum number of names in a note; the others are counted."""
 E = TypeVar("E", bound=Event)
 Names = Callable[[str], str]
-"""Gives the short name of a client id."""
+"""Returns the short name of a client id."""
 
 
 @dataclass
 class Record:
-    """What the clients of one run told, in order. ``clients``: how each was told to be, by client id; ``groups``: whose
-    events are its.
+    """Events of the clients of one run, in order.
+
+    ``clients``: options of each client, by client id; ``groups``: consumer groups whose events belong to this
+    run.
     """
 
     group: str
@@ -52,56 +54,56 @@ class Record:
     clients: dict[str, Options] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
     kept_by_brokers: int = 0
-    """Offsets that brokers hold of the group."""
+    """Number of offsets of the group that brokers store."""
     closed: bool = False
-    """The run has ended: what clients do as they say goodbye is none of its."""
+    """True once the run has ended: events of clients that say goodbye do not belong to it."""
 
     def take(self, events: Iterable[Event]) -> None:
-        """Keep those of this run."""
+        """Store the events that belong to this run."""
         if not self.closed:
-            self.events += [one for one in events if one.group in self.groups]
+            self.events += [event for event in events if event.group in self.groups]
 
     def of(self, kind: type[E]) -> list[E]:
-        """All events of a kind."""
-        return [one for one in self.events if isinstance(one, kind)]
+        """Return all events of a kind."""
+        return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def deliveries(self) -> list[Delivered]:
-        """What the consumers of the lesson's own group were handed, messages that came again too."""
-        return [one for one in self.of(Delivered) if one.group == self.group]
+        """Deliveries to the lesson's own group, repeated ones too."""
+        return [delivery for delivery in self.of(Delivered) if delivery.group == self.group]
 
     def of_queue(self, topic: str) -> list[Delivered]:
-        """What was handed out of a topic of another group's, dead letters and such, to whoever reads it."""
-        mine = {one.keys for one in self.of(Sent)}
-        return [one for one in self.of(Delivered) if one.queue.topic == topic and one.keys in mine]
+        """Return the deliveries of the run's messages from another topic, for example dead letters, to any group."""
+        sent_keys = {event.keys for event in self.of(Sent)}
+        return [event for event in self.of(Delivered) if event.queue.topic == topic and event.keys in sent_keys]
 
 
 def short(queue: MessageQueue) -> str:
-    """``broker-a q2``."""
+    """Return ``broker-a q2``."""
     return f"{queue.broker} q{queue.queue_id}"
 
 
-def some(names: Sequence[str]) -> str:
-    """The first of them, and how many more."""
-    more = len(names) - _FEW
-    return ", ".join(names[:_FEW]) + (" " + tr("and {n:,} more", n=more) if more > 0 else "")
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names and the number of further ones."""
+    further_count = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (" " + tr("and {n:,} more", n=further_count) if further_count > 0 else "")
 
 
 def seconds(ms: float) -> str:
-    """``0.61 s``, ``12.4 s``."""
+    """Return ``0.61 s``, ``12.4 s``."""
     return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.1f} s"
 
 
-def stretch(numbers: Sequence[float], words: Callable[[float], str]) -> str:
-    """From the smallest to the largest, or the one that all are."""
+def range_text(numbers: Sequence[float], format_number: Callable[[float], str]) -> str:
+    """Return the smallest and the largest number, or the single value."""
     if not numbers:
-        return UNTOLD
-    low, high = words(min(numbers)), words(max(numbers))
-    return low if low == high else f"{low}–{high}"
+        return UNKNOWN
+    smallest, largest = format_number(min(numbers)), format_number(max(numbers))
+    return smallest if smallest == largest else f"{smallest}–{largest}"
 
 
 def figure(name: str, text: str, note: str, *, bad: bool = False) -> Harm:
-    """One figure."""
+    """Return a figure with its severity."""
     return Harm(name, text, note, "warn" if bad else "ok")
 
 
@@ -109,136 +111,153 @@ def figure(name: str, text: str, note: str, *, bad: bool = False) -> Harm:
 
 
 def again_after_kill(record: Record) -> list[Harm]:
-    """What came again since the kill, by key, held against what the new owners' first offsets say."""
-    killed = next((one for one in record.of(Stopped) if not one.said_goodbye), None)
+    """Count the messages delivered again since the kill, by key, and compare with the new owners' first offsets."""
+    killed = next((delivery for delivery in record.of(Stopped) if not delivery.said_goodbye), None)
     if killed is None:
         return []
-    places: set[tuple[MessageQueue, int]] = set()
+    positions: set[tuple[MessageQueue, int]] = set()
     keys: set[str] = set()
-    by_place = by_key = 0
-    for one in record.deliveries:
-        place = (one.queue, one.queue_offset)
-        if one.at >= killed.at:
-            by_place += place in places
-            by_key += one.keys in keys
-        places.add(place)
-        keys.add(one.keys)
-    note = tr("{n:,} by queue and offset, since it was killed", n=by_place)
-    found = [figure(tr("Again by key"), f"{by_key:,}", note, bad=by_key > 0)]
-    begun: dict[MessageQueue, int] = {}
-    for taken in record.of(QueueTaken):
-        if taken.at >= killed.at and taken.queue.topic == record.topic:
-            begun.setdefault(taken.queue, taken.offset)
-    before = {(one.queue, one.queue_offset) for one in record.deliveries if one.at < killed.at}
-    ahead = sum(offset >= begun[queue] for queue, offset in before if queue in begun)
-    note = tr("handed out before it behind the offsets at which the new owners began, in {n:,} queues", n=len(begun))
-    return [*found, figure(tr("Not committed"), f"{ahead:,}", note, bad=ahead > 0)]
+    repeated_positions = repeated_keys = 0
+    for delivery in record.deliveries:
+        position = (delivery.queue, delivery.queue_offset)
+        if delivery.at >= killed.at:
+            repeated_positions += position in positions
+            repeated_keys += delivery.keys in keys
+        positions.add(position)
+        keys.add(delivery.keys)
+    note = tr("{n:,} by queue and offset, since it was killed", n=repeated_positions)
+    figures = [figure(tr("Again by key"), f"{repeated_keys:,}", note, bad=repeated_keys > 0)]
+    first_offsets: dict[MessageQueue, int] = {}
+    for queue_taken in record.of(QueueTaken):
+        if queue_taken.at >= killed.at and queue_taken.queue.topic == record.topic:
+            first_offsets.setdefault(queue_taken.queue, queue_taken.offset)
+    delivered_before = {
+        (delivery.queue, delivery.queue_offset) for delivery in record.deliveries if delivery.at < killed.at
+    }
+    uncommitted_count = sum(
+        offset >= first_offsets[queue] for queue, offset in delivered_before if queue in first_offsets
+    )
+    note = tr(
+        "handed out before it behind the offsets at which the new owners began, in {n:,} queues", n=len(first_offsets)
+    )
+    return [*figures, figure(tr("Not committed"), f"{uncommitted_count:,}", note, bad=uncommitted_count > 0)]
 
 
 # ---- two clients disagree --------------------------------------------------------------------------------------------
 
 
 def disagreement(record: Record, name_of: Names) -> list[Harm]:
-    """Queues with two owners and with none, and what that does to messages."""
-    last: dict[str, Rebalanced] = {}
-    for one in record.of(Rebalanced):
-        if one.topic == record.topic:
-            last[one.client_id] = one
-    owners: dict[MessageQueue, list[str]] = {queue: [] for one in last.values() for queue in one.queues}
-    for one in last.values():
-        for queue in one.owned:
-            owners[queue].append(one.client_id)
-    two = [queue for queue in sorted(owners) if len(owners[queue]) > 1]
-    none = [queue for queue in sorted(owners) if not owners[queue]]
-    lists = {one.client_ids for one in last.values()}
-    seen = " · ".join(
-        f"{name_of(who)}: {' '.join(map(name_of, one.client_ids))}, "
-        f"{record.clients.get(who, USUAL).strategy} → {', '.join(map(short, one.owned)) or '–'}"
-        for who, one in sorted(last.items())
+    """Count the queues with two owners and with none, and the effect on messages."""
+    last_rebalance: dict[str, Rebalanced] = {}
+    for rebalance in record.of(Rebalanced):
+        if rebalance.topic == record.topic:
+            last_rebalance[rebalance.client_id] = rebalance
+    owners: dict[MessageQueue, list[str]] = {
+        queue: [] for rebalance in last_rebalance.values() for queue in rebalance.queues
+    }
+    for rebalance in last_rebalance.values():
+        for queue in rebalance.owned:
+            owners[queue].append(rebalance.client_id)
+    shared_queues = [queue for queue in sorted(owners) if len(owners[queue]) > 1]
+    orphans = [queue for queue in sorted(owners) if not owners[queue]]
+    distinct_lists = {rebalance.client_ids for rebalance in last_rebalance.values()}
+    lists_text = " · ".join(
+        f"{name_of(client_id)}: {' '.join(map(name_of, rebalance.client_ids))}, "
+        f"{record.clients.get(client_id, DEFAULT_OPTIONS).strategy} → {', '.join(map(short, rebalance.owned)) or '–'}"
+        for client_id, rebalance in sorted(last_rebalance.items())
     )
-    by_place, by_key = _twice(record)
-    lying = _lying(record, none)
+    repeated_positions, repeated_keys = _count_repeated(record)
+    unread_count = _count_unread(record, orphans)
     return [
         figure(
             tr("With two owners"),
-            f"{len(two):,}",
-            some([f"{short(queue)}: {' '.join(map(name_of, owners[queue]))}" for queue in two]) or tr("no queue"),
-            bad=bool(two),
+            f"{len(shared_queues):,}",
+            first_names([f"{short(queue)}: {' '.join(map(name_of, owners[queue]))}" for queue in shared_queues])
+            or tr("no queue"),
+            bad=bool(shared_queues),
         ),
         figure(
             tr("With no owner"),
-            f"{len(none):,}",
-            some([short(queue) for queue in none]) or tr("no queue"),
-            bad=bool(none),
+            f"{len(orphans):,}",
+            first_names([short(queue) for queue in orphans]) or tr("no queue"),
+            bad=bool(orphans),
         ),
         figure(
-            tr("Handed out twice"), f"{by_place:,}", tr("by queue and offset; {n:,} by key", n=by_key), bad=by_place > 0
+            tr("Handed out twice"),
+            f"{repeated_positions:,}",
+            tr("by queue and offset; {n:,} by key", n=repeated_keys),
+            bad=repeated_positions > 0,
         ),
         figure(
-            tr("Read by nobody"), f"{lying:,}", tr("sent to queues without owner, and never handed out"), bad=lying > 0
+            tr("Read by nobody"),
+            f"{unread_count:,}",
+            tr("sent to queues without owner, and never handed out"),
+            bad=unread_count > 0,
         ),
         figure(
             tr("Lists of clients"),
-            tr("the same") if len(lists) == 1 else tr("{n:,} different", n=len(lists)),
-            seen,
-            bad=len(lists) > 1,
+            tr("the same") if len(distinct_lists) == 1 else tr("{n:,} different", n=len(distinct_lists)),
+            lists_text,
+            bad=len(distinct_lists) > 1,
         ),
     ]
 
 
-def _twice(record: Record) -> tuple[int, int]:
-    """Deliveries that were not the first of their queue and offset, and of their key."""
-    handed = record.deliveries
-    places = {(one.queue, one.queue_offset) for one in handed}
-    return len(handed) - len(places), len(handed) - len({one.keys for one in handed})
+def _count_repeated(record: Record) -> tuple[int, int]:
+    """Count the deliveries that repeat a queue and offset, and those that repeat a key."""
+    deliveries = record.deliveries
+    positions = {(delivery.queue, delivery.queue_offset) for delivery in deliveries}
+    return len(deliveries) - len(positions), len(deliveries) - len({delivery.keys for delivery in deliveries})
 
 
-def _lying(record: Record, queues: Sequence[MessageQueue]) -> int:
-    handed = {one.keys for one in record.deliveries}
-    return sum(one.queue in queues and one.keys not in handed for one in record.of(Sent))
+def _count_unread(record: Record, queues: Sequence[MessageQueue]) -> int:
+    delivered_keys = {event.keys for event in record.deliveries}
+    return sum(event.queue in queues and event.keys not in delivered_keys for event in record.of(Sent))
 
 
 # ---- the slow queue --------------------------------------------------------------------------------------------------
 
 
 def latencies(record: Record) -> list[Harm]:
-    """Sends with and without ``sendLatencyFaultEnable``: how long all took, and the latency of each queue."""
+    """Compare sends with and without ``sendLatencyFaultEnable``: total time, and the latency of each queue."""
     sends: dict[bool, list[Sent]] = {False: [], True: []}
-    for one in record.of(Sent):
-        sends[record.clients.get(one.client_id, USUAL).avoids].append(one)
+    for send in record.of(Sent):
+        sends[record.clients.get(send.client_id, DEFAULT_OPTIONS).avoids].append(send)
     slow = _slowest(record.of(Sent))
-    found = []
+    figures = []
     for avoids, name in ((False, tr("Without avoidance")), (True, tr("With avoidance"))):
-        mine = sends[avoids]
-        took = mine[-1].at - mine[0].at + mine[0].ms if mine else 0.0
-        there = sum(one.queue.broker == slow for one in mine)
-        note = tr("{n:,} sends one after the other, {m:,} of them to {broker}", n=len(mine), m=there, broker=slow)
-        found.append(figure(name, seconds(took), note, bad=2 * there >= len(mine) > 0))
+        own_sends = sends[avoids]
+        duration_ms = own_sends[-1].at - own_sends[0].at + own_sends[0].ms if own_sends else 0.0
+        slow_count = sum(send.queue.broker == slow for send in own_sends)
+        note = tr(
+            "{n:,} sends one after the other, {m:,} of them to {broker}", n=len(own_sends), m=slow_count, broker=slow
+        )
+        figures.append(figure(name, seconds(duration_ms), note, bad=2 * slow_count >= len(own_sends) > 0))
     by_queue: dict[MessageQueue, dict[bool, list[float]]] = defaultdict(lambda: {False: [], True: []})
-    for avoids, mine in sends.items():
-        for one in mine:
-            by_queue[one.queue][avoids].append(one.ms)
+    for avoids, own_sends in sends.items():
+        for send in own_sends:
+            by_queue[send.queue][avoids].append(send.ms)
     for queue in sorted(by_queue):
-        both = by_queue[queue]
+        by_mode = by_queue[queue]
         note = tr(
             "ms a send, half of them at most: {before} without, {after} with avoidance",
-            before=_half(both[False]),
-            after=_half(both[True]),
+            before=_median_text(by_mode[False]),
+            after=_median_text(by_mode[True]),
         )
-        counts = f"{len(both[False]):,} → {len(both[True]):,}"
-        found.append(figure(short(queue), counts, note, bad=queue.broker == slow))
-    return found
+        counts = f"{len(by_mode[False]):,} → {len(by_mode[True]):,}"
+        figures.append(figure(short(queue), counts, note, bad=queue.broker == slow))
+    return figures
 
 
-def _half(ms: Sequence[float]) -> str:
-    return f"{median(ms):,.1f}" if ms else UNTOLD
+def _median_text(ms: Sequence[float]) -> str:
+    return f"{median(ms):,.1f}" if ms else UNKNOWN
 
 
 def _slowest(sends: Sequence[Sent]) -> str:
-    """The broker of the highest median."""
+    """Return the broker with the highest median latency."""
     by_broker: dict[str, list[float]] = defaultdict(list)
-    for one in sends:
-        by_broker[one.queue.broker].append(one.ms)
+    for send in sends:
+        by_broker[send.queue.broker].append(send.ms)
     return max(by_broker, key=lambda name: median(by_broker[name]), default="")
 
 
@@ -246,154 +265,164 @@ def _slowest(sends: Sequence[Sent]) -> str:
 
 
 def broadcast(record: Record, name_of: Names) -> list[Harm]:
-    """What each consumer got of all that was sent, and where its offsets lay while it was away."""
-    sent = {one.keys for one in record.of(Sent)}
-    found = [figure(tr("Sent"), f"{len(sent):,}", tr("by its keys"))]
-    for client_id in sorted({one.client_id for one in record.deliveries}):
-        handed = [one.keys for one in record.deliveries if one.client_id == client_id]
-        got = len(set(handed) & sent)
+    """Count for each consumer its share of the messages, and compare its offsets before and after its absence."""
+    sent = {item.keys for item in record.of(Sent)}
+    figures = [figure(tr("Sent"), f"{len(sent):,}", tr("by its keys"))]
+    for client_id in sorted({item.client_id for item in record.deliveries}):
+        delivered_keys = [item.keys for item in record.deliveries if item.client_id == client_id]
+        received_count = len(set(delivered_keys) & sent)
         note = (
             tr("each once")
-            if len(handed) == len(set(handed))
-            else (tr("{n:,} more than once", n=len(handed) - len(set(handed))))
+            if len(delivered_keys) == len(set(delivered_keys))
+            else (tr("{n:,} more than once", n=len(delivered_keys) - len(set(delivered_keys))))
         )
-        found.append(
+        figures.append(
             figure(
                 name_of(client_id),
-                tr("{n:,} of {m:,}", n=got, m=len(sent)),
+                tr("{n:,} of {m:,}", n=received_count, m=len(sent)),
                 note,
-                bad=got != len(sent) or len(handed) != got,
+                bad=received_count != len(sent) or len(delivered_keys) != received_count,
             )
         )
-    returned = next((one for one, options in record.clients.items() if options.name), "")
-    begun = [one.at for one in record.of(Started) if one.client_id == returned]
-    if len(begun) > 1:
-        at = begun[-1]
-        later = [one for one in record.deliveries if one.client_id == returned and one.at >= at]
-        before = {one.keys for one in record.deliveries if one.client_id == returned and one.at < at}
-        again = sum(one.keys in before for one in later)
-        kept = _last_commits(record, returned, at)
+    returned = next((item for item, options in record.clients.items() if options.name), "")
+    start_times = [item.at for item in record.of(Started) if item.client_id == returned]
+    if len(start_times) > 1:
+        return_ms = start_times[-1]
+        deliveries_after = [item for item in record.deliveries if item.client_id == returned and item.at >= return_ms]
+        keys_before = {item.keys for item in record.deliveries if item.client_id == returned and item.at < return_ms}
+        repeated_count = sum(item.keys in keys_before for item in deliveries_after)
+        saved_offsets = _last_commits(record, returned, return_ms)
         note = tr(
             "{name} began again at the offsets in its file ({kept:,} in {n:,} queues); {again:,} came again",
             name=name_of(returned),
-            kept=sum(kept.values()),
-            n=len(kept),
-            again=again,
+            kept=sum(saved_offsets.values()),
+            n=len(saved_offsets),
+            again=repeated_count,
         )
-        found.append(figure(tr("After its return"), f"{len(later):,}", note, bad=again > 0))
+        figures.append(figure(tr("After its return"), f"{len(deliveries_after):,}", note, bad=repeated_count > 0))
     note = tr("offsets of the group that brokers hold: each client keeps its own")
-    found.append(figure(tr("Kept by brokers"), f"{record.kept_by_brokers:,}", note, bad=record.kept_by_brokers > 0))
-    return found
+    figures.append(figure(tr("Kept by brokers"), f"{record.kept_by_brokers:,}", note, bad=record.kept_by_brokers > 0))
+    return figures
 
 
-def _last_commits(record: Record, client_id: str, at: int) -> dict[MessageQueue, int]:
-    """What stood in a client's file at a time."""
-    return {one.queue: one.offset for one in record.of(Committed) if one.client_id == client_id and one.at < at}
+def _last_commits(record: Record, client_id: str, time_ms: int) -> dict[MessageQueue, int]:
+    """Return the offsets in a client's file at a time."""
+    return {
+        commit.queue: commit.offset
+        for commit in record.of(Committed)
+        if commit.client_id == client_id and commit.at < time_ms
+    }
 
 
 # ---- dead letters ----------------------------------------------------------------------------------------------------
 
 
 def dead_letters(record: Record) -> list[Harm]:
-    """How often a message that nobody takes comes, after which delays, and where it ends."""
-    handed: dict[str, list[Delivered]] = defaultdict(list)
-    for one in record.deliveries:
-        handed[one.keys].append(one)
-    back: dict[str, list[SentBack]] = defaultdict(list)
-    by_place = {(one.queue, one.queue_offset): one.keys for one in record.deliveries}
-    for gone in record.of(SentBack):
-        back[by_place.get((gone.queue, gone.queue_offset), "")].append(gone)
-    refused = sorted(back)
-    at_once = sum(len(all_) == 1 and keys not in back for keys, all_ in handed.items())
-    times = [len(handed[keys]) for keys in refused]
-    found = [
+    """Count how often a refused message is delivered, with which delays, and the dead letters."""
+    deliveries_by_key: dict[str, list[Delivered]] = defaultdict(list)
+    for delivery in record.deliveries:
+        deliveries_by_key[delivery.keys].append(delivery)
+    returns_by_key: dict[str, list[SentBack]] = defaultdict(list)
+    key_at = {(delivery.queue, delivery.queue_offset): delivery.keys for delivery in record.deliveries}
+    for sent_back in record.of(SentBack):
+        returns_by_key[key_at.get((sent_back.queue, sent_back.queue_offset), "")].append(sent_back)
+    refused = sorted(returns_by_key)
+    accepted_count = sum(
+        len(key_deliveries) == 1 and keys not in returns_by_key for keys, key_deliveries in deliveries_by_key.items()
+    )
+    times = [len(deliveries_by_key[keys]) for keys in refused]
+    figures = [
         figure(
             tr("Taken at once"),
-            tr("{n:,} of {m:,}", n=at_once, m=len({one.keys for one in record.of(Sent)})),
+            tr("{n:,} of {m:,}", n=accepted_count, m=len({delivery.keys for delivery in record.of(Sent)})),
             tr("handed out once each"),
         ),
         figure(
             tr("Refused"),
             f"{len(refused):,}",
-            tr("each handed out {times} times", times=stretch(times, lambda n: f"{n:,.0f}")),
+            tr("each handed out {times} times", times=range_text(times, lambda n: f"{n:,.0f}")),
             bad=bool(refused),
         ),
     ]
     for number in range(1, max(times, default=0)):
         waits = [
-            handed[keys][number].at - back[keys][number - 1].at
+            deliveries_by_key[keys][number].at - returns_by_key[keys][number - 1].at
             for keys in refused
-            if number < len(handed[keys]) and number <= len(back[keys])
+            if number < len(deliveries_by_key[keys]) and number <= len(returns_by_key[keys])
         ]
-        again = [handed[keys][number].reconsume_times for keys in refused if number < len(handed[keys])]
+        reconsume_times = [
+            deliveries_by_key[keys][number].reconsume_times for keys in refused if number < len(deliveries_by_key[keys])
+        ]
         note = tr(
             "level {level}, from {topic}; reconsumeTimes {n}",
             level=2 + number,
             topic=RETRY + record.group,
-            n=stretch(again, lambda n: f"{n:,.0f}"),
+            n=range_text(reconsume_times, lambda n: f"{n:,.0f}"),
         )
-        found.append(figure(tr("Wait {n:,}", n=number), stretch(waits, seconds), note, bad=True))
+        figures.append(figure(tr("Wait {n:,}", n=number), range_text(waits, seconds), note, bad=True))
     dead = record.of_queue(DEAD_LETTERS + record.group)
-    again = [one.reconsume_times for one in dead]
+    reconsume_times = [delivery.reconsume_times for delivery in dead]
     note = tr(
         "read from {topic}, reconsumeTimes {n}. As RocketMQ is set: 16 times, over 4 h 46 min",
         topic=DEAD_LETTERS + record.group,
-        n=stretch(again, lambda n: f"{n:,.0f}"),
+        n=range_text(reconsume_times, lambda n: f"{n:,.0f}"),
     )
-    found.append(figure(tr("Dead letters"), f"{len({one.keys for one in dead}):,}", note, bad=bool(dead)))
-    return found
+    figures.append(figure(tr("Dead letters"), f"{len({delivery.keys for delivery in dead}):,}", note, bad=bool(dead)))
+    return figures
 
 
 # ---- a transaction that nobody finishes ------------------------------------------------------------------------------
 
 
 def transactions(record: Record) -> list[Harm]:
-    """Half messages, what was asked of their producer, and what became of those that nobody ended."""
-    sent = {one.msg_id: one for one in record.of(Sent)}
+    """Count half messages, checks of their producer, and the fate of those that were never decided."""
+    sent = {event.msg_id: event for event in record.of(Sent)}
     ended = record.of(TransactionEnded)
-    committed = {one.msg_id for one in ended if one.decision == "COMMIT"}
-    open_ = [msg_id for msg_id in sent if msg_id not in committed]
-    checks = Counter(one.msg_id for one in ended if one.checked)
-    asked: dict[str, list[int]] = defaultdict(list)
-    for one in ended:
-        if one.checked:
-            asked[one.msg_id].append(one.at)
-    between = [later - at for all_ in asked.values() for at, later in pairwise(all_)]
-    keys = {sent[msg_id].keys: sent[msg_id] for msg_id in open_}
-    handed = {one.keys for one in record.deliveries}
-    lost = record.of_queue(GIVEN_UP)
-    waits = [one.at - keys[one.keys].at for one in lost if one.keys in keys]
-    times = [checks[msg_id] for msg_id in open_]
+    committed = {event.msg_id for event in ended if event.decision == "COMMIT"}
+    undecided = [msg_id for msg_id in sent if msg_id not in committed]
+    checks = Counter(event.msg_id for event in ended if event.checked)
+    check_times: dict[str, list[int]] = defaultdict(list)
+    for event in ended:
+        if event.checked:
+            check_times[event.msg_id].append(event.at)
+    intervals = [
+        later - time_ms for times_of_message in check_times.values() for time_ms, later in pairwise(times_of_message)
+    ]
+    keys = {sent[msg_id].keys: sent[msg_id] for msg_id in undecided}
+    delivered_keys = {event.keys for event in record.deliveries}
+    given_up = record.of_queue(GIVEN_UP)
+    waits = [event.at - keys[event.keys].at for event in given_up if event.keys in keys]
+    times = [checks[msg_id] for msg_id in undecided]
     return [
         figure(
             tr("Half messages"),
             f"{len(sent):,}",
-            tr("{n:,} committed at once, {m:,} ended by nobody", n=len(sent) - len(open_), m=len(open_)),
+            tr("{n:,} committed at once, {m:,} ended by nobody", n=len(sent) - len(undecided), m=len(undecided)),
         ),
         figure(
             tr("Handed out"),
-            f"{len(handed):,}",
-            tr("of those that nobody ended: {n:,}", n=len(handed & keys.keys())),
-            bad=bool(handed & keys.keys()),
+            f"{len(delivered_keys):,}",
+            tr("of those that nobody ended: {n:,}", n=len(delivered_keys & keys.keys())),
+            bad=bool(delivered_keys & keys.keys()),
         ),
         figure(
             tr("Checks"),
             f"{sum(checks.values()):,}",
             tr(
                 "{times} for each, {wait} apart: the producer says UNKNOWN",
-                wait=stretch(between, seconds),
-                times=stretch(times, lambda n: f"{n:,.0f}"),
+                wait=range_text(intervals, seconds),
+                times=range_text(times, lambda n: f"{n:,.0f}"),
             ),
             bad=bool(checks),
         ),
         figure(
             tr("Given up"),
-            f"{len({one.keys for one in lost}):,}",
+            f"{len({event.keys for event in given_up}):,}",
             tr(
                 "after {wait}, in {topic}. As RocketMQ 5 is set: 15 checks, 30 s apart",
-                wait=stretch(waits, seconds),
+                wait=range_text(waits, seconds),
                 topic=GIVEN_UP,
             ),
-            bad=bool(lost),
+            bad=bool(given_up),
         ),
     ]

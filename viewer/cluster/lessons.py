@@ -1,8 +1,8 @@
-"""Lessons: scripts of clients of one's own, of which each shows one harm, or one habit, of RocketMQ. No Qt.
+"""Lessons: scripted experiments with the user's own clients, each showing one harm or habit of RocketMQ. No Qt.
 
-A run goes on with each reading, and as its clients tell something: an act that waits is looked at again, all others
-are done at once. What it showed is counted from what its clients told; of those about a rebalance also from the last
-step of their group.
+A run continues with each reading and each event of its clients: a waiting action is checked again, all others are
+done at once. Results are counted from the events of its clients; lessons on rebalance also use the last step of
+their group.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from engine.client.consuming import BROADCASTING
 from engine.client.events import Committed, Rebalanced, Sent
 from engine.client.messages import DEAD_LETTERS, RETRY
-from viewer.cluster.clients_work import USUAL, Options
+from viewer.cluster.clients_process import DEFAULT_OPTIONS, Options
 from viewer.cluster.cluster_model import ClusterModel
 from viewer.cluster.lesson_figures import (
     GIVEN_UP,
@@ -34,90 +34,98 @@ from viewer.look.assets import tr, words
 Verb = Literal[
     "broker", "producer", "consumer", "again", "running", "shared", "handed", "stop", "kill", "wait", "until"
 ]
-PATIENCE = 90_000
-"""Ms that an act waits before the run gives up."""
+ACTION_TIMEOUT_MS = 90_000
+"""Ms that an action waits before the run fails."""
 TOPIC = "Lesson"
 RETRIES = "messageDelayLevel=1s 1s 1s 2s 3s"
-"""Levels 3 and 4 are those after which a message comes again: 10 s and 30 s where nobody said otherwise."""
+"""Levels 3 and 4 are the delays of a retried message: 10 s and 30 s by default."""
 CHECKS = "transactionTimeOut=500\ntransactionCheckInterval=500\ntransactionCheckMax=3"
-SLOW = 0.6
-"""Seconds of a flush on the slow disk: from 0.55 s on a producer of 5.3 avoids a broker, for two seconds."""
-SENDS, BROADCASTS, LATER, REFUSED_OF, HALVES = 16, 60, 40, 20, 8
-"""Messages of a lesson: of each producer, before and while a client is away, in all."""
+SLOW_FLUSH_S = 0.6
+"""Seconds of a flush on the slow disk: from 0.55 s on, a producer of 5.3 avoids a broker for two seconds."""
+SEND_COUNT, BROADCAST_COUNT, LATER_COUNT, RETRY_COUNT, HALF_COUNT = 16, 60, 40, 20, 8
+"""Numbers of messages: of each producer, before and while a client is away, of the retry lesson, of half messages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """One thing that is done, or waited for: ``amount`` is a producer's rate, a consumer's ms a message, clients that
-    share all queues, messages handed out, the number of a consumer (from 0), seconds.
+class Action:
+    """An action or a condition to wait for.
 
-    ``name`` is the end of a group's name (of a broker: its beginning), ``topic`` another topic than the lesson's;
-    ``{group}`` in it stands for the group. ``true`` is what "until" waits for.
+    ``amount`` is a producer's rate, a consumer's ms a message, clients that share all queues, messages delivered,
+    the number of a consumer (from 0), or seconds. ``name`` is a suffix of the group (for a broker: a prefix),
+    ``topic`` another topic than the lesson's; ``{group}`` in it is replaced. ``condition`` is the condition of
+    "until".
     """
 
     verb: Verb
     amount: float = 0
-    options: Options = USUAL
+    options: Options = DEFAULT_OPTIONS
     name: str = ""
     topic: str = ""
-    true: Callable[[Record], bool] | None = None
+    condition: Callable[[Record], bool] | None = None
 
 
-def _sent(count: int) -> Act:
-    """All of so many messages are stored."""
-    return Act("until", true=lambda record: len(record.of(Sent)) >= count)
+def _sent(count: int) -> Action:
+    """Wait until so many messages are stored."""
+    return Action("until", condition=lambda record: len(record.of(Sent)) >= count)
 
 
-def _each_got(count: int, consumers: int) -> Act:
-    """So many consumers were handed so many messages each."""
+def _each_got(count: int, consumers: int) -> Action:
+    """Wait until each of so many consumers has received so many messages."""
 
-    def true(record: Record) -> bool:
-        got = Counter(one.client_id for one in record.deliveries)
-        return len(got) == consumers and min(got.values()) >= count
+    def is_met(record: Record) -> bool:
+        received = Counter(delivery.client_id for delivery in record.deliveries)
+        return len(received) == consumers and min(received.values()) >= count
 
-    return Act("until", true=true)
-
-
-def _one_got(count: int) -> Act:
-    """Some consumer was handed so many messages."""
-    return Act("until", true=lambda record: max(Counter(one.client_id for one in record.deliveries).values()) >= count)
+    return Action("until", condition=is_met)
 
 
-def _not_committed(place: int, count: int) -> Act:
-    """Of the consumers, counted from 0, one was handed so many messages behind what it committed last."""
-
-    def true(record: Record) -> bool:
-        who = [one for one, options in record.clients.items() if options.stalls][place]
-        done = {one.queue: one.offset for one in record.of(Committed) if one.client_id == who}
-        handed = [one for one in record.deliveries if one.client_id == who]
-        return sum(one.queue_offset >= done.get(one.queue, 0) for one in handed) >= count
-
-    return Act("until", true=true)
+def _one_got(count: int) -> Action:
+    """Wait until one consumer has received so many messages."""
+    return Action(
+        "until",
+        condition=lambda record: max(Counter(delivery.client_id for delivery in record.deliveries).values()) >= count,
+    )
 
 
-def _allocated(clients: int) -> Act:
-    """So many clients saw each other in their lists, and took what they take to be their own."""
+def _not_committed(consumer_index: int, count: int) -> Action:
+    """Wait until a consumer (counted from 0) has received so many messages beyond its last commit."""
 
-    def true(record: Record) -> bool:
-        seen = {one.client_id: len(one.client_ids) for one in record.of(Rebalanced) if one.topic == record.topic}
-        return len(seen) == clients and set(seen.values()) == {clients}
+    def is_met(record: Record) -> bool:
+        client_id = [event for event, options in record.clients.items() if options.stalls][consumer_index]
+        committed = {event.queue: event.offset for event in record.of(Committed) if event.client_id == client_id}
+        deliveries = [event for event in record.deliveries if event.client_id == client_id]
+        return sum(event.queue_offset >= committed.get(event.queue, 0) for event in deliveries) >= count
 
-    return Act("until", true=true)
+    return Action("until", condition=is_met)
 
 
-def _read(topic: str, count: int) -> Act:
-    """So many messages of a topic of the broker's were read."""
-    return Act("until", true=lambda record: len(record.of_queue(topic.format(group=record.group))) >= count)
+def _allocated(clients: int) -> Action:
+    """Wait until so many clients have seen each other and allocated queues."""
+
+    def is_met(record: Record) -> bool:
+        list_lengths = {
+            rebalance.client_id: len(rebalance.client_ids)
+            for rebalance in record.of(Rebalanced)
+            if rebalance.topic == record.topic
+        }
+        return len(list_lengths) == clients and set(list_lengths.values()) == {clients}
+
+    return Action("until", condition=is_met)
+
+
+def _read(topic: str, count: int) -> Action:
+    """Wait until so many messages of a broker's topic were read."""
+    return Action("until", condition=lambda record: len(record.of_queue(topic.format(group=record.group))) >= count)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A script with its name and what it is about. ``about_moves``: it is about a rebalance, whose harms are told."""
+    """A script with title and description. ``about_moves``: a lesson on rebalance, whose harms are shown."""
 
     key: str
     title: str
     about: str
-    acts: tuple[Act, ...]
+    acts: tuple[Action, ...]
     about_moves: bool = False
 
 
@@ -130,15 +138,15 @@ LESSONS = (
             "what is handed out twice, is counted."
         ),
         (
-            Act("producer", 200),
-            Act("consumer"),
-            Act("consumer"),
-            Act("shared", 2),
-            Act("handed", 400),
-            Act("wait", 6),
-            Act("consumer"),
-            Act("shared", 3),
-            Act("wait", 8),
+            Action("producer", 200),
+            Action("consumer"),
+            Action("consumer"),
+            Action("shared", 2),
+            Action("handed", 400),
+            Action("wait", 6),
+            Action("consumer"),
+            Action("shared", 3),
+            Action("wait", 8),
         ),
         about_moves=True,
     ),
@@ -150,13 +158,13 @@ LESSONS = (
             "five stands idle."
         ),
         (
-            Act("producer", 200),
-            *(Act("consumer"),) * 4,
-            Act("shared", 4),
-            Act("handed", 400),
-            Act("wait", 6),
-            Act("consumer"),
-            Act("wait", 12),
+            Action("producer", 200),
+            *(Action("consumer"),) * 4,
+            Action("shared", 4),
+            Action("handed", 400),
+            Action("wait", 6),
+            Action("consumer"),
+            Action("wait", 12),
         ),
         about_moves=True,
     ),
@@ -169,15 +177,15 @@ LESSONS = (
             "handed out again."
         ),
         (
-            Act("producer", 300),
-            *(Act("consumer", 20, Options(stalls=50)),) * 3,
-            Act("shared", 3),
-            Act("handed", 900),
-            Act("wait", 6),
+            Action("producer", 300),
+            *(Action("consumer", 20, Options(stalls=50)),) * 3,
+            Action("shared", 3),
+            Action("handed", 900),
+            Action("wait", 6),
             _not_committed(1, 10),
-            Act("kill", 1),
-            Act("shared", 2),
-            Act("wait", 12),
+            Action("kill", 1),
+            Action("shared", 2),
+            Action("wait", 12),
         ),
         about_moves=True,
     ),
@@ -189,12 +197,12 @@ LESSONS = (
             "the same list; each computes its own share. Some queues have two owners, some have none."
         ),
         (
-            Act("producer", 200),
-            Act("consumer"),
-            Act("handed", 100),
-            Act("consumer", options=Options(strategy="AVG_BY_CIRCLE")),
+            Action("producer", 200),
+            Action("consumer"),
+            Action("handed", 100),
+            Action("consumer", options=Options(strategy="AVG_BY_CIRCLE")),
             _allocated(2),
-            Act("wait", 4),
+            Action("wait", 4),
         ),
     ),
     Lesson(
@@ -205,13 +213,13 @@ LESSONS = (
             "turn; then one with sendLatencyFaultEnable, which stays away from a broker that was slow."
         ),
         (
-            Act("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
-            Act("broker", name="slow", options=Options(settings="flushDiskType=SYNC_FLUSH", slow=SLOW)),
-            Act("running"),
-            Act("producer", 100, Options(most=SENDS)),
-            _sent(SENDS),
-            Act("producer", 100, Options(most=SENDS, avoids=True)),
-            _sent(2 * SENDS),
+            Action("broker", name="quick", options=Options(settings="flushDiskType=SYNC_FLUSH")),
+            Action("broker", name="slow", options=Options(settings="flushDiskType=SYNC_FLUSH", slow=SLOW_FLUSH_S)),
+            Action("running"),
+            Action("producer", 100, Options(message_count=SEND_COUNT)),
+            _sent(SEND_COUNT),
+            Action("producer", 100, Options(message_count=SEND_COUNT, avoids=True)),
+            _sent(2 * SEND_COUNT),
         ),
     ),
     Lesson(
@@ -222,17 +230,17 @@ LESSONS = (
             "goes away, messages come, it returns under its name: it goes on where its file says."
         ),
         (
-            Act("producer", 200, Options(most=BROADCASTS)),
-            _sent(BROADCASTS),
-            Act("consumer", options=Options(model=BROADCASTING)),
-            Act("consumer", options=Options(model=BROADCASTING, name="{group}-2")),
-            _each_got(BROADCASTS, 2),
-            Act("wait", 2),
-            Act("stop", 1),
-            Act("producer", 200, Options(most=LATER)),
-            _one_got(BROADCASTS + LATER),
-            Act("again", options=Options(model=BROADCASTING, name="{group}-2")),
-            _each_got(BROADCASTS + LATER, 2),
+            Action("producer", 200, Options(message_count=BROADCAST_COUNT)),
+            _sent(BROADCAST_COUNT),
+            Action("consumer", options=Options(model=BROADCASTING)),
+            Action("consumer", options=Options(model=BROADCASTING, name="{group}-2")),
+            _each_got(BROADCAST_COUNT, 2),
+            Action("wait", 2),
+            Action("stop", 1),
+            Action("producer", 200, Options(message_count=LATER_COUNT)),
+            _one_got(BROADCAST_COUNT + LATER_COUNT),
+            Action("again", options=Options(model=BROADCASTING, name="{group}-2")),
+            _each_got(BROADCAST_COUNT + LATER_COUNT, 2),
         ),
     ),
     Lesson(
@@ -243,12 +251,12 @@ LESSONS = (
             "one; after two times it is a dead letter. Delays are short here: 1 s and 2 s."
         ),
         (
-            Act("broker", name="retry", options=Options(settings=RETRIES)),
-            Act("running"),
-            Act("consumer", options=Options(refuses=5, most_again=2)),
-            Act("producer", 200, Options(most=REFUSED_OF)),
-            Act("consumer", name="-dead", topic=DEAD_LETTERS + "{group}"),
-            _read(DEAD_LETTERS + "{group}", REFUSED_OF // 5),
+            Action("broker", name="retry", options=Options(settings=RETRIES)),
+            Action("running"),
+            Action("consumer", options=Options(refuses=5, max_reconsume=2)),
+            Action("producer", 200, Options(message_count=RETRY_COUNT)),
+            Action("consumer", name="-dead", topic=DEAD_LETTERS + "{group}"),
+            _read(DEAD_LETTERS + "{group}", RETRY_COUNT // 5),
         ),
     ),
     Lesson(
@@ -259,33 +267,33 @@ LESSONS = (
             "and again, then gives up: nobody is handed these. It asks each half second here, three times."
         ),
         (
-            Act("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP),
-            Act("running"),
-            Act("consumer"),
-            Act("consumer", name="-given-up", topic=GIVEN_UP),
-            Act("producer", 100, Options(most=HALVES, commits=2)),
-            _read(GIVEN_UP, HALVES // 2),
+            Action("broker", name="checks", options=Options(settings=CHECKS), topic=GIVEN_UP),
+            Action("running"),
+            Action("consumer"),
+            Action("consumer", name="-given-up", topic=GIVEN_UP),
+            Action("producer", 100, Options(message_count=HALF_COUNT, commits=2)),
+            _read(GIVEN_UP, HALF_COUNT // 2),
         ),
     ),
 )
 
 
 def lessons_markdown(runs: Iterable[LessonRun]) -> str:
-    """What each run showed that has ended, as Markdown; "" where none has."""
+    """Return the results of all finished runs as Markdown; "" if there are none."""
     lines: list[str] = []
-    for one in runs:
-        if one.standing == "done":
-            lines += [f"## {tr(one.lesson.title)}", "", tr(one.lesson.about), "", f"{one.group} · {one.topic}", ""]
-            lines += [f"- {told.name}: {told.figure}, {told.note}" for told in one.figures]
+    for run in runs:
+        if run.status == "done":
+            lines += [f"## {tr(run.lesson.title)}", "", tr(run.lesson.about), "", f"{run.group} · {run.topic}", ""]
+            lines += [f"- {figure.name}: {figure.figure}, {figure.note}" for figure in run.figures]
             lines.append("")
     return "\n".join(["", f"# {tr('Lessons')}", "", *lines]).rstrip() + "\n" if lines else ""
 
 
 class Row(Protocol):
-    """How a client of one's own stands."""
+    """Status of one of the user's own clients."""
 
     @property
-    def standing(self) -> str: ...
+    def status(self) -> str: ...
 
     @property
     def client_id(self) -> str: ...
@@ -295,55 +303,59 @@ class Row(Protocol):
 
 
 class Clients(Protocol):
-    """Who starts and ends clients: :class:`viewer.cluster.own_clients.OwnClients`."""
+    """Starts and ends clients: :class:`viewer.cluster.own_clients.OwnClients`."""
 
     def add(
-        self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float, options: Options = USUAL
+        self,
+        kind: str,
+        addresses: tuple[str, ...],
+        group: str,
+        topic: str,
+        amount: float,
+        options: Options = DEFAULT_OPTIONS,
     ) -> object:
-        """A new one."""
+        """Start a client."""
         ...
 
     @property
     def last(self) -> int:
-        """The number of the one that was added last."""
+        """Number of the client that was added last."""
         ...
 
     def row(self, number: int) -> Row:
-        """How one stands."""
+        """Return the status of a client."""
         ...
 
     def stop(self, number: int) -> None:
-        """It says goodbye."""
+        """Stop a client with a goodbye."""
         ...
 
     def kill(self, number: int) -> None:
-        """It ends without a word."""
+        """End a client like a killed process."""
         ...
 
     def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """Topics and groups are deleted."""
+        """Delete topics and groups."""
         ...
 
 
 @dataclass
 class LessonRun:
-    """One run of a lesson. ``standing``: running, done or failed; ``result`` is one line of what it showed, ``figures``
-    are all of it.
-    """
+    """Run of a lesson. ``status``: running, done or failed; ``result`` is a summary line, ``figures`` all results."""
 
     lesson: Lesson
     number: int
-    standing: str = "running"
+    status: str = "running"
     result: str = ""
     figures: tuple[Harm, ...] = ()
     done: int = 0
-    """Acts that are done."""
-    begun: int = 0
+    """Number of finished actions."""
+    action_started_ms: int = 0
     consumers: list[int] = field(default_factory=list)
-    others: list[int] = field(default_factory=list)
+    producers: list[int] = field(default_factory=list)
     brokers: list[int] = field(default_factory=list)
     record: Record = field(init=False)
-    _told: dict[int, Options] = field(default_factory=dict)
+    _options: dict[int, Options] = field(default_factory=dict)
     _addresses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -351,109 +363,114 @@ class LessonRun:
 
     @property
     def group(self) -> str:
-        """A group of its own each time: offsets of the last run are none of its. What differs stands in front: a narrow
-        table shortens names in their middle.
+        """Group of this run, new for each run so that old offsets have no effect.
+
+        The differing part comes first: a narrow table shortens names in their middle.
         """
         return f"{self.lesson.key}-lesson-{self.number}"
 
     @property
     def topic(self) -> str:
-        """The same for its topic."""
+        """Topic of this run, new for each run."""
         return f"{self.lesson.key}-{TOPIC}-{self.number}"
 
-    def go_on(self, model: ClusterModel, own: Clients) -> None:
-        """Do what can be done now; called with each reading, and as clients tell something."""
-        now = model.kept[-1].at if model.kept else 0
-        while self.standing == "running":
-            failed = self._failed(own)
+    def go_on(self, model: ClusterModel, clients: Clients) -> None:
+        """Do whatever is possible now; called with each reading and each event of the clients."""
+        now = model.readings[-1].at if model.readings else 0
+        while self.status == "running":
+            failed = self._failed(clients)
             if failed:
-                self.standing, self.result = "failed", failed
-                self._stop(own)
+                self.status, self.result = "failed", failed
+                self._stop(clients)
                 return
             if self.done == len(self.lesson.acts):
-                self._end(model, own)
+                self._end(model, clients)
                 return
             act = self.lesson.acts[self.done]
-            self.begun = self.begun or now
-            if self._do(act, now, model, own):
+            self.action_started_ms = self.action_started_ms or now
+            if self._do(act, now, model, clients):
                 self.done += 1
-                self.begun = now
-            elif now - self.begun > PATIENCE:
-                self.standing, self.result = "failed", tr("waited in vain")
-                self._stop(own)
+                self.action_started_ms = now
+            elif now - self.action_started_ms > ACTION_TIMEOUT_MS:
+                self.status, self.result = "failed", tr("waited in vain")
+                self._stop(clients)
             else:
                 return
 
-    def _failed(self, own: Clients) -> str:
-        """Why one of its clients could not begin, or ended by itself."""
-        for number, options in self._told.items():
-            row = own.row(number)
+    def _failed(self, clients: Clients) -> str:
+        """Return why one of its clients could not start, or ended by itself."""
+        for number, options in self._options.items():
+            row = clients.row(number)
             if row.client_id:
                 self.record.clients[row.client_id] = options
-            if row.standing == "failed":
+            if row.status == "failed":
                 return row.words
         return ""
 
-    def _do(self, act: Act, now: int, model: ClusterModel, own: Clients) -> bool:
-        """Whether the act is done, or what it waits for has come."""
+    def _do(self, act: Action, now: int, model: ClusterModel, clients: Clients) -> bool:
+        """Do the action; return True if it is done, or if the condition is met."""
         match act.verb:
             case "broker" | "producer" | "consumer" | "again":
-                self._begin(act, model, own)
+                self._begin(act, model, clients)
             case "stop":
                 number = self.consumers.pop(round(act.amount))
-                own.stop(number)
+                clients.stop(number)
             case "kill":
-                own.kill(self.consumers.pop(round(act.amount)))
+                clients.kill(self.consumers.pop(round(act.amount)))
             case "running":
-                return all(own.row(number).standing == "running" for number in self._told)
+                return all(clients.row(number).status == "running" for number in self._options)
             case "shared":
-                return self._shared(round(act.amount), model)
+                return self._all_queues_owned(round(act.amount), model)
             case "handed":
-                return model.deliveries.handed(self.group, 0, now + PATIENCE) >= act.amount
+                return model.deliveries.handed(self.group, 0, now + ACTION_TIMEOUT_MS) >= act.amount
             case "until":
-                return act.true is not None and act.true(self.record)
+                return act.condition is not None and act.condition(self.record)
             case "wait":
-                return now - self.begun >= act.amount * 1000
+                return now - self.action_started_ms >= act.amount * 1000
         return True
 
-    def _begin(self, act: Act, model: ClusterModel, own: Clients) -> None:
-        """One more client, or a broker."""
+    def _begin(self, act: Action, model: ClusterModel, clients: Clients) -> None:
+        """Start a client or a broker."""
         kind = "consumer" if act.verb == "again" else act.verb
-        options = replace(act.options, told=True, name=act.options.name.format(group=self.group))
+        options = replace(act.options, reports_events=True, name=act.options.name.format(group=self.group))
         group, topic = self.group + act.name, act.topic.format(group=self.group) or self.topic
         if kind == "broker":
             group, topic = f"{act.name}-{self.number}", f"{self.topic} {act.topic}".strip()
         self.record.groups.add(group)
         self._addresses = model.addresses
-        own.add(kind, model.addresses, group, topic, act.amount, options)
-        {"broker": self.brokers, "producer": self.others, "consumer": self.consumers}[kind].append(own.last)
-        self._told[own.last] = options
+        clients.add(kind, model.addresses, group, topic, act.amount, options)
+        {"broker": self.brokers, "producer": self.producers, "consumer": self.consumers}[kind].append(clients.last)
+        self._options[clients.last] = options
 
-    def _shared(self, clients: int, model: ClusterModel) -> bool:
-        """Whether so many clients own all queues, each at least one."""
-        held = model.moments.get(self.group)
-        if not held:
+    def _all_queues_owned(self, client_count: int, model: ClusterModel) -> bool:
+        """Return True if so many clients own all queues, each at least one."""
+        moments = model.moments.get(self.group)
+        if not moments:
             return False
-        owners = held[-1].owners
-        return bool(owners) and all(len(mine) == 1 for mine in owners) and len({mine[0] for mine in owners}) == clients
+        owners = moments[-1].owners
+        return (
+            bool(owners)
+            and all(len(queue_owners) == 1 for queue_owners in owners)
+            and len({queue_owners[0] for queue_owners in owners}) == client_count
+        )
 
-    def _end(self, model: ClusterModel, own: Clients) -> None:
-        self.standing = "done"
+    def _end(self, model: ClusterModel, clients: Clients) -> None:
+        self.status = "done"
         end = model.deliveries.known_until(self.group)
         if end:
             model.lesson_ends[self.group] = end
-        state = model.kept[-1] if model.kept else None
+        state = model.readings[-1] if model.readings else None
         self.record.kept_by_brokers = len(state.offsets(self.group)) if state is not None else 0
-        self.figures = tuple(self._counted(model))
+        self.figures = tuple(self._count_figures(model))
         if self.lesson.about_moves:
             names = (tr("pause"), tr("twice"), tr("burst"), tr("idle"))
-            told = [f"{name} {one.figure}" for name, one in zip(names, self.figures, strict=False)]
+            texts = [f"{name} {figure.figure}" for name, figure in zip(names, self.figures, strict=False)]
         else:
-            told = [f"{one.name} {one.figure}" for one in self.figures]
-        self.result = " · ".join(told) or tr("no step was seen")
-        self._stop(own)
+            texts = [f"{figure.name} {figure.figure}" for figure in self.figures]
+        self.result = " · ".join(texts) or tr("no step was seen")
+        self._stop(clients)
 
-    def _counted(self, model: ClusterModel) -> list[Harm]:
+    def _count_figures(self, model: ClusterModel) -> list[Harm]:
         match self.lesson.key:
             case "disagree":
                 return disagreement(self.record, self._names(model))
@@ -469,32 +486,32 @@ class LessonRun:
         step = line.steps[-1] if len(line.steps) > 1 else None
         if step is None:
             return []
-        found = harms(step, model.every, model.deliveries, self.group, until(model, line, step))
-        return found + again_after_kill(self.record)
+        figures = harms(step, model.interval_s, model.deliveries, self.group, until(model, line, step))
+        return figures + again_after_kill(self.record)
 
     def _names(self, model: ClusterModel) -> Callable[[str], str]:
-        """Short names; of clients that no reading has seen, which of the lesson's they are."""
+        """Return a function for short names; clients without a reading are numbered within the lesson."""
         places = {client_id: number for number, client_id in enumerate(self.record.clients, 1)}
 
         def name_of(client_id: str) -> str:
-            found = model.name_of(client_id)
-            return found if found != client_id else tr("client {n:,}", n=places.get(client_id, 0))
+            name = model.name_of(client_id)
+            return name if name != client_id else tr("client {n:,}", n=places.get(client_id, 0))
 
         return name_of
 
-    def cancel(self, own: Clients) -> None:
-        """Stop it where it is."""
-        if self.standing == "running":
-            self.standing, self.result = "failed", tr("stopped")
-            self._stop(own)
+    def cancel(self, clients: Clients) -> None:
+        """Stop the run where it is."""
+        if self.status == "running":
+            self.status, self.result = "failed", tr("stopped")
+            self._stop(clients)
 
-    def _stop(self, own: Clients) -> None:
-        """All that it started says goodbye: producers first, so that nothing is left to be consumed; brokers last.
+    def _stop(self, clients: Clients) -> None:
+        """Stop everything the run started: producers first, so that nothing remains unconsumed; brokers last.
 
-        Topic and group go too, with the lesson's broker or by themselves.
+        Topic and group are deleted too, with the lesson's broker or separately.
         """
         self.record.closed = True
-        for number in (*self.others, *self.consumers, *self.brokers):
-            own.stop(number)
-        if self._told and not self.brokers:
-            own.forget(self._addresses, (self.topic, RETRY + self.group), (self.group,))
+        for number in (*self.producers, *self.consumers, *self.brokers):
+            clients.stop(number)
+        if self._options and not self.brokers:
+            clients.forget(self._addresses, (self.topic, RETRY + self.group), (self.group,))

@@ -1,4 +1,4 @@
-"""The lessons beside the lanes: the chosen one tells what it is about, a click runs it, its figures stay."""
+"""Lessons beside the lanes: description of the selected lesson, a button that runs it, its figures."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from viewer.widgets.basics import (
     scrolling,
 )
 
-WIDE = 290
-BESIDE = 1150
-"""Px from which the lessons stand beside the lanes and the harm; below, they are folded to a strip, and opened they
-take the place of the harm.
+PANEL_WIDTH = 290
+MIN_BESIDE_WIDTH = 1150
+"""Width from which the lessons are beside lanes and harms, px. In narrower views they are folded to a strip, and opened
+they replace the harms.
 """
 MARKS = {"done": "ok", "failed": "warn", "running": "live"}
 
 
 class LessonEntry(QWidget):
-    """One lesson: its name and what came of it; where it is ``open``, all that is said of it and the button.
+    """Entry of a lesson: title and result; when ``open``, the description and the button too.
 
-    ``chosen()`` as its head is clicked, ``asked()`` as it is to run or to stop.
+    Emits ``chosen()`` when its heading is clicked, ``asked()`` to run or stop it.
     """
 
     chosen = Signal()
@@ -63,32 +63,32 @@ class LessonEntry(QWidget):
         self._figures = column(gap=3)
         self._shown: tuple[Harm, ...] = ()
         about = Label(tr(lesson.about), 12, "text2", wrap=True)
-        self.more: Boxed = column(
+        self.details: Boxed = column(
             about, row(self.button, self.result, None), self._figures, gap=7, margins=(6, 2, 0, 4)
         )
         self.brief: Boxed = column(self.line, margins=(28, 0, 0, 2))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(px(6), px(5), px(12), px(5))
         layout.setSpacing(0)
-        for part in (row(self.fold, None, self.mark), self.brief, self.more):
+        for part in (row(self.fold, None, self.mark), self.brief, self.details):
             layout.addWidget(part)
         self.open(wide=False)
 
     def open(self, *, wide: bool) -> None:
-        """Say all of it, or only what came of it."""
+        """Show the description, or only the result."""
         self.fold.set_icon("chevron-down" if wide else "chevron")
-        self.more.setVisible(wide)
+        self.details.setVisible(wide)
         self.brief.setVisible(not wide)
 
     def show_run(self, run: LessonRun | None) -> bool:
-        """As its last run stands; whether there are other figures than before."""
+        """Show the status of the last run; return True if the figures changed."""
         if run is None:
             return False
-        running = run.standing == "running"
-        said = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.acts)) if running else run.result
-        self.line.setText(said)
-        self.result.setText(said if running or not run.figures else "")
-        self.mark.set_kind(MARKS[run.standing])
+        running = run.status == "running"
+        status = tr("running, {n:,} of {m:,}", n=run.done, m=len(run.lesson.acts)) if running else run.result
+        self.line.setText(status)
+        self.result.setText(status if running or not run.figures else "")
+        self.mark.set_kind(MARKS[run.status])
         self.button.setText(tr("Stop") if running else tr("Run again"))
         if run.figures == self._shown:
             return False
@@ -98,18 +98,18 @@ class LessonEntry(QWidget):
 
     def _fill(self) -> None:
         empty(self._figures.box)
-        for one in self._shown:
-            name = Elided(one.name, 12, "text", 600)
-            name.setAccessibleName(f"{one.name}: {one.figure}, {one.note}")
-            told = Label(one.figure, 12, "text", 600, code=True)
-            self._figures.box.addWidget(row(Mark(one.kind), name, None, told, gap=6))
+        for harm in self._shown:
+            name = Elided(harm.name, 12, "text", 600)
+            name.setAccessibleName(f"{harm.name}: {harm.figure}, {harm.note}")
+            figure_label = Label(harm.figure, 12, "text", 600, code=True)
+            self._figures.box.addWidget(row(Mark(harm.kind), name, None, figure_label, gap=6))
             self._figures.box.addWidget(
-                column(Label(one.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
+                column(Label(harm.note, 12, "text2", wrap=True, select=True), margins=(22, 0, 0, 3))
             )
 
 
 class LessonsPanel(Paper):
-    """``shown(group)`` as the group of a lesson is to be looked at; ``did(words)`` for the operation log."""
+    """Emits ``shown(group)`` to show the group of a lesson, ``did(words)`` for the operation log."""
 
     shown = Signal(str)
     did = Signal(str)
@@ -124,18 +124,18 @@ class LessonsPanel(Paper):
         self.entries: dict[str, LessonEntry] = {}
         self._number = 0
         self._last = ""
-        """The lesson that was begun or chosen last: its group is looked at."""
+        """Lesson that was started or selected last: its group is shown."""
         parts: list[QWidget] = []
         for lesson in LESSONS:
             entry = self.entries[lesson.key] = LessonEntry(lesson)
             entry.chosen.connect(lambda key=lesson.key: self.choose(key))
             entry.asked.connect(lambda lesson=lesson: self.run(lesson))
             parts += [entry, Hairline()]
-        said = tr(
+        explanation = tr(
             "Every figure is counted from what clients told. Each run has a topic and a group of its own, which "
             "go with it."
         )
-        parts.append(column(Label(said, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
+        parts.append(column(Label(explanation, 12, "text3", wrap=True), margins=(12, 10, 12, 10)))
         ground = Paper("pane")
         box = QVBoxLayout(ground)
         box.setContentsMargins(0, 0, 0, 0)
@@ -157,10 +157,10 @@ class LessonsPanel(Paper):
         follow(self, self._fit)
 
     def _fit(self) -> None:
-        self.setFixedWidth(px(WIDE))
+        self.setFixedWidth(px(PANEL_WIDTH))
 
     def choose(self, key: str) -> None:
-        """Say all of one lesson, and of the others what came of them; the same one again: of none."""
+        """Open one lesson and fold the others; the same lesson again folds it."""
         self.chosen = "" if key == self.chosen else key
         for name, entry in self.entries.items():
             entry.open(wide=name == self.chosen)
@@ -171,63 +171,63 @@ class LessonsPanel(Paper):
             self._look_at(run)
 
     def _bring(self) -> None:
-        """Have the chosen lesson in sight, as much of it as there is room for, once it is laid out."""
+        """Scroll to the selected lesson once it is laid out."""
         QTimer.singleShot(0, self, self._scroll)
 
     def _scroll(self) -> None:
         entry, bar = self.entries.get(self.chosen), self._area.verticalScrollBar()
         if entry is not None:
-            high = self._area.viewport().height()
-            bar.setValue(min(entry.y(), max(bar.value(), entry.y() + entry.height() - high)))
+            visible_height = self._area.viewport().height()
+            bar.setValue(min(entry.y(), max(bar.value(), entry.y() + entry.height() - visible_height)))
 
     def run(self, lesson: Lesson) -> None:
-        """Begin a lesson, or stop it where it runs."""
-        known = self.runs.get(lesson.key)
-        if known is not None and known.standing == "running":
+        """Start a lesson, or stop it if it runs."""
+        last_run = self.runs.get(lesson.key)
+        if last_run is not None and last_run.status == "running":
             if self.own is not None:
-                known.cancel(self.own)
+                last_run.cancel(self.own)
             self.refresh()
             return
         if self.own is None or not self.model.is_own:
             return
         self._number += 1
-        made = self.runs[lesson.key] = LessonRun(
-            lesson, self.model.kept[-1].at % 1_000_000 if self.model.kept else self._number
+        lesson_run = self.runs[lesson.key] = LessonRun(
+            lesson, self.model.readings[-1].at % 1_000_000 if self.model.readings else self._number
         )
         self._last = lesson.key
         self.did.emit(tr(lesson.title))
-        made.go_on(self.model, self.own)
+        lesson_run.go_on(self.model, self.own)
         self.refresh()
 
     def go_on(self) -> None:
-        """Another reading has come, or clients told something."""
+        """Continue the running lessons after a reading or an event of the clients."""
         if self.own is None:
             return
-        for key, one in self.runs.items():
-            if one.standing == "running":
-                one.go_on(self.model, self.own)
+        for key, lesson_run in self.runs.items():
+            if lesson_run.status == "running":
+                lesson_run.go_on(self.model, self.own)
                 if key == self._last:
-                    self._look_at(one)
+                    self._look_at(lesson_run)
                 self.refresh()
 
     def _look_at(self, run: LessonRun) -> None:
-        """Its group, where readings have it."""
+        """Show the group of a run if readings contain it."""
         if run.group in self.model.moments:
             self.shown.emit(run.group)
 
     def refresh(self) -> None:
-        """As the runs stand."""
-        done = sum(run.standing == "done" for run in self.runs.values())
+        """Show the status of all runs."""
+        done = sum(run.status == "done" for run in self.runs.values())
         self.head.set_note(tr("{n:,} of {m:,} run", n=done, m=len(LESSONS)) if done else "")
         for key, entry in self.entries.items():
             run = self.runs.get(key)
             if entry.show_run(run) and key == self.chosen:
                 self._bring()
-            entry.button.setEnabled(self.model.is_own or (run is not None and run.standing == "running"))
+            entry.button.setEnabled(self.model.is_own or (run is not None and run.status == "running"))
 
 
 class LessonsBeside(QWidget):
-    """The lessons at the left of the rebalance that they make; where there is no room, a strip that opens them."""
+    """Lessons at the left of the rebalance; in narrow windows, a strip that opens them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,21 +244,21 @@ class LessonsBeside(QWidget):
 
     @property
     def offered(self) -> bool:
-        """Whether there are lessons: only where clients may be added."""
+        """Return True if there are lessons: only where clients may be added."""
         return self.lessons.model.is_own
 
     @property
     def _wide(self) -> bool:
-        return self.width() >= px(BESIDE)
+        return self.width() >= px(MIN_BESIDE_WIDTH)
 
     def refresh(self) -> None:
-        """As the model and the runs stand."""
+        """Show the present state of the model and the runs."""
         self.lessons.refresh()
         self.rebalance.refresh()
         self.fit()
 
     def fit(self) -> None:
-        """Lessons, strip and harm as there is room for them."""
+        """Show lessons, strip and harms according to the width."""
         opened = self.strip.isChecked()
         self.strip.setVisible(self.offered and not self._wide)
         self.lessons.setVisible(self.offered and (self._wide or opened))
@@ -267,14 +267,14 @@ class LessonsBeside(QWidget):
         self.strip.show_words(tr("Lessons"), note, f"{tr('Lessons')} {note}".strip())
 
     def bring(self) -> None:
-        """Open the lessons, with the focus at the chosen one."""
+        """Open the lessons and focus the selected one."""
         if not self._wide:
             self.strip.setChecked(True)
         key = self.lessons.chosen or LESSONS[0].key
         self.lessons.entries[key].fold.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc folds what the strip has opened."""
+        """Fold the opened lessons on Esc."""
         if event.key() == Qt.Key.Key_Escape and self.strip.isVisible() and self.strip.isChecked():
             self.strip.setChecked(False)
             self.strip.setFocus()

@@ -1,11 +1,11 @@
-"""Where things of a cluster lead to: queues, offsets, groups in the open store, and what was asked. No widget."""
+"""Links from the cluster into the open store and to its requests. No widget."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from engine.query.lexer import quote
-from viewer.cluster.cluster_model import Chosen, ClusterModel
+from viewer.cluster.cluster_model import ClusterModel, Selection
 from viewer.look.assets import tr
 from viewer.runtime import places
 from viewer.runtime.places import Place
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from viewer.runtime.store_session import StoreSession
 
 
-def link_of(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> Place | None:
-    """The place of a thing; None where the store has no such topic, or none is open. A queue leads to the entry that
-    its group reads next, where that is there.
+def link_of(session: StoreSession | None, model: ClusterModel, chosen: Selection) -> Place | None:
+    """Return the place of an item; None if the store has no such topic, or no store is open.
+
+    A queue leads to the entry that its group reads next, if it exists.
     """
     if session is None or session.survey is None:
         return None
     if chosen.kind in {"group", "client"}:
         return Place("groups", name=chosen.group or chosen.name)
     topic = topic_of(chosen)
-    if not any(one.name == topic for one in session.survey.topics):
+    if not any(topic_survey.name == topic for topic_survey in session.survey.topics):
         return None
     row = model.find_queue(chosen.queue)
     if row is None:
@@ -32,15 +33,15 @@ def link_of(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -
     return places.queue(topic, row.queue.queue_id, offset)
 
 
-def topic_of(chosen: Chosen) -> str:
-    """The topic that is chosen, or that of the chosen queue."""
+def topic_of(chosen: Selection) -> str:
+    """Return the selected topic, or that of the selected queue."""
     if chosen.queue is not None:
         return chosen.queue.topic
     return chosen.name if chosen.kind == "topic" else ""
 
 
-def why_not(session: StoreSession | None, chosen: Chosen) -> str:
-    """Why a thing leads nowhere."""
+def why_not(session: StoreSession | None, chosen: Selection) -> str:
+    """Return why an item leads nowhere."""
     if session is None:
         return tr("No store is open: nothing of the cluster can be looked up in one.")
     if chosen.kind in {"queue", "topic"}:
@@ -48,26 +49,26 @@ def why_not(session: StoreSession | None, chosen: Chosen) -> str:
     return tr("This leads nowhere in a store.")
 
 
-def ways(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> list[tuple[str, object]]:
-    """Words and places to go on to from a thing; a sentence without a place where there is none."""
+def item_links(session: StoreSession | None, model: ClusterModel, chosen: Selection) -> list[tuple[str, object]]:
+    """Return the labels and places that an item leads to; a sentence without a place if there is none."""
     if chosen.kind in {"", "names", "broker"}:
         return []
     return [*_in_store(session, model, chosen), _requests(model, chosen)]
 
 
-def _requests(model: ClusterModel, chosen: Chosen) -> tuple[str, object]:
-    """The requests of a thing, where the lab that serves the cluster records them."""
+def _requests(model: ClusterModel, chosen: Selection) -> tuple[str, object]:
+    """Return the link to an item's requests, if the lab that serves the cluster records them."""
     if not model.of_lab:
-        said = tr(
+        explanation = tr(
             "Its requests are seen live only where the lab of this window serves the cluster. Of any other "
             "broker of this program: `storescope serve STORE --record FILE`, then open the file."
         )
-        return said, None
+        return explanation, None
     return tr("In Requests"), Place("requests", name=places.REQUESTS_LIVE, part=term_of(model, chosen))
 
 
-def term_of(model: ClusterModel, chosen: Chosen) -> str:
-    """The filter of requests that have to do with a thing."""
+def term_of(model: ClusterModel, chosen: Selection) -> str:
+    """Return the filter for the requests of an item."""
     if chosen.queue is not None:
         return f"topic = {quote(chosen.queue.topic)} and queueId = {chosen.queue.queue_id}"
     if chosen.kind == "topic":
@@ -79,7 +80,7 @@ def term_of(model: ClusterModel, chosen: Chosen) -> str:
     return f"peer = {quote(row.client.address)}" if row is not None else ""
 
 
-def _in_store(session: StoreSession | None, model: ClusterModel, chosen: Chosen) -> list[tuple[str, object]]:
+def _in_store(session: StoreSession | None, model: ClusterModel, chosen: Selection) -> list[tuple[str, object]]:
     if chosen.kind == "producer":
         return []
     place = link_of(session, model, chosen)

@@ -1,4 +1,6 @@
-"""The window's end of one's own clients: a process that hosts them, started with the first, gone with the window."""
+"""Window's side of the user's own clients: one process hosts them; it starts with the first and ends with the
+window.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,20 @@ from multiprocessing.process import BaseProcess
 
 from PySide6.QtCore import QObject, Signal
 
-from viewer.cluster.clients_work import USUAL, ClientSpec, Options, Seen, Told, serve
+from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientActivity, ClientSpec, ClientStatus, Options, serve
 from viewer.runtime.loop_calls import open_mailbox, post
 from viewer.runtime.worker import quiet_main
 
-PATIENCE = 3.0
-"""Seconds that clients have for saying goodbye when the window closes."""
+GOODBYE_TIMEOUT_S = 3.0
+"""Seconds for clients to say goodbye when the window closes."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRow:
-    """One of them as the window knows it."""
+    """A client as the window knows it."""
 
     spec: ClientSpec
-    standing: str = "starting"
+    status: str = "starting"
     client_id: str = ""
     words: str = ""
     paused: bool = False
@@ -34,11 +36,11 @@ class OwnRow:
 
     @property
     def runs(self) -> bool:
-        return self.standing in {"starting", "running"}
+        return self.status in {"starting", "running"}
 
 
 class OwnClients(QObject):
-    """``changed()`` as one begins, ends or says something, ``saw(Seen)`` with what they did."""
+    """Emits ``changed()`` when a client starts, ends or reports, ``saw(ClientActivity)`` with their activity."""
 
     changed = Signal()
     saw = Signal(object)
@@ -54,36 +56,44 @@ class OwnClients(QObject):
 
     @property
     def running(self) -> int:
-        """How many run, brokers of lessons left out."""
+        """Number of running clients, without brokers of lessons."""
         return sum(row.runs and row.spec.kind != "broker" for row in self.rows.values())
 
     @property
     def ended_brokers(self) -> set[str]:
-        """Names of brokers of lessons that are gone: nobody waits for them."""
+        """Names of brokers of lessons that have ended."""
         return {row.spec.group for row in self.rows.values() if row.spec.kind == "broker" and not row.runs}
 
     def find(self, client_id: str) -> OwnRow | None:
-        """The one that brokers know by this id, where it is one of ours and runs."""
+        """Return the running client of ours with this id."""
         return next((row for row in self.rows.values() if client_id and row.client_id == client_id and row.runs), None)
 
     def ended(self, client_id: str) -> OwnRow | None:
-        """The one that brokers knew by this id, where it was one of ours and has ended."""
+        """Return the ended client of ours with this id."""
         rows = (row for row in self.rows.values() if client_id and row.client_id == client_id and not row.runs)
         return next(rows, None)
 
     def row(self, number: int) -> OwnRow:
-        """How one stands. Raises ``KeyError``."""
+        """Return the status of a client. Raises ``KeyError``."""
         return self.rows[number]
 
     @property
     def last(self) -> int:
-        """The number of the one that was added last."""
+        """Number of the client that was added last."""
         return self._number
 
     def add(
-        self, kind: str, addresses: tuple[str, ...], group: str, topic: str, amount: float, options: Options = USUAL
+        self,
+        kind: str,
+        addresses: tuple[str, ...],
+        group: str,
+        topic: str,
+        amount: float,
+        options: Options = DEFAULT_OPTIONS,
     ) -> OwnRow:
-        """A producer of ``amount`` messages a second, a consumer that takes ``amount`` ms for each, or a broker."""
+        """Start a producer of ``amount`` messages a second, a consumer that takes ``amount`` ms for each, or a
+        broker.
+        """
         self._number += 1
         spec = ClientSpec(
             self._number,
@@ -101,40 +111,40 @@ class OwnClients(QObject):
         return row
 
     def slow(self, number: int, seconds: float) -> None:
-        """Each message takes so much longer."""
+        """Make each message take ``seconds`` longer."""
         self._change(number, delay=seconds)
         self._ask("slow", number, seconds)
 
     def pause(self, number: int) -> None:
-        """Pause it, or let it go on."""
+        """Pause or resume a client."""
         row = self.rows.get(number)
         if row is not None and row.runs:
             self._change(number, paused=not row.paused)
             self._ask("resume" if row.paused else "pause", number)
 
     def stop(self, number: int) -> None:
-        """It says goodbye and ends; a broker of a lesson is gone from now on."""
+        """Stop a client with a goodbye; a broker of a lesson counts as ended at once."""
         if number in self.rows and self.rows[number].spec.kind == "broker":
-            self._change(number, standing="stopped")
+            self._change(number, status="stopped")
         self._ask("stop", number)
 
     def kill(self, number: int) -> None:
-        """It ends without a word, as a process that is killed."""
+        """End a client like a killed process."""
         self._ask("kill", number)
 
     def forget(self, addresses: tuple[str, ...], topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """Delete what a lesson made, when all that was asked before is done."""
+        """Delete what a lesson created, after all earlier commands."""
         self._ask("forget", addresses, topics, groups)
 
     def close(self) -> None:
-        """All of them say goodbye; the process ends."""
+        """Stop all clients and end the process."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.send(("end",))
         if process is not None:
-            process.join(PATIENCE)
+            process.join(GOODBYE_TIMEOUT_S)
             if process.is_alive():
                 process.terminate()
                 process.join(1)
@@ -143,7 +153,7 @@ class OwnClients(QObject):
                 pipe.close()
         for number, row in self.rows.items():
             if row.runs:
-                self.rows[number] = replace(row, standing="stopped")
+                self.rows[number] = replace(row, status="stopped")
 
     # ---- below -------------------------------------------------------------------------------------------------------
 
@@ -165,7 +175,7 @@ class OwnClients(QObject):
         threading.Thread(target=self._listen, args=(ours,), name="clients-pipe", daemon=True).start()
 
     def _listen(self, pipe: Connection) -> None:
-        """In a thread of its own."""
+        """Read the pipe in a thread."""
         while True:
             try:
                 value = pipe.recv()
@@ -174,9 +184,9 @@ class OwnClients(QObject):
                 return
             self._post(self._take, value)
 
-    def _take(self, value: Told | Seen) -> None:
-        if isinstance(value, Told):
-            self._change(value.number, standing=value.standing, client_id=value.client_id, words=value.words)
+    def _take(self, value: ClientStatus | ClientActivity) -> None:
+        if isinstance(value, ClientStatus):
+            self._change(value.number, status=value.status, client_id=value.client_id, words=value.words)
             return
         for client_id, count in value.sent.items():
             row = self.find(client_id)
@@ -185,13 +195,13 @@ class OwnClients(QObject):
         self.saw.emit(value)
 
     def _ended(self, pipe: Connection) -> None:
-        """The process is gone: so are its clients."""
+        """Mark all clients as ended: their process has ended."""
         if self._pipe is not pipe:
             return
         self._process = self._pipe = None
         for number, row in self.rows.items():
             if row.runs:
-                self.rows[number] = replace(row, standing="killed", words="their process ended")
+                self.rows[number] = replace(row, status="killed", words="their process ended")
         self.changed.emit()
 
     def _change(self, number: int, **values: object) -> None:

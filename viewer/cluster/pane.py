@@ -1,7 +1,7 @@
-"""The Cluster view: name servers to ask, the picture with what is chosen beside it, tables of all of it.
+"""The Cluster view: name servers to ask, the picture with the selection beside it, tables of everything.
 
-Reading is done by the window's :class:`~viewer.cluster.watch.ClusterWatch`, which outlives this pane; what stands here
-is drawn from its model. Administrators' requests only: nothing in a cluster is changed.
+Readings come from the window's :class:`~viewer.cluster.watch.ClusterWatch`, which outlives this pane. Only
+administrators' requests are sent: nothing in a cluster is changed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from PySide6.QtWidgets import (
 from engine.whole_file import whole_text
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues
 from viewer.cluster.clients_bar import ClientsBar
-from viewer.cluster.cluster_model import EVERY, Chosen, ClusterModel, NoAddress
+from viewer.cluster.cluster_model import INTERVALS_S, ClusterModel, NoAddress, Selection
 from viewer.cluster.columns import LINES, REQUESTS, LineRow, RequestRow, line_rows, request_rows
-from viewer.cluster.drawn import same
+from viewer.cluster.drawing import same
 from viewer.cluster.lessons import lessons_markdown
 from viewer.cluster.lessons_panel import LessonsBeside
 from viewer.cluster.lines_canvas import LinesCanvas
-from viewer.cluster.links import link_of, ways, why_not
+from viewer.cluster.links import item_links, link_of, why_not
 from viewer.cluster.plan import ROW
 from viewer.cluster.rebalance_words import rebalance_markdown
 from viewer.cluster.replay import Replay, file_dialog
 from viewer.cluster.side import FoldedSide, SidePanel
-from viewer.cluster.words import fault_words, markdown, standing_words, thing_place_words
+from viewer.cluster.words import breadcrumb_words, fault_words, markdown, status_sentence
 from viewer.look.assets import tr, words
 from viewer.look.engine_words import engine_words
 from viewer.look.formats import clock
@@ -72,22 +72,22 @@ if TYPE_CHECKING:
     from viewer.runtime.settings import Settings
     from viewer.runtime.store_session import StoreSession
 
-PILLS = (
+FILTERS = (
     ("behind", words("Behind")),
     ("orphan", words("No owner")),
     ("idle", words("Idle clients")),
     ("two", words("Two owners")),
 )
 USUAL_NAME_SERVER = "127.0.0.1:9876"
-"""What stands in the field where no cluster was looked at yet: where a name server of this machine listens."""
-SLIM = 1520
-"""Px of the view below which the side column is folded: the lines have no room beside it."""
+"""Address in the field before any cluster was used: a name server on this machine."""
+SLIM_BELOW_WIDTH = 1520
+"""Width below which the side column is folded, px: the lines need the space."""
 
 
 class ClusterPane(Pane):
-    """See the module. ``watch`` comes once the pane was made."""
+    """View of a running cluster. ``watch`` is set after construction."""
 
-    commandsChanged = Signal()  # something else can be done now
+    commandsChanged = Signal()  # other commands are possible now
     wants_tree = False
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class ClusterPane(Pane):
         self.watch: ClusterWatch | None = None
         self.model = ClusterModel()
         self._settings: Settings | None = None
-        self._said, self._able = "", frozenset[str]()
+        self._shown_status, self._shown_commands = "", frozenset[str]()
         self._build()
         self._show()
 
@@ -107,9 +107,9 @@ class ClusterPane(Pane):
         self.fault = StateLine()
         self.fault.setObjectName("cluster.fault")
         self.lines, self.cells, self.heads = LinesCanvas(), CellsCanvas(), CellsHead()
-        self.map, self.opened = QueueMap(), TopicQueues()
-        self.opened_head = PaneHead("", "")
-        for canvas in (self.lines, self.cells, self.map, self.opened):
+        self.map, self.topic_queues = QueueMap(), TopicQueues()
+        self.topic_queues_head = PaneHead("", "")
+        for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.chose.connect(self.choose)
             canvas.followed.connect(self.follow)
             canvas.link_of = self.link_of
@@ -118,7 +118,9 @@ class ClusterPane(Pane):
         self._cells_area.horizontalScrollBar().valueChanged.connect(lambda _at: self._show_map())
         self._cells_area.viewport().installEventFilter(self)
         self.cells.laid.connect(self._show_map)
-        large = stacked(self.map, self.heads, self._cells_area, self.opened_head, self.opened, room=2)
+        large_picture = stacked(
+            self.map, self.heads, self._cells_area, self.topic_queues_head, self.topic_queues, room=2
+        )
         self.table, self.requests = RecordView("cluster.table", LINES), RecordView("cluster.requests", REQUESTS)
         self.table.setAccessibleName(tr("Lines of the picture"))
         self.requests.setAccessibleName(tr("Requests of administrators"))
@@ -140,13 +142,13 @@ class ClusterPane(Pane):
         self.beside = LessonsBeside()
         self.rebalance, self.lessons = self.beside.rebalance, self.beside.lessons
         self.rebalance.wentTo.connect(self.go_to)
-        self.rebalance.groupChosen.connect(lambda name: self.choose(Chosen("group", name)))
+        self.rebalance.groupChosen.connect(lambda name: self.choose(Selection("group", name)))
         self.rebalance.lanes.chose.connect(self.choose)
         self.rebalance.lanes.followed.connect(self.follow)
         self.rebalance.lanes.link_of = self.link_of
         self.lessons.shown.connect(self._look_at_group)
         self.lessons.did.connect(lambda name: self.did.emit("cluster.lesson", tr("Run a lesson"), {"lesson": name}, ""))
-        for page in (self._empty_page(), self._lines_area, large, tables, self.beside):
+        for page in (self._empty_page(), self._lines_area, large_picture, tables, self.beside):
             self.pages.addWidget(page)
         self.side, self.folded = SidePanel(), FoldedSide()
         self.side.chose.connect(self.choose)
@@ -157,7 +159,7 @@ class ClusterPane(Pane):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.clients = ClientsBar()
-        self.clients.did.connect(lambda name, said, parameters: self.did.emit(name, said, parameters, ""))
+        self.clients.did.connect(lambda name, action, parameters: self.did.emit(name, action, parameters, ""))
         self.clients.allowed.connect(self._show)
         self.clients.lab.edited.connect(self.edited)
         self.clients.lab.said.connect(self.statusMessage)
@@ -170,9 +172,9 @@ class ClusterPane(Pane):
         self.address.setAccessibleName(tr("Name servers"))
         self.address.returnPressed.connect(self.connect_now)
         self.address.textEdited.connect(lambda _text: self._fault_at_field(""))
-        self.known = self.address.addAction(icon("chevron-down"), QLineEdit.ActionPosition.TrailingPosition)
-        self.known.setToolTip(tr("Clusters looked at before (Down)"))
-        self.known.triggered.connect(lambda _on: self._show_known())
+        self.recent_action = self.address.addAction(icon("chevron-down"), QLineEdit.ActionPosition.TrailingPosition)
+        self.recent_action.setToolTip(tr("Clusters looked at before (Down)"))
+        self.recent_action.triggered.connect(lambda _on: self._show_known())
         self.address.installEventFilter(self)
         self.go = Button(tr("Connect"), "primary")
         self.go.setObjectName("cluster.go")
@@ -183,7 +185,7 @@ class ClusterPane(Pane):
         self.every = ChoiceField()
         self.every.setObjectName("cluster.every")
         self.every.setAccessibleName(tr("Seconds between two readings"))
-        for seconds in EVERY:
+        for seconds in INTERVALS_S:
             self.every.addItem(tr("every {n} s", n=f"{seconds:g}"), seconds)
         self.every.activated.connect(lambda _at: self._every_chosen())
         self.copy = Tool("save", tr("Export as Markdown…"), tr("Markdown"))
@@ -192,14 +194,14 @@ class ClusterPane(Pane):
         self.tabs = ClusterTabs("cluster.tabs", OF_CLUSTER)
         self.tabs.placeRequested.connect(self.placeRequested)
         self.tabs.chosen.connect(lambda _key: self._tab_chosen())
-        made = Paper("pane", ("bottom",))
+        bar = Paper("pane", ("bottom",))
         line = row(
             self.address, self.go, self.again, self.every, None, self.copy, 8, self.tabs, 8, margins=(12, 6, 10, 6)
         )
-        box = QVBoxLayout(made)
+        box = QVBoxLayout(bar)
         box.setContentsMargins(0, 0, 0, 1)
         box.addWidget(line)
-        return made
+        return bar
 
     def _time_bar(self) -> QWidget:
         self.replay = Replay(self)
@@ -216,8 +218,8 @@ class ClusterPane(Pane):
         self.filter.setObjectName("cluster.filter")
         self.filter.textChanged.connect(lambda _text: self._filtered())
         self.pills: dict[str, Button] = {}
-        for key, said in PILLS:
-            pill = self.pills[key] = Button(tr(said), "pill")
+        for key, label in FILTERS:
+            pill = self.pills[key] = Button(tr(label), "pill")
             pill.setObjectName(f"cluster.only.{key}")
             pill.setCheckable(True)
             pill.clicked.connect(lambda _on, key=key: self._pill(key))
@@ -247,44 +249,46 @@ class ClusterPane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def use(self, settings: Settings) -> None:
-        """The addresses that were asked before."""
+        """Offer the addresses that were used before."""
         self._settings = settings
         self._fill_recent()
 
     def set_watch(self, watch: ClusterWatch) -> None:
-        """The cluster of this window; once."""
+        """Set the watch of this window; called once."""
         self.watch, self.model = watch, watch.model
-        for canvas in (self.lines, self.cells, self.map, self.opened):
+        for canvas in (self.lines, self.cells, self.map, self.topic_queues):
             canvas.model = watch.model
         self.rebalance.model = watch.model
         self.replay.set_watch(watch)
         self.clients.model, self.clients.own = watch.model, watch.own
         self.clients.lab.session = watch.lab
         if watch.lab is not None:
-            watch.lab.served.connect(self._show_acts)
+            watch.lab.served.connect(self._show_actions)
         self.lessons.model, self.lessons.own = watch.model, watch.own
         self.lessons.runs = watch.lessons
         watch.looked.connect(self.lessons.go_on)
         watch.told.connect(self.lessons.go_on)
         watch.own.changed.connect(self.clients.refresh)
         watch.said.connect(self.statusMessage)
-        watch.looked.connect(self._show, Qt.ConnectionType.QueuedConnection)  # drawn at a turn of its own
+        watch.looked.connect(
+            self._show, Qt.ConnectionType.QueuedConnection
+        )  # queued, so that drawing has its own turn of the event loop
         watch.changed.connect(self._show)
         if self.model.address:
             self.address.setText(self.model.address)
         self.filter.setText(self.model.text)
-        self.every.setCurrentIndex(max(self.every.findData(self.model.every), 0))
+        self.every.setCurrentIndex(max(self.every.findData(self.model.interval_s), 0))
         self._show()
 
     def set_session(self, session: StoreSession | None) -> None:
-        """Another store is open: other queues are links."""
+        """Set the store that links lead to."""
         super().set_session(session)
         if session is not None:
             session.surveyed.connect(self._show)
         self._show()
 
     def show_place(self, place: Place) -> None:
-        """The view as a whole, or one of its tabs (``field``); ``cluster:HOST:PORT`` asks that name server."""
+        """Show the view or one of its tabs (``field``); ``cluster:HOST:PORT`` connects to that name server."""
         if place.field:
             self.tabs.choose(place.field)
         if place.name and self.watch is not None and place.name != self.model.address:
@@ -292,20 +296,20 @@ class ClusterPane(Pane):
         self._show()
 
     def retheme(self) -> None:
-        """Colours, fonts or zoom changed."""
+        """Apply colours, fonts and zoom."""
         for table in (self.table, self.requests):
             table.refresh_look()
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Narrow windows fold the side column."""
+        """Fold the side column in narrow windows."""
         super().resizeEvent(event)
         self._fit_side()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The table of cells has another size: the map's frame follows. Down in the field: what was asked before."""
+        """Move the map's frame when the table of cells is resized; open the earlier addresses on Down."""
         if watched is self.address:
-            if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down and self.known.isVisible():
+            if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down and self.recent_action.isVisible():
                 if event.type() == QEvent.Type.KeyPress:
                     self._show_known()
                 return True
@@ -314,23 +318,23 @@ class ClusterPane(Pane):
         return False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space pauses; what is done to the cluster: see :meth:`ClientsBar.press`."""
+        """Pause on Space; other keys: see :meth:`ClientsBar.press`."""
         if event.key() == Qt.Key.Key_Space:
             self.pause_now()
         elif not self.clients.press(event):
             super().keyPressEvent(event)
 
     def status(self) -> str:
-        """How it stands."""
-        return standing_words(self.model)
+        """Return the sentence of the status bar."""
+        return status_sentence(self.model)
 
     def busy(self) -> bool:
-        """Whether the first reading is under way."""
-        return self.model.standing == "connecting" and self.model.state is None and self.isVisible()
+        """Return True while the first reading is under way."""
+        return self.model.status == "connecting" and self.model.state is None and self.isVisible()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Connecting, pausing, exporting; the tables' own where they are in front."""
-        found: dict[str, Callable[[], object]] = {
+        """Return the commands of the view, and of a table in front."""
+        commands: dict[str, Callable[[], object]] = {
             "cluster.connect": self.connect_or_end,
             "cluster.pause": self.pause_now,
             "view.refresh": self.read_again,
@@ -342,18 +346,18 @@ class ClusterPane(Pane):
             "live.play": self.replay.play,
             "live.now": self.go_live,
             "live.pause": self.pause_now,
-        } | self.clients.able()
+        } | self.clients.possible_commands()
         if self.model.state is not None and self.beside.offered:
-            found["cluster.lessons"] = self.bring_lessons
+            commands["cluster.lessons"] = self.bring_lessons
         if self.tabs.key == "rebalance":
-            found |= {
+            commands |= {
                 "list.next": lambda: self.rebalance.walk(1),
                 "list.previous": lambda: self.rebalance.walk(-1),
                 "live.fit": self.rebalance.fit,
             }
         if self.session is not None and self.tabs.key == "tables":
-            found |= table_commands(self, self._table, "cluster.jsonl")
-        return found
+            commands |= table_commands(self, self._table, "cluster.jsonl")
+        return commands
 
     def _table(self) -> RecordView:
         return self.requests if self.requests.hasFocus() else self.table
@@ -361,7 +365,7 @@ class ClusterPane(Pane):
     # ---- whom it asks ------------------------------------------------------------------------------------------------
 
     def connect_or_end(self) -> None:
-        """Ask the name servers of the field, or nobody any more."""
+        """Connect to the name servers in the field, or disconnect."""
         if self.watch is not None and self.watch.runs:
             self.watch.end()
             self.did.emit("cluster.end", tr("Disconnect from the cluster"), {"address": self.model.address}, "")
@@ -369,7 +373,7 @@ class ClusterPane(Pane):
             self.connect_now()
 
     def connect_now(self) -> None:
-        """Ask the name servers of the field."""
+        """Connect to the name servers in the field."""
         self._ask(self.address.text())
 
     def _ask(self, text: str, _on: bool = False) -> None:
@@ -395,35 +399,35 @@ class ClusterPane(Pane):
         self.did.emit("cluster.connect", tr("Look at a cluster"), {"address": self.model.address}, line)
         self.placeMoved.emit(Place("cluster", name=self.model.address))
 
-    def _fault_at_field(self, said: str) -> None:
+    def _fault_at_field(self, reason: str) -> None:
         field = self.address
-        field.setProperty("state", "error" if said else "")
+        field.setProperty("state", "error" if reason else "")
         field.style().polish(field)
-        field.setToolTip(said)
-        field.setAccessibleDescription(said)
-        if said:
-            self.fault.show_state(State("error", said))
-            self.statusMessage.emit(said)
+        field.setToolTip(reason)
+        field.setAccessibleDescription(reason)
+        if reason:
+            self.fault.show_state(State("error", reason))
+            self.statusMessage.emit(reason)
         else:
             self._show_fault()
 
     def _fill_recent(self) -> None:
-        known = self._settings.clusters if self._settings is not None else []
-        self.known.setVisible(bool(known))
+        addresses = self._settings.clusters if self._settings is not None else []
+        self.recent_action.setVisible(bool(addresses))
         if not self.address.text():
-            self.address.setText(known[0] if known else USUAL_NAME_SERVER)
+            self.address.setText(addresses[0] if addresses else USUAL_NAME_SERVER)
         while (item := self.recent.box.takeAt(0)) is not None:
             part = item.widget()
             if part is not None:
                 part.hide()
                 part.deleteLater()
-        for address in known[:4]:
+        for address in addresses[:4]:
             link = Link(address, 13, code=True)
             link.clicked.connect(lambda address=address: self._ask(address))
             self.recent.box.addWidget(link)
 
     def _show_known(self) -> None:
-        """The clusters that were looked at before, to choose one."""
+        """Open a menu of the clusters used before."""
         menu = QMenu(self.address)
         menu.setObjectName("cluster.known")
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -432,7 +436,7 @@ class ClusterPane(Pane):
         menu.popup(self.address.mapToGlobal(QPoint(0, self.address.height())))
 
     def pause_now(self) -> None:
-        """Stop reading, or go on."""
+        """Pause reading, or continue."""
         if self.watch is not None:
             self.watch.pause()
 
@@ -447,13 +451,13 @@ class ClusterPane(Pane):
 
     # ---- time --------------------------------------------------------------------------------------------------------
 
-    def go_to(self, at: int | None) -> None:
-        """Show an earlier time (ms), or the newest; readings are taken either way."""
-        self.model.go_to(at)
+    def go_to(self, time_ms: int | None) -> None:
+        """Show an earlier time (ms), or the newest; readings continue."""
+        self.model.go_to(time_ms)
         self._show()
 
     def go_live(self) -> None:
-        """Back to now, out of a recording too."""
+        """Return to the newest time, also from a recording."""
         self.replay.stop()
         if self.model.recording:
             self.read_again()
@@ -462,22 +466,22 @@ class ClusterPane(Pane):
 
     # ---- what is chosen ----------------------------------------------------------------------------------------------
 
-    def choose(self, chosen: Chosen) -> None:
-        """Choose a thing of the picture."""
+    def choose(self, chosen: Selection) -> None:
+        """Select an item of the picture."""
         self.model.choose(chosen)
         self._show_pictures()
         self._show_side()
         self._bring_into_view(chosen)
-        said = thing_place_words(self.model, chosen)
-        self.placeMoved.emit(Place("cluster", name=self.model.address, part=said))
+        item_name = breadcrumb_words(self.model, chosen)
+        self.placeMoved.emit(Place("cluster", name=self.model.address, part=item_name))
 
-    def _bring_into_view(self, chosen: Chosen) -> None:
-        large = self.pages.currentIndex() == 2
-        area, canvas = (self._cells_area, self.cells) if large else (self._lines_area, self.lines)
+    def _bring_into_view(self, chosen: Selection) -> None:
+        is_large = self.pages.currentIndex() == 2
+        area, canvas = (self._cells_area, self.cells) if is_large else (self._lines_area, self.lines)
         box = canvas.box_of(chosen)
         if box is not None:
-            at, size = box.center() * scale(), box.size() * scale()
-            area.ensureVisible(round(at.x()), round(at.y()), round(size.width() / 2), round(size.height()))
+            centre, size = box.center() * scale(), box.size() * scale()
+            area.ensureVisible(round(centre.x()), round(centre.y()), round(size.width() / 2), round(size.height()))
 
     def _row_chosen(self, row: LineRow | None) -> None:
         if row is not None and not same(row.chosen, self.model.chosen):
@@ -485,21 +489,21 @@ class ClusterPane(Pane):
             self._show_side()
 
     def _look_at_group(self, name: str) -> None:
-        """The group of a lesson is what is looked at, where the rebalance is in front."""
+        """Select the group of a lesson while the rebalance tab is in front."""
         if self.tabs.key == "rebalance" and self.model.leading != name:
-            self.choose(Chosen("group", name))
+            self.choose(Selection("group", name))
 
     def bring_lessons(self) -> None:
-        """The lessons, beside the rebalance."""
+        """Show the lessons beside the rebalance."""
         self.tabs.choose("rebalance")
         self.beside.bring()
 
-    def link_of(self, chosen: Chosen) -> object | None:
-        """Where a thing leads to in the open store; None where that has no such topic, or none is open."""
+    def link_of(self, chosen: Selection) -> object | None:
+        """Return the place of an item in the open store; None if it has no such topic, or no store is open."""
         return link_of(self.session, self.model, chosen)
 
-    def follow(self, chosen: Chosen) -> None:
-        """Go on to where a thing leads."""
+    def follow(self, chosen: Selection) -> None:
+        """Go to the place of an item."""
         place = self.link_of(chosen)
         if place is not None:
             self.placeRequested.emit(place)
@@ -526,19 +530,19 @@ class ClusterPane(Pane):
     # ---- Markdown ----------------------------------------------------------------------------------------------------
 
     def copy_markdown(self) -> None:
-        """The picture with its figures, into the clipboard."""
+        """Copy the picture with its figures to the clipboard."""
         QGuiApplication.clipboard().setText(self._markdown())
         self.statusMessage.emit(tr("Copied the cluster as Markdown."))
 
     def _markdown(self) -> str:
-        """What stands in front: the picture, or the rebalance of a group."""
+        """Return the shown content as Markdown: the picture, or the rebalance of a group."""
         if self.tabs.key == "rebalance" and self.rebalance.line.steps:
-            found = rebalance_markdown(self.model, self.rebalance.line)
-            return found + lessons_markdown(self.lessons.runs.values())
+            rebalance = rebalance_markdown(self.model, self.rebalance.line)
+            return rebalance + lessons_markdown(self.lessons.runs.values())
         return markdown(self.model)
 
     def ask_markdown(self) -> None:
-        """Ask where the picture is to be written, as Markdown."""
+        """Ask for the file of a Markdown export."""
         if self.model.state is None:
             self.statusMessage.emit(tr("There is nothing to export yet."))
             return
@@ -547,14 +551,14 @@ class ClusterPane(Pane):
         dialog.open()
 
     def write_markdown(self, target: Path) -> None:
-        """Write it, off the loop."""
+        """Write the Markdown file, off the loop."""
         if self.watch is None:
             return
-        said = self._markdown()
+        text = self._markdown()
 
         def write() -> None:
             with whole_text(target) as out:
-                out.write(said)
+                out.write(text)
 
         self.watch.run(
             write,
@@ -565,7 +569,7 @@ class ClusterPane(Pane):
     # ---- showing -----------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """Everything as the model has it now."""
+        """Show the present state of the model."""
         model = self.model
         running = self.watch is not None and self.watch.runs
         self.go.setText(tr("Disconnect") if running else tr("Connect"))
@@ -584,31 +588,31 @@ class ClusterPane(Pane):
         self._show_pictures()
         self._show_side()
         self.replay.show_bar()
-        said = standing_words(model)
-        if model.standing != self._said:
-            self._said = model.standing
-            self.statusMessage.emit(said)
+        status = status_sentence(model)
+        if model.status != self._shown_status:
+            self._shown_status = model.status
+            self.statusMessage.emit(status)
         else:
-            self.statusGrew.emit(said)
+            self.statusGrew.emit(status)
 
     def showEvent(self, event: object) -> None:
-        """What came meanwhile."""
+        """Show what came while the view was hidden."""
         super().showEvent(event)  # type: ignore[arg-type]
         self._show()
 
     def _show_fault(self) -> None:
-        said, model = fault_words(self.model), self.model
-        if said:
-            self.fault.show_state(State("error", said, steps=((tr("Try again"), self.read_again),)))
+        message, model = fault_words(self.model), self.model
+        if message:
+            self.fault.show_state(State("error", message, steps=((tr("Try again"), self.read_again),)))
         elif model.stale and model.state is not None:
-            at = clock(model.state.at)
+            time_text = clock(model.state.at)
             step = (tr("Go on"), self.read_again)
-            self.fault.show_state(State("stale", tr("As of {time}", time=at), steps=(step,)))
-        elif model.state is not None and not model.whole.clients and not model.whole.producers:
+            self.fault.show_state(State("stale", tr("As of {time}", time=time_text), steps=(step,)))
+        elif model.state is not None and not model.unfiltered.clients and not model.unfiltered.producers:
             address = model.address
             copy = (tr("Copy"), lambda: QGuiApplication.clipboard().setText(address))
-            said = tr("No client is connected. Point yours at {address}.", address=address)
-            self.fault.show_state(State("note", said, steps=(copy,)))
+            message = tr("No client is connected. Point yours at {address}.", address=address)
+            self.fault.show_state(State("note", message, steps=(copy,)))
         else:
             self.fault.show_state(None)
 
@@ -616,7 +620,7 @@ class ClusterPane(Pane):
         model = self.model
         if model.state is None:
             page = 0
-            asking = model.standing == "connecting"
+            asking = model.status == "connecting"
             self.empty_title.setText(
                 tr("Asking {address} …", address=model.address) if asking else tr("No cluster is looked at")
             )
@@ -634,10 +638,10 @@ class ClusterPane(Pane):
         elif self.tabs.key == "rebalance":
             page = 4
         else:
-            page = 2 if model.whole.large else 1
+            page = 2 if model.unfiltered.large else 1
         if self.pages.currentIndex() != page:
             self.pages.setCurrentIndex(page)
-        errors, warnings = model.whole.troubles
+        errors, warnings = model.unfiltered.troubles
         parts = [tr("{n:,} without owner", n=errors)] if errors else []
         parts += [tr("{n:,} in trouble", n=warnings)] if warnings else []
         self.troubles.setText(" · ".join(parts) or (tr("sorted by trouble, then rate") if page == 2 else ""))
@@ -649,63 +653,63 @@ class ClusterPane(Pane):
         elif page == 2:
             self.cells.show_picture()
             self._show_map()
-            self._show_opened()
+            self._show_topic_queues()
         elif page == 3:
-            _keep(self.table, line_rows(self.model, self.link_of))
-            _keep(self.requests, request_rows(self.model))
+            _update_rows(self.table, line_rows(self.model, self.link_of))
+            _update_rows(self.requests, request_rows(self.model))
         elif page == 4:
             self.beside.refresh()
 
     def _show_map(self) -> None:
         if self.pages.currentIndex() != 2:
             return
-        bar, high = self._cells_area.verticalScrollBar(), self._cells_area.viewport().height()
-        first = int(bar.value() / scale() // ROW)
-        last = min(int((bar.value() + high) / scale() // ROW), len(self.cells.plan.topics))
-        self.map.show_cells(self.cells.plan, min(first, last), last)
+        bar, visible_height = self._cells_area.verticalScrollBar(), self._cells_area.viewport().height()
+        first_topic = int(bar.value() / scale() // ROW)
+        end_topic = min(int((bar.value() + visible_height) / scale() // ROW), len(self.cells.plan.topics))
+        self.map.show_cells(self.cells.plan, min(first_topic, end_topic), end_topic)
         self.heads.show_plan(self.cells.plan, self._cells_area.horizontalScrollBar().value())
 
-    def _show_opened(self) -> None:
+    def _show_topic_queues(self) -> None:
         model, chosen = self.model, self.model.chosen
         name = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
         topic = model.find_topic(name)
         if topic is None and chosen.kind in {"group", "client"}:
             group = model.find_group(chosen.group or chosen.name)
             names = list(group.group.subscriptions) if group is not None else []
-            topic = next((found for one in names if (found := model.find_topic(one)) is not None), None)
-        shown = topic is not None
-        for part in (self.opened_head, self.opened):
-            part.setVisible(shown)
+            topic = next((topic_row for item in names if (topic_row := model.find_topic(item)) is not None), None)
+        is_shown = topic is not None
+        for part in (self.topic_queues_head, self.topic_queues):
+            part.setVisible(is_shown)
         if topic is not None:
-            brokers = ", ".join(dict.fromkeys(one.queue.broker for one in topic.queues))
+            brokers = ", ".join(dict.fromkeys(item.queue.broker for item in topic.queues))
             note = tr("{n:,} queues on {brokers}", n=len(topic.queues), brokers=brokers)
             if topic.groups:
                 note += " · " + tr("owner in {group}", group=topic.groups[0])
-            self.opened_head.set_title(topic.name)
-            self.opened_head.set_note(note)
-        self.opened.show_topic(model, topic)
+            self.topic_queues_head.set_title(topic.name)
+            self.topic_queues_head.set_note(note)
+        self.topic_queues.show_topic(model, topic)
 
     def _show_side(self) -> None:
         self.clients.setVisible(self.model.state is not None and not self.model.recording)
-        self._show_acts()
+        self._show_actions()
         self.folded.show_chosen(self.model)
         self._fit_side()
 
-    def _show_acts(self) -> None:
-        """What can be done to the cluster, in the bar and in the menus."""
+    def _show_actions(self) -> None:
+        """Update bar and menus to the possible actions."""
         self.clients.refresh()
-        able = frozenset(self.clients.able())
-        if able != self._able:
-            self._able = able
+        able = frozenset(self.clients.possible_commands())
+        if able != self._shown_commands:
+            self._shown_commands = able
             self.commandsChanged.emit()
 
     def _fit_side(self) -> None:
-        there = self.model.state is not None
-        slim = self.width() < px(SLIM) or self.pages.currentIndex() in {2, 4}
-        self.folded.setVisible(there and slim)
-        self.side.setVisible(there and (not slim or self.folded.isChecked()))
+        has_state = self.model.state is not None
+        is_slim = self.width() < px(SLIM_BELOW_WIDTH) or self.pages.currentIndex() in {2, 4}
+        self.folded.setVisible(has_state and is_slim)
+        self.side.setVisible(has_state and (not is_slim or self.folded.isChecked()))
         if not self.side.isHidden():
-            self.side.show_chosen(self.model, lambda chosen: ways(self.session, self.model, chosen))
+            self.side.show_chosen(self.model, lambda chosen: item_links(self.session, self.model, chosen))
 
 
 def _scrolled(canvas: QWidget) -> QScrollArea:
@@ -717,15 +721,15 @@ def _scrolled(canvas: QWidget) -> QScrollArea:
     return area
 
 
-def _keep(table: RecordView, rows: Sequence[LineRow] | Sequence[RequestRow]) -> None:
-    """Show these rows; where they are the same things they are exchanged: order, scroll place and choice stay."""
+def _update_rows(table: RecordView, rows: Sequence[LineRow] | Sequence[RequestRow]) -> None:
+    """Show these rows; the same rows are updated in place: order, scroll position and selection stay."""
     source = table.source
-    held = source.rows if isinstance(source, ListSource) else []
-    fresh = {row.key: row for row in rows}
-    if rows and len(held) == len(rows) and {row.key for row in held} == fresh.keys():
-        for number, old in enumerate(list(held)):
-            if old != fresh[old.key]:
-                table.replace_row(number, fresh[old.key])
+    shown_rows = source.rows if isinstance(source, ListSource) else []
+    new_rows = {row.key: row for row in rows}
+    if rows and len(shown_rows) == len(rows) and {row.key for row in shown_rows} == new_rows.keys():
+        for number, shown_row in enumerate(list(shown_rows)):
+            if shown_row != new_rows[shown_row.key]:
+                table.replace_row(number, new_rows[shown_row.key])
     else:
         table.set_rows(list(rows))
     table.set_state(None if rows else State("empty", tr("Nothing is there yet.")))

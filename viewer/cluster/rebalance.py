@@ -1,8 +1,8 @@
-"""Rebalance as successive readings tell it: who owned which queue when, each allocation a step, and its harms. No Qt.
+"""Rebalance as successive readings show it: owners of each queue over time, steps, and their harm. No Qt.
 
-A reading is a moment; what happened lies between two of them, so every length has a bound below and above. Offsets are
-those that the group committed: clients do that every 5 s by default. What administrators' requests cannot tell (what
-was handed out twice) is None, never 0.
+A reading is a moment. Changes happen between two readings, so each duration has a lower and an upper bound. Offsets
+are committed ones: clients commit every 5 s by default. Values that administrators' requests cannot tell
+(duplicates) are None, never 0.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from engine.cluster.state import ClusterState, Queue
 
 Owners = tuple[str, ...]
 Ints = NDArray[np.int64]
-SETTLED = 4_000
-"""Ms without a change after which an allocation stands."""
-LONGEST_STEP = 45_000
-"""Ms that a queue without owner keeps a step open: a client looks every 20 s whether it owns what it should."""
-RATE_OVER = 10_000
-"""Ms over which a rate is taken: commits come every 5 s."""
-AFTER = 60_000
-"""Ms after a step in which a burst is looked for."""
-FEWEST_GAP = 5_000
-"""Ms without a reading, at least, that are a break: nothing is said of them."""
-MOST_MOMENTS = 3_600
+SETTLED_MS = 4_000
+"""Ms without a change after which an allocation counts as final."""
+STEP_TIMEOUT_MS = 45_000
+"""Ms that a queue without an owner keeps a step open: a client checks its allocation every 20 s."""
+RATE_WINDOW_MS = 10_000
+"""Ms over which a rate is computed: commits come every 5 s."""
+BURST_WINDOW_MS = 60_000
+"""Ms after a step in which a burst is searched."""
+MIN_BREAK_MS = 5_000
+"""Minimum ms without a reading that count as a break: nothing is known about them."""
+MAX_MOMENTS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A group at one reading: who was there, who owned each queue, committed and max offsets (−1: not told)."""
+    """A group at one reading: clients, owners of each queue, committed and max offsets (−1: unknown)."""
 
     at: int
     clients: tuple[str, ...]
@@ -41,158 +41,160 @@ class Moment:
     owners: tuple[Owners, ...]
     offsets: Ints
     ends: Ints
-    told: bool
-    """Whether every client said what it owns."""
+    is_complete: bool
+    """True if every client reported what it owns."""
 
 
-def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], before: Moment | None) -> Moment | None:
-    """The group at a reading; None where it does not consume then. Parts that are as ``before`` are shared with it."""
+def moment_of(state: ClusterState, name: str, queues: Sequence[Queue], previous: Moment | None) -> Moment | None:
+    """Return the group at a reading; None if it does not consume then. Parts equal to ``previous`` are shared with
+    it.
+    """
     group = state.groups.get(name)
     if group is None:
         return None
     owned: dict[Queue, list[str]] = {}
-    for client_id, mine in group.owned.items():
-        for queue in mine:
+    for client_id, client_queues in group.owned.items():
+        for queue in client_queues:
             owned.setdefault(queue, []).append(client_id)
     committed, ends = state.offsets(name), state.queues
-    made = Moment(
+    moment = Moment(
         state.at,
-        tuple(one.client_id for one in group.clients),
+        tuple(client.client_id for client in group.clients),
         tuple(queues),
         tuple(tuple(sorted(owned.get(queue, ()))) for queue in queues),
         np.array([committed.get(queue, -1) for queue in queues], np.int64),
         np.array([ends[queue].max_offset if queue in ends else -1 for queue in queues], np.int64),
         group.asked_all,
     )
-    if before is None:
-        return made
+    if previous is None:
+        return moment
     return replace(
-        made,
-        clients=before.clients if before.clients == made.clients else made.clients,
-        queues=before.queues if before.queues == made.queues else made.queues,
-        owners=before.owners if before.owners == made.owners else made.owners,
+        moment,
+        clients=previous.clients if previous.clients == moment.clients else moment.clients,
+        queues=previous.queues if previous.queues == moment.queues else moment.queues,
+        owners=previous.owners if previous.owners == moment.owners else moment.owners,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a queue's lane: who owned it, ms from and to; ``known`` False where somebody did not tell."""
+class OwnerInterval:
+    """A part of a queue's lane: owners, ms from and to; ``is_known`` is False if a client did not report."""
 
     begin: int
     end: int
     owners: Owners
-    known: bool
+    is_known: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """A stretch of a client's lane: the queues that it owned; None for one that did not tell or was not there."""
+class OwnershipInterval:
+    """A part of a client's lane: the queues it owned; None if it did not report or was absent."""
 
     begin: int
     end: int
     queues: tuple[Queue, ...] | None
-    there: bool = True
+    is_present: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A length in ms that lies between two bounds."""
+class DurationBounds:
+    """A duration in ms between two bounds."""
 
-    low: int
-    high: int
+    min_ms: int
+    max_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Messages a second of a queue before a step and at most after it."""
+    """Messages a second of a queue before a step, and the maximum after it."""
 
-    before: float
-    after: float
+    rate_before: float
+    rate_after: float
 
     @property
     def factor(self) -> float:
-        return self.after / self.before
+        return self.rate_after / self.rate_before
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An allocation that became another: owners before and after by queue, who came and left, the harm it did.
+    """A change of allocation: owners before and after by queue, clients that joined and left, its harm.
 
-    ``begin`` is the last reading before, ``end`` the first at which the new allocation stood.
+    ``begin`` is the last reading before, ``end`` the first with the new allocation.
     """
 
     number: int
     begin: int
     end: int
-    before: dict[Queue, Owners]
-    after: dict[Queue, Owners]
+    owners_before: dict[Queue, Owners]
+    owners_after: dict[Queue, Owners]
     clients_before: tuple[str, ...]
     clients: tuple[str, ...]
-    pauses: dict[Queue, Span] = field(default_factory=dict)
-    """Queues that nobody owned, and how long."""
-    doubles: dict[Queue, Span] = field(default_factory=dict)
-    """Queues that two owned at once, and how long."""
+    pauses: dict[Queue, DurationBounds] = field(default_factory=dict)
+    """Queues without an owner, and for how long."""
+    doubles: dict[Queue, DurationBounds] = field(default_factory=dict)
+    """Queues with two owners, and for how long."""
     bursts: dict[Queue, Burst] = field(default_factory=dict)
-    """Queues that went faster afterwards."""
+    """Queues with a higher rate afterwards."""
     went_back: int = 0
-    """Messages by which committed offsets fell: these are read again."""
-    told: bool = True
-    """Whether every client said what it owned when it stood."""
+    """Number of messages by which committed offsets fell: these are read again."""
+    is_complete: bool = True
+    """True if every client reported what it owned at the end."""
 
     @property
-    def came(self) -> tuple[str, ...]:
-        return tuple(one for one in self.clients if one not in self.clients_before)
+    def joined(self) -> tuple[str, ...]:
+        return tuple(client for client in self.clients if client not in self.clients_before)
 
     @property
-    def left(self) -> tuple[str, ...]:
-        return tuple(one for one in self.clients_before if one not in self.clients)
+    def departed(self) -> tuple[str, ...]:
+        return tuple(client for client in self.clients_before if client not in self.clients)
 
     @property
     def moved(self) -> int:
-        """Queues that have another owner than before."""
-        return sum(self.before.get(queue, ()) != owners for queue, owners in self.after.items())
+        """Number of queues with a different owner."""
+        return sum(self.owners_before.get(queue, ()) != owners for queue, owners in self.owners_after.items())
 
     @property
     def idle_before(self) -> int:
-        return _idle(self.clients_before, self.before)
+        return _idle(self.clients_before, self.owners_before)
 
     @property
     def idle(self) -> int:
-        """Clients that own nothing now."""
-        return _idle(self.clients, self.after)
+        """Number of clients that own nothing afterwards."""
+        return _idle(self.clients, self.owners_after)
 
     @property
-    def worst_pause(self) -> tuple[Queue, Span] | None:
-        """The queue that nobody owned longest."""
-        return max(self.pauses.items(), key=lambda one: one[1].high, default=None)
+    def worst_pause(self) -> tuple[Queue, DurationBounds] | None:
+        """Queue that had no owner for the longest time."""
+        return max(self.pauses.items(), key=lambda item: item[1].max_ms, default=None)
 
     @property
     def worst_burst(self) -> tuple[Queue, Burst] | None:
-        """The queue that went fastest beside what it did before."""
-        return max(self.bursts.items(), key=lambda one: one[1].factor, default=None)
+        """Queue with the largest increase in rate."""
+        return max(self.bursts.items(), key=lambda item: item[1].factor, default=None)
 
 
 def _idle(clients: Sequence[str], owners: dict[Queue, Owners]) -> int:
-    busy = {one for mine in owners.values() for one in mine}
-    return sum(one not in busy for one in clients)
+    busy = {client for owners_of_queue in owners.values() for client in owners_of_queue}
+    return sum(client not in busy for client in clients)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A group over all the time that was read."""
+    """A group over all readings."""
 
     group: str = ""
     moments: tuple[Moment, ...] = ()
     queues: tuple[Queue, ...] = ()
     clients: tuple[str, ...] = ()
-    """In the order in which they came."""
-    lanes: dict[str, tuple[Stay, ...]] = field(default_factory=dict)
-    pieces: dict[Queue, tuple[Piece, ...]] = field(default_factory=dict)
+    """In the order in which they joined."""
+    lanes: dict[str, tuple[OwnershipInterval, ...]] = field(default_factory=dict)
+    pieces: dict[Queue, tuple[OwnerInterval, ...]] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     breaks: tuple[tuple[int, int], ...] = ()
-    """Stretches without a reading."""
+    """Time ranges without a reading."""
     rates: dict[str, tuple[Ints, NDArray[np.float64]]] = field(default_factory=dict)
-    """Of each client, messages a second: times and values."""
+    """Messages a second of each client: times and values."""
 
     @property
     def begin(self) -> int:
@@ -204,246 +206,274 @@ class Timeline:
 
 
 def timeline(group: str, moments: Sequence[Moment]) -> Timeline:
-    """What the moments of one group tell."""
+    """Build the timeline of one group from its moments."""
     if not moments:
         return Timeline(group)
-    queues = tuple(sorted({queue for queues in _each([one.queues for one in moments]) for queue in queues}))
-    clients = tuple(dict.fromkeys(one for clients in _each([one.clients for one in moments]) for one in clients))
+    queues = tuple(sorted({queue for queues in _distinct([item.queues for item in moments]) for queue in queues}))
+    clients = tuple(
+        dict.fromkeys(item for clients in _distinct([item.clients for item in moments]) for item in clients)
+    )
     breaks = tuple(_breaks(moments))
-    offsets = _table(moments, queues)
+    offsets = _offset_table(moments, queues)
     segments = _segments(moments, breaks)
-    at = np.array([one.at for one in moments], np.int64)
+    times = np.array([item.at for item in moments], np.int64)
     return Timeline(
         group,
         tuple(moments),
         queues,
         clients,
-        {one: tuple(_stays(segments, one)) for one in clients},
-        {queue: tuple(_pieces(segments, queue)) for queue in queues},
-        tuple(_steps(moments, queues, offsets, at)),
+        {item: tuple(_ownership_intervals(segments, item)) for item in clients},
+        {queue: tuple(_owner_intervals(segments, queue)) for queue in queues},
+        tuple(_steps(moments, queues, offsets, times)),
         breaks,
-        _rates(at, segments, queues, clients, offsets),
+        _rates(times, segments, queues, clients, offsets),
     )
 
 
-def _each(values: Sequence[tuple[object, ...]]) -> Iterator[tuple]:  # type: ignore[type-arg]
-    """Those that are not the same object as the one before."""
-    last: object = None
+def _distinct(values: Sequence[tuple[object, ...]]) -> Iterator[tuple]:  # type: ignore[type-arg]
+    """Yield the values that are not the same object as the previous one."""
+    previous: object = None
     for value in values:
-        if value is not last:
-            last = value
+        if value is not previous:
+            previous = value
             yield value
 
 
 def _breaks(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
-    steps = np.diff([one.at for one in moments])
-    usual = float(np.median(steps)) if steps.size else 0.0
+    steps = np.diff([moment.at for moment in moments])
+    median_ms = float(np.median(steps)) if steps.size else 0.0
     for number, step in enumerate(steps.tolist()):
-        if step > max(3 * usual, FEWEST_GAP):
+        if step > max(3 * median_ms, MIN_BREAK_MS):
             yield moments[number].at, moments[number + 1].at
 
 
-def _table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
-    """Committed offsets: a row a moment, a column a queue; −1 where nobody told."""
+def _offset_table(moments: Sequence[Moment], queues: tuple[Queue, ...]) -> Ints:
+    """Return the committed offsets: a row for each moment, a column for each queue; −1 if unknown."""
     places = {queue: number for number, queue in enumerate(queues)}
     table = np.full((len(moments), len(queues)), -1, np.int64)
-    last: object = None
-    at = np.zeros(0, np.int64)
-    for number, one in enumerate(moments):
-        if one.queues is not last:
-            last, at = one.queues, np.array([places[queue] for queue in one.queues], np.int64)
-        table[number, at] = one.offsets
+    last_queues: object = None
+    columns = np.zeros(0, np.int64)
+    for number, moment in enumerate(moments):
+        if moment.queues is not last_queues:
+            last_queues, columns = moment.queues, np.array([places[queue] for queue in moment.queues], np.int64)
+        table[number, columns] = moment.offsets
     return table
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """Readings after each other at which owners and clients were the same: numbers of the first and behind the last."""
+    """Successive readings with equal owners and clients: numbers of the first one and after the last one."""
 
     begin: int
     end: int
-    first: int
-    behind: int
+    start_index: int
+    stop_index: int
     moment: Moment
 
 
 def _segments(moments: Sequence[Moment], breaks: Sequence[tuple[int, int]]) -> list[_Segment]:
-    """All of them, in order. A reading holds until the next one; over a break it does not."""
+    """Return all segments in order. A reading is valid until the next one, but not across a break."""
     ends = {begin for begin, _ in breaks}
     bounds = [0]
     for number in range(1, len(moments)):
-        one, before = moments[number], moments[number - 1]
-        if before.at in ends or one.told != before.told or not _same(before, one):
+        moment, previous = moments[number], moments[number - 1]
+        if (
+            previous.at in ends
+            or moment.is_complete != previous.is_complete
+            or not _is_same_allocation(previous, moment)
+        ):
             bounds.append(number)
-    found = []
-    for first, behind in itertools.pairwise([*bounds, len(moments)]):
-        last = moments[behind - 1]
-        end = last.at if behind == len(moments) or last.at in ends else moments[behind].at
-        found.append(_Segment(moments[first].at, end, first, behind, moments[first]))
-    return found
+    segments = []
+    for start, stop in itertools.pairwise([*bounds, len(moments)]):
+        last_moment = moments[stop - 1]
+        end = last_moment.at if stop == len(moments) or last_moment.at in ends else moments[stop].at
+        segments.append(_Segment(moments[start].at, end, start, stop, moments[start]))
+    return segments
 
 
-def _pieces(segments: Sequence[_Segment], queue: Queue) -> Iterator[Piece]:
-    held: Piece | None = None
-    for part in segments:
-        one = part.moment
-        at = one.queues.index(queue) if queue in one.queues else None
-        owners, known = (one.owners[at], one.told) if at is not None else ((), False)
-        known = known or bool(owners)
-        if held is not None and held.end == part.begin and held.owners == owners and held.known == known:
-            held = replace(held, end=part.end)
+def _owner_intervals(segments: Sequence[_Segment], queue: Queue) -> Iterator[OwnerInterval]:
+    open_interval: OwnerInterval | None = None
+    for segment in segments:
+        moment = segment.moment
+        index = moment.queues.index(queue) if queue in moment.queues else None
+        owners, is_known = (moment.owners[index], moment.is_complete) if index is not None else ((), False)
+        is_known = is_known or bool(owners)
+        if (
+            open_interval is not None
+            and open_interval.end == segment.begin
+            and open_interval.owners == owners
+            and open_interval.is_known == is_known
+        ):
+            open_interval = replace(open_interval, end=segment.end)
             continue
-        if held is not None:
-            yield held
-        held = Piece(part.begin, part.end, owners, known)
-    if held is not None:
-        yield held
+        if open_interval is not None:
+            yield open_interval
+        open_interval = OwnerInterval(segment.begin, segment.end, owners, is_known)
+    if open_interval is not None:
+        yield open_interval
 
 
-def _stays(segments: Sequence[_Segment], client: str) -> Iterator[Stay]:
-    held: Stay | None = None
-    for part in segments:
-        one = part.moment
-        there = client in one.clients
-        mine = tuple(queue for queue, owners in zip(one.queues, one.owners, strict=True) if client in owners)
-        queues = mine if there and (mine or one.told) else None
-        if held is None and not there:
+def _ownership_intervals(segments: Sequence[_Segment], client: str) -> Iterator[OwnershipInterval]:
+    open_interval: OwnershipInterval | None = None
+    for segment in segments:
+        moment = segment.moment
+        is_present = client in moment.clients
+        owned = tuple(queue for queue, owners in zip(moment.queues, moment.owners, strict=True) if client in owners)
+        queues = owned if is_present and (owned or moment.is_complete) else None
+        if open_interval is None and not is_present:
             continue
-        if held is not None and held.end == part.begin and held.queues == queues and held.there == there:
-            held = replace(held, end=part.end)
+        if (
+            open_interval is not None
+            and open_interval.end == segment.begin
+            and open_interval.queues == queues
+            and open_interval.is_present == is_present
+        ):
+            open_interval = replace(open_interval, end=segment.end)
             continue
-        if held is not None:
-            yield held
-        held = Stay(part.begin, part.end, queues, there)
-    if held is not None:
-        yield held
+        if open_interval is not None:
+            yield open_interval
+        open_interval = OwnershipInterval(segment.begin, segment.end, queues, is_present)
+    if open_interval is not None:
+        yield open_interval
 
 
 def _rates(
-    at: Ints, segments: Sequence[_Segment], queues: tuple[Queue, ...], clients: tuple[str, ...], offsets: Ints
+    times: Ints, segments: Sequence[_Segment], queues: tuple[Queue, ...], clients: tuple[str, ...], offsets: Ints
 ) -> dict[str, tuple[Ints, NDArray[np.float64]]]:
-    """Of each client what the queues that it owned went on by, over the seconds before."""
-    if len(at) < 2:
+    """Return for each client the rate of the queues it owned, over the preceding seconds."""
+    if len(times) < 2:
         return {}
-    first = np.searchsorted(at, at - RATE_OVER)
-    first = np.minimum(first, np.arange(len(at)) - 1).clip(0)
-    known = (offsets >= 0) & (offsets[first] >= 0)
-    seconds = np.maximum(at - at[first], 1)[:, None] / 1000
-    speed = np.where(known, np.maximum(offsets - offsets[first], 0) / seconds, 0.0)
-    found = {one: np.zeros(len(at), np.float64) for one in clients}
+    window_start = np.searchsorted(times, times - RATE_WINDOW_MS)
+    window_start = np.minimum(window_start, np.arange(len(times)) - 1).clip(0)
+    has_offsets = (offsets >= 0) & (offsets[window_start] >= 0)
+    seconds = np.maximum(times - times[window_start], 1)[:, None] / 1000
+    speed = np.where(has_offsets, np.maximum(offsets - offsets[window_start], 0) / seconds, 0.0)
+    rates_by_client = {client: np.zeros(len(times), np.float64) for client in clients}
     places = {queue: number for number, queue in enumerate(queues)}
-    for part in segments:
-        rows = slice(part.first, part.behind)
-        for queue, owners in zip(part.moment.queues, part.moment.owners, strict=True):
+    for segment in segments:
+        rows = slice(segment.start_index, segment.stop_index)
+        for queue, owners in zip(segment.moment.queues, segment.moment.owners, strict=True):
             for owner in owners:
-                if owner in found:
-                    found[owner][rows] += speed[rows, places[queue]]
-    return {one: (at, rates) for one, rates in found.items()}
+                if owner in rates_by_client:
+                    rates_by_client[owner][rows] += speed[rows, places[queue]]
+    return {client: (times, rates) for client, rates in rates_by_client.items()}
 
 
 # ---- steps and their harm --------------------------------------------------------------------------------------------
 
 
-def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, at: Ints) -> Iterator[Step]:
+def _steps(moments: Sequence[Moment], queues: tuple[Queue, ...], offsets: Ints, times: Ints) -> Iterator[Step]:
     bounds = list(_changes(moments))
-    for number, (first, last) in enumerate(bounds):
-        until = bounds[number + 1][0] - 1 if number + 1 < len(bounds) else len(moments) - 1
-        before = moments[first - 1] if first else None
-        now = moments[last]
+    for number, (start, stop) in enumerate(bounds):
+        last_index = bounds[number + 1][0] - 1 if number + 1 < len(bounds) else len(moments) - 1
+        previous = moments[start - 1] if start else None
+        current = moments[stop]
         yield Step(
             number + 1,
-            before.at if before is not None else now.at,
-            now.at,
-            dict(zip(before.queues, before.owners, strict=True)) if before is not None else {},
-            dict(zip(now.queues, now.owners, strict=True)),
-            before.clients if before is not None else (),
-            now.clients,
-            dict(_spans(moments, first, last, queues, lambda owners, told: told and not owners)) if first else {},
-            dict(_spans(moments, first, last, queues, lambda owners, _told: len(owners) > 1)) if first else {},
-            dict(_bursts(at, queues, offsets, first - 1, last, until)) if first else {},
-            _went_back(offsets, max(first - 1, 0), until),
-            now.told,
+            previous.at if previous is not None else current.at,
+            current.at,
+            dict(zip(previous.queues, previous.owners, strict=True)) if previous is not None else {},
+            dict(zip(current.queues, current.owners, strict=True)),
+            previous.clients if previous is not None else (),
+            current.clients,
+            dict(_spans(moments, start, stop, queues, lambda owners, is_complete: is_complete and not owners))
+            if start
+            else {},
+            dict(_spans(moments, start, stop, queues, lambda owners, _told: len(owners) > 1)) if start else {},
+            dict(_bursts(times, queues, offsets, start - 1, stop, last_index)) if start else {},
+            _offset_rollback(offsets, max(start - 1, 0), last_index),
+            current.is_complete,
         )
 
 
 def _changes(moments: Sequence[Moment]) -> Iterator[tuple[int, int]]:
-    """(first moment that is another, moment from which it stands) of each step; the first is how it was found."""
+    """Yield the start and the final moment of each step; the first step is the initial allocation."""
     yield 0, 0
     number = 1
     while number < len(moments):
-        if _same(moments[number - 1], moments[number]):
+        if _is_same_allocation(moments[number - 1], moments[number]):
             number += 1
             continue
-        first = last = number
-        while last + 1 < len(moments):
-            ahead = last + 1
-            while ahead < len(moments) and _same(moments[last], moments[ahead]):
-                ahead += 1
-            if ahead == len(moments):
+        start = stop = number
+        while stop + 1 < len(moments):
+            next_change = stop + 1
+            while next_change < len(moments) and _is_same_allocation(moments[stop], moments[next_change]):
+                next_change += 1
+            if next_change == len(moments):
                 break
-            waits = moments[last].told and any(not owners for owners in moments[last].owners)
-            room = LONGEST_STEP if waits else SETTLED
-            if moments[ahead].at - moments[last].at > room or moments[ahead].at - moments[first].at > LONGEST_STEP:
+            has_orphans = moments[stop].is_complete and any(not owners for owners in moments[stop].owners)
+            timeout_ms = STEP_TIMEOUT_MS if has_orphans else SETTLED_MS
+            if (
+                moments[next_change].at - moments[stop].at > timeout_ms
+                or moments[next_change].at - moments[start].at > STEP_TIMEOUT_MS
+            ):
                 break
-            last = ahead
-        yield first, last
-        number = last + 1
+            stop = next_change
+        yield start, stop
+        number = stop + 1
 
 
-def _same(one: Moment, other: Moment) -> bool:
-    """Quickly where they share their parts, as readings after each other do."""
+def _is_same_allocation(moment: Moment, other_moment: Moment) -> bool:
+    """Compare owners, clients and queues; fast if the parts are shared, as in successive readings."""
     return (
-        (one.owners is other.owners or one.owners == other.owners)
-        and (one.clients is other.clients or one.clients == other.clients)
-        and (one.queues is other.queues or one.queues == other.queues)
+        (moment.owners is other_moment.owners or moment.owners == other_moment.owners)
+        and (moment.clients is other_moment.clients or moment.clients == other_moment.clients)
+        and (moment.queues is other_moment.queues or moment.queues == other_moment.queues)
     )
 
 
 def _spans(
-    moments: Sequence[Moment], first: int, last: int, queues: tuple[Queue, ...], is_so: object
-) -> Iterator[tuple[Queue, Span]]:
-    """Queues of which something was so during a step: at least between two readings at which it was, at most between
-    those around them at which it was not.
+    moments: Sequence[Moment], start: int, stop: int, queues: tuple[Queue, ...], condition: object
+) -> Iterator[tuple[Queue, DurationBounds]]:
+    """Yield the queues for which a condition held during a step, with its duration.
+
+    The lower bound lies between two readings that meet the condition, the upper bound between the readings around
+    them.
     """
     for queue in queues:
-        low = high = 0
-        begun: int | None = None
-        for number in range(first, len(moments)):
-            one = moments[number]
-            at = one.queues.index(queue) if queue in one.queues else None
-            so = at is not None and is_so(one.owners[at], one.told)  # type: ignore[operator]
-            if so and begun is None and number <= last:
-                begun = number
-            if begun is not None and (not so or number == len(moments) - 1):
-                low += moments[number - 1 if not so else number].at - moments[begun].at
-                high += one.at - moments[begun - 1].at
-                begun = None
-            if number > last and begun is None:
+        min_ms = max_ms = 0
+        begin_number: int | None = None
+        for number in range(start, len(moments)):
+            moment = moments[number]
+            index = moment.queues.index(queue) if queue in moment.queues else None
+            condition_holds = index is not None and condition(moment.owners[index], moment.is_complete)  # type: ignore[operator]
+            if condition_holds and begin_number is None and number <= stop:
+                begin_number = number
+            if begin_number is not None and (not condition_holds or number == len(moments) - 1):
+                min_ms += moments[number - 1 if not condition_holds else number].at - moments[begin_number].at
+                max_ms += moment.at - moments[begin_number - 1].at
+                begin_number = None
+            if number > stop and begin_number is None:
                 break
-        if high:
-            yield queue, Span(low, high)
+        if max_ms:
+            yield queue, DurationBounds(min_ms, max_ms)
 
 
 def _bursts(
-    at: Ints, queues: tuple[Queue, ...], offsets: Ints, before: int, last: int, until: int
+    times: Ints, queues: tuple[Queue, ...], offsets: Ints, before_index: int, stop_index: int, last_index: int
 ) -> Iterator[tuple[Queue, Burst]]:
-    begin = int(np.searchsorted(at, at[before] - RATE_OVER))
-    end = min(int(np.searchsorted(at, at[last] + AFTER, "right")) - 1, until)
-    if at[before] - at[begin] < RATE_OVER // 2 or at[end] - at[last] < RATE_OVER // 2:
+    begin = int(np.searchsorted(times, times[before_index] - RATE_WINDOW_MS))
+    end = min(int(np.searchsorted(times, times[stop_index] + BURST_WINDOW_MS, "right")) - 1, last_index)
+    if times[before_index] - times[begin] < RATE_WINDOW_MS // 2 or times[end] - times[stop_index] < RATE_WINDOW_MS // 2:
         return
-    later = np.arange(last, end + 1)
-    then = np.maximum(np.searchsorted(at, at[later] - RATE_OVER // 2), last)
-    wide = at[later] - at[then]
-    later, then = later[wide >= RATE_OVER // 2 - 1000], then[wide >= RATE_OVER // 2 - 1000]
-    usual = (offsets[before] - offsets[begin]) / (at[before] - at[begin]) * 1000
-    most = ((offsets[later] - offsets[then]) / (at[later] - at[then])[:, None] * 1000).max(0, initial=0.0)
-    for number in np.nonzero((offsets[begin] >= 0) & (usual > 0) & (most > usual))[0].tolist():
-        yield queues[number], Burst(float(usual[number]), float(most[number]))
+    end_indexes = np.arange(stop_index, end + 1)
+    begin_indexes = np.maximum(np.searchsorted(times, times[end_indexes] - RATE_WINDOW_MS // 2), stop_index)
+    window_ms = times[end_indexes] - times[begin_indexes]
+    end_indexes, begin_indexes = (
+        end_indexes[window_ms >= RATE_WINDOW_MS // 2 - 1000],
+        begin_indexes[window_ms >= RATE_WINDOW_MS // 2 - 1000],
+    )
+    rates_before = (offsets[before_index] - offsets[begin]) / (times[before_index] - times[begin]) * 1000
+    max_rates = (
+        (offsets[end_indexes] - offsets[begin_indexes]) / (times[end_indexes] - times[begin_indexes])[:, None] * 1000
+    ).max(0, initial=0.0)
+    for number in np.nonzero((offsets[begin] >= 0) & (rates_before > 0) & (max_rates > rates_before))[0].tolist():
+        yield queues[number], Burst(float(rates_before[number]), float(max_rates[number]))
 
 
-def _went_back(offsets: Ints, first: int, last: int) -> int:
-    part = offsets[first : last + 1]
-    if len(part) < 2:
+def _offset_rollback(offsets: Ints, start: int, stop: int) -> int:
+    window = offsets[start : stop + 1]
+    if len(window) < 2:
         return 0
-    both = (part[1:] >= 0) & (part[:-1] >= 0)
-    return int(np.where(both, np.maximum(part[:-1] - part[1:], 0), 0).sum())
+    has_both = (window[1:] >= 0) & (window[:-1] >= 0)
+    return int(np.where(has_both, np.maximum(window[:-1] - window[1:], 0), 0).sum())

@@ -1,4 +1,4 @@
-"""The rebalance of a group: lanes over time, steps that one can go back to, the harm of each, what moved."""
+"""Rebalance of a group: lanes over time, steps to go back to, the harm of each, and the moved queues."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from viewer.widgets.columns import RecordKind, number_column, text_column, time_
 from viewer.widgets.record_state import State
 from viewer.widgets.record_view import RecordView
 
-SIDE = 360
-LIVE, SHORTEST, LONGEST = 120_000, 5_000, 24 * 3_600_000
-"""Ms of the window while it follows, and at least and at most."""
-BEFORE, AFTER = 15_000, 30_000
-"""Ms around a step that is looked at."""
+SIDE_WIDTH = 360
+LIVE_WINDOW_MS, MIN_WINDOW_MS, MAX_WINDOW_MS = 120_000, 5_000, 24 * 3_600_000
+"""Width of the time window in ms: while it follows, minimum, maximum."""
+BEFORE_STEP_MS, AFTER_STEP_MS = 15_000, 30_000
+"""Ms shown before and after a step."""
 
 STEPS = RecordKind(
     "clusterStep",
@@ -66,7 +66,7 @@ LISTS = RecordKind(
 
 
 class RebalancePanel(QWidget):
-    """``wentTo(ms)`` as a step is chosen: the whole view shows that time; None for now."""
+    """Emits ``wentTo(ms)`` when a step is selected, so that the view shows that time; None for the newest."""
 
     wentTo = Signal(object)
     groupChosen = Signal(str)
@@ -77,9 +77,9 @@ class RebalancePanel(QWidget):
         self.model = ClusterModel()
         self.line = Timeline()
         self.step: int | None = None
-        """Number of the chosen step, from 0; None: the newest time is followed."""
+        """Number of the selected step, from 0; None: the newest time is followed."""
         self._window: tuple[int, int] | None = None
-        self._seen: tuple[object, ...] = ()
+        self._shown_moments: tuple[object, ...] = ()
         self.group = ChoiceField()
         self.group.setObjectName("cluster.rebalance.group")
         self.group.setAccessibleName(tr("Consumer group"))
@@ -88,8 +88,8 @@ class RebalancePanel(QWidget):
         self.group.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.group.activated.connect(lambda _at: self._group_chosen())
         self.before, self.after = Tool("back", tr("Step before ([)")), Tool("forward", tr("Next step (])"))
-        self.before.setObjectName("cluster.step.before")
-        self.after.setObjectName("cluster.step.after")
+        self.before.setObjectName("cluster.step.owners_before")
+        self.after.setObjectName("cluster.step.owners_after")
         self.before.clicked.connect(lambda _on: self.walk(-1))
         self.after.clicked.connect(lambda _on: self.walk(1))
         self.at = Label("", 12, "text2", 600)
@@ -99,7 +99,7 @@ class RebalancePanel(QWidget):
         self.head = PaneHead(tr("Rebalance"), "", self.group, self.before, self.at, self.after, self.whole)
         self.head.note.setSizePolicy(
             QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed
-        )  # the group's name goes first
+        )  # the note is cut before the group's name
         self.head.box.setStretchFactor(self.head.note, 1)
         self.lanes = LanesCanvas()
         self.lanes.stepAsked.connect(self.walk)
@@ -131,52 +131,52 @@ class RebalancePanel(QWidget):
             room=5,
         )
         side.layout().setStretch(3, 1)  # type: ignore[union-attr]
-        side.setMinimumWidth(px(SIDE - 60))
+        side.setMinimumWidth(px(SIDE_WIDTH - 60))
         self.side = side
         self.lists_head = PaneHead(tr("What every client saw"), tr("its list of clients, and what it took and gave up"))
         self.lists = RecordView("cluster.lists", LISTS)
         self.lists.setAccessibleName(tr("What every client saw"))
         lists = stacked(self.lists_head, self.lists, room=1)
         self._lists = lists
-        left = splitter(True, (stacked(self.head, area, room=1), 620), (lists, 190))
-        whole = splitter(False, (left, 900), (side, SIDE))
-        whole.setObjectName("cluster.rebalance.split")
+        lanes_column = splitter(True, (stacked(self.head, area, room=1), 620), (lists, 190))
+        columns = splitter(False, (lanes_column, 900), (side, SIDE_WIDTH))
+        columns.setObjectName("cluster.rebalance.split")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(whole)
+        layout.addWidget(columns)
         follow(self, self._show)
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Make the timeline of the group anew from what the model holds."""
+        """Rebuild the timeline of the group from the model."""
         names = sorted(self.model.moments)
-        wanted = self.model.leading if self.model.leading in names else self.group.currentText()
+        group_name = self.model.leading if self.model.leading in names else self.group.currentText()
         if [self.group.itemText(number) for number in range(self.group.count())] != names:
             self.group.clear()
             self.group.addItems(names)
-        name = wanted if wanted in names else names[0] if names else ""
+        name = group_name if group_name in names else names[0] if names else ""
         self.group.setCurrentText(name)
         self.group.setToolTip(name)
         moments = self.model.moments.get(name, ())
-        seen = (name, len(moments), moments[-1].at if moments else 0)
+        moments_key = (name, len(moments), moments[-1].at if moments else 0)
         if name != self.line.group:
             self.step, self._window = None, None
-        if seen != self._seen:
-            self._seen = seen
+        if moments_key != self._shown_moments:
+            self._shown_moments = moments_key
             self.line = timeline(name, tuple(moments))
         self._show()
 
     @property
     def window_ms(self) -> tuple[int, int]:
-        """Ms from and to that the lanes show."""
+        """Time range of the lanes, ms."""
         if self._window is not None:
             return self._window
-        return max(self.line.end - LIVE, min(self.line.begin, self.line.end - SHORTEST)), self.line.end
+        return max(self.line.end - LIVE_WINDOW_MS, min(self.line.begin, self.line.end - MIN_WINDOW_MS)), self.line.end
 
     @property
     def chosen_step(self) -> Step | None:
-        """The chosen step; while the newest time is followed, the last one."""
+        """Selected step; the last one while the newest time is followed."""
         steps = self.line.steps
         if not steps:
             return None
@@ -217,38 +217,38 @@ class RebalancePanel(QWidget):
 
     def _show_harms(self, step: Step | None) -> None:
         model, line = self.model, self.line
-        found = []
+        step_harms = []
         if step is not None and step.number > 1:
-            found = harms(step, model.every, model.deliveries, line.group, until(model, line, step))
-        counted = model.deliveries.knows(line.group)
+            step_harms = harms(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+        is_counted = model.deliveries.knows(line.group)
         self.harm_head.set_note(
-            tr("of this step, counted from deliveries") if counted else tr("of this step, as readings tell it")
+            tr("of this step, counted from deliveries") if is_counted else tr("of this step, as readings tell it")
         )
-        said = tuple((one.name, one.figure, one.note, one.kind) for one in found)
-        if said == getattr(self, "_said", None):
+        harm_texts = tuple((harm.name, harm.figure, harm.note, harm.kind) for harm in step_harms)
+        if harm_texts == getattr(self, "_shown_harms", None):
             return
-        self._said = said
+        self._shown_harms = harm_texts
         empty(self._harms.box)
-        if not found:
-            words_ = tr("The first allocation is as it was found: its harm was before the first reading.")
-            self._harms.box.addWidget(Label(words_, 12, "text3", wrap=True))
-        for number, one in enumerate(found):
+        if not step_harms:
+            no_harm_text = tr("The first allocation is as it was found: its harm was before the first reading.")
+            self._harms.box.addWidget(Label(no_harm_text, 12, "text3", wrap=True))
+        for number, harm in enumerate(step_harms):
             if number:
                 self._harms.box.addWidget(Hairline())
             self._harms.box.addWidget(
                 row(
-                    Mark(one.kind),
-                    Label(one.name, 13, "text", 600),
+                    Mark(harm.kind),
+                    Label(harm.name, 13, "text", 600),
                     None,
-                    Label(one.figure, 15, "text", 600, code=True),
+                    Label(harm.figure, 15, "text", 600, code=True),
                 )
             )
-            self._harms.box.addWidget(Label(one.note, 12, "text2", wrap=True))
+            self._harms.box.addWidget(Label(harm.note, 12, "text2", wrap=True))
 
     # ---- steps and time ----------------------------------------------------------------------------------------------
 
     def walk(self, by: int) -> None:
-        """Choose the next step or the one before; behind the last one the newest time is followed again."""
+        """Select the next or previous step; after the last one, follow the newest time again."""
         step = self.chosen_step
         if step is None:
             return
@@ -259,35 +259,35 @@ class RebalancePanel(QWidget):
             self.choose_step(number)
 
     def choose_step(self, number: int) -> None:
-        """Look at a step: the whole view shows the time at which it stood."""
+        """Select a step and show the time of its allocation in the whole view."""
         self.step = number
         step = self.line.steps[number]
-        self._window = (step.begin - BEFORE, max(step.end, step.begin + BEFORE) + AFTER)
+        self._window = (step.begin - BEFORE_STEP_MS, max(step.end, step.begin + BEFORE_STEP_MS) + AFTER_STEP_MS)
         self._show()
         self.wentTo.emit(step.end)
 
     def follow_now(self) -> None:
-        """Back to the newest time."""
+        """Return to the newest time."""
         self.step, self._window = None, None
         self._show()
         self.wentTo.emit(None)
 
     def fit(self) -> None:
-        """All the time that is held."""
+        """Show all recorded time."""
         if self.line.moments:
-            self._window = (self.line.begin, max(self.line.end, self.line.begin + SHORTEST))
+            self._window = (self.line.begin, max(self.line.end, self.line.begin + MIN_WINDOW_MS))
             self._show()
 
-    def _zoom(self, factor: float, at: int) -> None:
+    def _zoom(self, factor: float, time_ms: int) -> None:
         begin, end = self.window_ms
-        wide = min(max((end - begin) * factor, SHORTEST), LONGEST)
-        part = (at - begin) / max(end - begin, 1)
-        self._window = (round(at - wide * part), round(at + wide * (1 - part)))
+        width_ms = min(max((end - begin) * factor, MIN_WINDOW_MS), MAX_WINDOW_MS)
+        share = (time_ms - begin) / max(end - begin, 1)
+        self._window = (round(time_ms - width_ms * share), round(time_ms + width_ms * (1 - share)))
         self._show()
 
-    def _row_chosen(self, one: StepRow | None) -> None:
-        if one is not None and self.steps.hasFocus() and one.number - 1 != self.step:
-            self.choose_step(one.number - 1)
+    def _row_chosen(self, row_of_step: StepRow | None) -> None:
+        if row_of_step is not None and self.steps.hasFocus() and row_of_step.number - 1 != self.step:
+            self.choose_step(row_of_step.number - 1)
 
     def _group_chosen(self) -> None:
         self.step, self._window = None, None

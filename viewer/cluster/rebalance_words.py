@@ -1,4 +1,4 @@
-"""What is said of a rebalance: steps, their harm with its bounds, the whole as Markdown. No Qt."""
+"""Texts for a rebalance: steps, their harm with bounds, and the whole as Markdown. No Qt."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.cluster.state import Queue
-from viewer.cluster.cluster_model import ClusterModel, Mark
+from viewer.cluster.cluster_model import ClusterModel, TimeMark
 from viewer.cluster.deliveries import Deliveries
-from viewer.cluster.rebalance import Span, Step, Timeline
-from viewer.cluster.words import UNTOLD, markdown_table, queue_name
+from viewer.cluster.rebalance import DurationBounds, Step, Timeline
+from viewer.cluster.words import UNKNOWN, markdown_table, queue_name
 from viewer.look.assets import tr, words
 from viewer.look.formats import clock, full_moment
 
-LONG_PAUSE = 250
-"""Ms without a delivery that are worth a mark."""
-LAST = 1_000
-"""Ms behind the last reading that are still of the last step."""
-WHY = {
+LONG_PAUSE_MS = 250
+"""Minimum ms without a delivery for a warning."""
+LAST_STEP_MS = 1_000
+"""Ms after the last reading that still belong to the last step."""
+REASONS = {
     "start": words("it started"),
     "notice": words("the broker's notice"),
     "interval": words("its interval"),
@@ -27,14 +27,16 @@ WHY = {
     "offset moved": words("an offset moved"),
     "assigned": words("queues were assigned"),
 }
-"""Why a client shared out anew, as :mod:`engine.client` says it, and what is shown."""
-SINCE, AROUND = 30_000, 2_000
-"""Ms behind a step in which lists are still of it, and ms before it at which a client may have seen it already."""
+"""Reasons of a rebalance in the words of :mod:`engine.client`, with their labels."""
+LISTS_AFTER_MS, LISTS_BEFORE_MS = 30_000, 2_000
+"""Ms after a step in which client lists still belong to it, and ms before it in which a client may have seen it
+already.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """One harm of a step: its figure, what it means, and how bad that is (warn, ok, or chat for what nobody told)."""
+    """Harm of a step: figure, meaning, and severity (warn, ok, or chat if unknown)."""
 
     name: str
     figure: str
@@ -57,7 +59,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class MoveRow:
-    """A queue of a step as a row: whose it was, whose it is."""
+    """A queue of a step: owners before and after."""
 
     queue: str
     before: str
@@ -65,35 +67,39 @@ class MoveRow:
     change: str
 
 
-def length(span: Span) -> str:
-    """``2.0–4.0 s``: at least and at most, as readings tell it."""
-    return f"{span.low / 1000:.1f}–{span.high / 1000:.1f} s"
+def length(span: DurationBounds) -> str:
+    """Return ``2.0–4.0 s``: lower and upper bound."""
+    return f"{span.min_ms / 1000:.1f}–{span.max_ms / 1000:.1f} s"
 
 
 def short(queue: Queue) -> str:
-    """``broker-a q2``."""
+    """Return ``broker-a q2``."""
     return f"{queue.broker} q{queue.queue_id}"
 
 
 def names(model: ClusterModel, clients: Sequence[str]) -> str:
-    """Short names, in the order given."""
-    return " ".join(model.name_of(one) for one in clients)
+    """Return the short names, in the given order."""
+    return " ".join(model.name_of(client_id) for client_id in clients)
 
 
 def step_words(model: ClusterModel, step: Step) -> str:
-    """What happened: who came, who left, or only that queues moved."""
+    """Describe a step: clients that joined or left, or only moved queues."""
     parts = []
     if step.number == 1:
         return tr("as it was found: {names}", names=names(model, step.clients) or "–")
-    if step.came:
-        parts.append(tr("{names} joins", names=names(model, step.came)))
-    killed = [one for one in step.left if one in model.killed]
-    left = [one for one in step.left if one not in model.killed]
+    if step.joined:
+        parts.append(tr("{names} joins", names=names(model, step.joined)))
+    killed = [client for client in step.departed if client in model.killed]
+    departed = [client for client in step.departed if client not in model.killed]
     if killed:
         parts.append(tr("{names} killed", names=names(model, killed)))
-    if left:
-        parts.append(tr("{names} left", names=names(model, left)))
-    idle = [one for one in step.came if not any(one in mine for mine in step.after.values())]
+    if departed:
+        parts.append(tr("{names} left", names=names(model, departed)))
+    idle = [
+        client
+        for client in step.joined
+        if not any(client in queue_owners for queue_owners in step.owners_after.values())
+    ]
     if idle:
         parts.append(tr("{names} idle", names=names(model, idle)))
     return ", ".join(parts) or tr("queues move")
@@ -108,102 +114,110 @@ MARKS = {
 }
 
 
-def mark_words(model: ClusterModel, one: Mark) -> str:
-    """A mark of the slider."""
-    killed = one.what == "left" and one.who in model.killed
-    return tr(MARKS["killed" if killed else one.what], name=model.name_of(one.who))
+def mark_words(model: ClusterModel, time_mark: TimeMark) -> str:
+    """Describe a mark of the slider."""
+    killed = time_mark.kind == "left" and time_mark.name in model.killed
+    return tr(MARKS["killed" if killed else time_mark.kind], name=model.name_of(time_mark.name))
 
 
 def until(model: ClusterModel, line: Timeline, step: Step) -> int:
-    """The time (ms) up to which what happens is a step's: that of the next one, the end of the group's lesson, or a
-    little behind the last reading.
+    """Return the time (ms) up to which events belong to a step.
+
+    That is the next step, the end of the group's lesson, or shortly after the last reading.
     """
-    end = line.steps[step.number].begin if step.number < len(line.steps) else line.end + LAST
+    end = line.steps[step.number].begin if step.number < len(line.steps) else line.end + LAST_STEP_MS
     return min(end, model.lesson_ends.get(line.group, end))
 
 
-def harms(step: Step, every: float, told: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
-    """The four harms: counted from deliveries up to ``end`` where consumers of one's own were in the group, else as
-    far as readings tell; ``every`` is the seconds between two of them.
+def harms(step: Step, every: float, deliveries: Deliveries | None = None, group: str = "", end: int = 0) -> list[Harm]:
+    """Return the four harms of a step.
+
+    Counted from deliveries up to ``end`` if our clients were in the group, else as far as readings tell. ``every``
+    is the reading interval in seconds.
     """
-    if told is not None and told.knows(group):
-        return [*_counted(step, told, group, end), _idle(step)]
-    found = []
+    if deliveries is not None and deliveries.knows(group):
+        return [*_counted_harms(step, deliveries, group, end), _idle(step)]
+    step_harms = []
     worst = step.worst_pause
     if worst is None:
-        found.append(
+        step_harms.append(
             Harm(tr("Pause"), "0", tr("no queue was seen without owner; looked every {n} s", n=f"{every:g}"), "ok")
         )
     else:
         queue, span = worst
-        more = len(step.pauses) - 1
+        further_count = len(step.pauses) - 1
         note = tr("{queue} had no owner", queue=short(queue))
-        if more:
-            note += " · " + tr("{n:,} queues more", n=more)
-        found.append(Harm(tr("Pause"), length(span), note, "warn"))
-    found.append(_twice(step))
+        if further_count:
+            note += " · " + tr("{n:,} queues more", n=further_count)
+        step_harms.append(Harm(tr("Pause"), length(span), note, "warn"))
+    step_harms.append(_duplicates(step))
     burst = step.worst_burst
     if burst is None:
-        found.append(Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok"))
+        step_harms.append(Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok"))
     else:
         queue, rates = burst
         note = tr(
             "{queue}: {after} after {before}",
             queue=short(queue),
-            after=f"{rates.after:,.0f} /s",
-            before=f"{rates.before:,.0f} /s",
+            after=f"{rates.rate_after:,.0f} /s",
+            before=f"{rates.rate_before:,.0f} /s",
         )
-        found.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
-    found.append(_idle(step))
-    return found
+        step_harms.append(Harm(tr("Burst"), f"× {rates.factor:.1f}", note, "warn" if rates.factor >= 1.5 else "ok"))
+    step_harms.append(_idle(step))
+    return step_harms
 
 
 def _idle(step: Step) -> Harm:
-    said = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.after))
-    return Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", said, "warn" if step.idle else "ok")
+    note = tr("{n:,} consumers for {m:,} queues", n=len(step.clients), m=len(step.owners_after))
+    return Harm(tr("Idle consumers"), f"{step.idle_before} → {step.idle}", note, "warn" if step.idle else "ok")
 
 
-def _counted(step: Step, told: Deliveries, group: str, end: int) -> Iterator[Harm]:
-    """Pause, handed out twice and burst, from what consumers of one's own were handed."""
-    pauses = told.pauses(group, step.begin, step.end, end)
-    still = dict[Queue, int]()
-    for queue, owners in step.after.items() if step.told else ():
-        since = told.since(group, queue, end - LAST) if not owners else None
+def _counted_harms(step: Step, deliveries: Deliveries, group: str, end: int) -> Iterator[Harm]:
+    """Yield pause, duplicates and burst, from the deliveries to our clients."""
+    pauses = deliveries.pauses(group, step.begin, step.end, end)
+    ongoing_pauses = dict[Queue, int]()
+    for queue, owners in step.owners_after.items() if step.is_complete else ():
+        since = deliveries.since(group, queue, end - LAST_STEP_MS) if not owners else None
         if since is not None and since > pauses.get(queue, 0):
-            still[queue] = pauses[queue] = since
+            ongoing_pauses[queue] = pauses[queue] = since
     worst = max(pauses, key=lambda queue: pauses[queue], default=None)
     if worst is None:
-        yield Harm(tr("Pause"), UNTOLD, tr("nothing was handed out around it"), "chat")
+        yield Harm(tr("Pause"), UNKNOWN, tr("nothing was handed out around it"), "chat")
     else:
-        others = [taken for queue, taken in pauses.items() if queue != worst]
-        figure, most = f"{pauses[worst]:,} ms", max(others, default=0)
-        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=most)
-        if worst in still:
+        other_pauses = [pause_ms for queue, pause_ms in pauses.items() if queue != worst]
+        figure, max_other_ms = f"{pauses[worst]:,} ms", max(other_pauses, default=0)
+        note = tr("{queue}; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
+        if worst in ongoing_pauses:
             figure = f"≥ {figure}"
-            note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=most)
-        yield Harm(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE else "ok")
-    again = told.twice(group, step.begin, end)
-    note = tr("of {n:,} handed out since, by queue and offset", n=told.handed(group, step.begin, end))
-    if told.dropped:
-        note += " · " + tr("at least so many ({n:,} not told)", n=told.dropped)
-    yield Harm(tr("Handed out twice"), f"{len(again):,}", note, "warn" if again else "ok")
-    bursts = told.bursts(group, step.begin, step.end, end)
-    fast = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
-    if fast is None:
-        yield Harm(tr("Burst"), UNTOLD, tr("too little was handed out before it"), "chat")
-    elif bursts[fast][1] <= bursts[fast][0]:
+            note = tr("{queue} has no owner; the others at most {n:,} ms", queue=short(worst), n=max_other_ms)
+        yield Harm(tr("Pause"), figure, note, "warn" if pauses[worst] >= LONG_PAUSE_MS else "ok")
+    repeated = deliveries.repeated(group, step.begin, end)
+    note = tr("of {n:,} handed out since, by queue and offset", n=deliveries.handed(group, step.begin, end))
+    if deliveries.dropped:
+        note += " · " + tr("at least so many ({n:,} not told)", n=deliveries.dropped)
+    yield Harm(tr("Handed out twice"), f"{len(repeated):,}", note, "warn" if repeated else "ok")
+    bursts = deliveries.bursts(group, step.begin, step.end, end)
+    fastest = max(bursts, key=lambda queue: bursts[queue][1] / bursts[queue][0], default=None)
+    if fastest is None:
+        yield Harm(tr("Burst"), UNKNOWN, tr("too little was handed out before it"), "chat")
+    elif bursts[fastest][1] <= bursts[fastest][0]:
         yield Harm(tr("Burst"), "× 1", tr("no queue went faster afterwards"), "ok")
     else:
-        before, after = bursts[fast]
+        rate_before, rate_after = bursts[fastest]
         note = tr(
-            "{queue}: {after} after {before}", queue=short(fast), after=f"{after:,.0f} /s", before=f"{before:,.0f} /s"
+            "{queue}: {after} after {before}",
+            queue=short(fastest),
+            after=f"{rate_after:,.0f} /s",
+            before=f"{rate_before:,.0f} /s",
         )
-        yield Harm(tr("Burst"), f"× {after / before:.1f}", note, "warn" if after >= 1.5 * before else "ok")
+        yield Harm(
+            tr("Burst"), f"× {rate_after / rate_before:.1f}", note, "warn" if rate_after >= 1.5 * rate_before else "ok"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """What a client saw and did at a rebalance, as a row."""
+    """A rebalance as one client saw it, as a row."""
 
     client: str
     at: int
@@ -214,19 +228,26 @@ class ListRow:
 
 
 def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
-    """What every client of one's own saw around a step."""
-    found = model.deliveries.lists(line.group, step.begin - AROUND, max(step.end + AROUND, step.begin + SINCE))
+    """Return the rebalances that our clients saw around a step."""
+    rebalances = model.deliveries.lists(
+        line.group, step.begin - LISTS_BEFORE_MS, max(step.end + LISTS_BEFORE_MS, step.begin + LISTS_AFTER_MS)
+    )
     return [
         ListRow(
-            model.name_of(one.client_id),
-            one.at,
-            names(model, one.client_ids),
-            _short(one.owned),
-            " ".join([*(f"+{short(queue)}" for queue in one.taken), *(f"−{short(queue)}" for queue in one.given_up)]),
-            tr(WHY.get(one.reason, one.reason)),
+            model.name_of(rebalance.client_id),
+            rebalance.at,
+            names(model, rebalance.client_ids),
+            _short(rebalance.owned),
+            " ".join(
+                [
+                    *(f"+{short(queue)}" for queue in rebalance.taken),
+                    *(f"−{short(queue)}" for queue in rebalance.given_up),
+                ]
+            ),
+            tr(REASONS.get(rebalance.reason, rebalance.reason)),
         )
-        for one in found
-        if one.at < until(model, line, step)
+        for rebalance in rebalances
+        if rebalance.at < until(model, line, step)
     ]
 
 
@@ -234,20 +255,20 @@ def _short(queues: Sequence[Queue]) -> str:
     return ", ".join(short(queue) for queue in queues) or "–"
 
 
-def _twice(step: Step) -> Harm:
+def _duplicates(step: Step) -> Harm:
     notes = []
     if step.doubles:
-        queue, span = max(step.doubles.items(), key=lambda one: one[1].high)
+        queue, span = max(step.doubles.items(), key=lambda item: item[1].max_ms)
         notes.append(tr("{queue} had two owners for {span}", queue=short(queue), span=length(span)))
     if step.went_back:
         notes.append(tr("offsets fell by {n:,}: these are read again", n=step.went_back))
     notes.append(tr("how many, no administrator's request tells"))
-    figure = f"≥ {step.went_back:,}" if step.went_back else UNTOLD
+    figure = f"≥ {step.went_back:,}" if step.went_back else UNKNOWN
     return Harm(tr("Handed out twice"), figure, " · ".join(notes), "warn" if len(notes) > 1 else "chat")
 
 
 def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
-    """The steps, the first first."""
+    """Return the steps in order."""
     return [
         StepRow(
             step.number,
@@ -263,25 +284,25 @@ def step_rows(model: ClusterModel, line: Timeline) -> list[StepRow]:
 
 
 def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
-    """Each queue of a step."""
+    """Return a row for each queue of a step."""
     rows = []
-    several = len({queue.topic for queue in step.after}) > 1
-    for queue, after in step.after.items():
-        before = step.before.get(queue, ())
+    has_several_topics = len({queue.topic for queue in step.owners_after}) > 1
+    for queue, owners_after in step.owners_after.items():
+        owners_before = step.owners_before.get(queue, ())
         change = (
             tr("stays")
-            if before == after
+            if owners_before == owners_after
             else tr("moved")
-            if before and after
+            if owners_before and owners_after
             else tr("taken")
-            if after
+            if owners_after
             else (tr("nobody has it"))
         )
         rows.append(
             MoveRow(
-                queue_name(queue) if several else short(queue),
-                names(model, before) or "–",
-                names(model, after) or "–",
+                queue_name(queue) if has_several_topics else short(queue),
+                names(model, owners_before) or "–",
+                names(model, owners_after) or "–",
                 change,
             )
         )
@@ -289,7 +310,7 @@ def move_rows(model: ClusterModel, step: Step) -> list[MoveRow]:
 
 
 def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
-    """The timeline of a group with its figures."""
+    """Return the timeline of a group with its figures."""
     if not line.steps:
         return ""
     span = f"{full_moment(line.begin)} – {clock(line.end)}"
@@ -303,8 +324,8 @@ def rebalance_markdown(model: ClusterModel, line: Timeline) -> str:
     )
     for step in line.steps:
         lines += [f"## {step.number}. {step_words(model, step)}", ""]
-        told = harms(step, model.every, model.deliveries, line.group, until(model, line, step))
-        lines += [f"- {one.name}: {one.figure}, {one.note}" for one in told if step.number > 1]
+        step_harms = harms(step, model.interval_s, model.deliveries, line.group, until(model, line, step))
+        lines += [f"- {harm.name}: {harm.figure}, {harm.note}" for harm in step_harms if step.number > 1]
         lines.append("")
         lines += markdown_table(
             (tr("Queue"), tr("Before it"), tr("After it"), ""),

@@ -20,40 +20,43 @@ from viewer.runtime.recorded_lines import RecordedLines, object_of
 
 VERSION = 1
 PARTS = ("brokers", "groups", "producers", "held", "refusals")
-"""What a line has only where it is not as in the line before."""
+"""Parts that a line contains only if they differ from the line before."""
 
 
 class NoRecording(StoreError):
-    """The file is no recording of a cluster, or one that cannot be read here."""
+    """The file is not a recording of a cluster, or cannot be read by this version."""
 
 
 def head_line(address: str) -> str:
-    """The first line."""
+    """Return the first line."""
     return json.dumps({"type": "clusterRecording", "version": VERSION, "address": address}) + "\n"
 
 
 def state_record(state: ClusterState) -> dict[str, Any]:
-    """A reading as a record, whole. What two brokers tell of one group is kept by broker."""
+    """Return a reading as a complete record. Reports of several brokers on one group are kept by broker."""
     masters = list(state.masters)
     return {
         "at": state.at,
         "names": dict(state.name_servers),
         "brokers": [
-            [one.name, one.cluster, one.broker_id, one.address, one.release, one.words] for one in state.brokers
+            [item.name, item.cluster, item.broker_id, item.address, item.release, item.words] for item in state.brokers
         ],
-        "read": [one.at for one in state.brokers],
+        "read": [item.at for item in state.brokers],
         "queues": [
             [*queue, ends.min_offset, ends.max_offset, ends.last_stored]
             for part in masters
             for queue, ends in part.queues.items()
         ],
         "offsets": {
-            part.name: {name: [[*queue, at] for queue, at in offsets.items()] for name, offsets in part.offsets.items()}
+            part.name: {
+                name: [[*queue, next_offset] for queue, next_offset in offsets.items()]
+                for name, offsets in part.offsets.items()
+            }
             for part in masters
         },
-        "groups": {part.name: [_group(one) for one in part.groups.values()] for part in masters},
+        "groups": {part.name: [_group(item) for item in part.groups.values()] for part in masters},
         "producers": {
-            part.name: {name: [_client(one) for one in clients] for name, clients in part.producers.items()}
+            part.name: {name: [_client(item) for item in clients] for name, clients in part.producers.items()}
             for part in masters
         },
         "held": [
@@ -62,61 +65,79 @@ def state_record(state: ClusterState) -> dict[str, Any]:
             else [[*queue, name, n] for queue, groups in part.held.items() for name, n in groups.items()]
             for part in state.brokers
         ],
-        "refusals": [[one.address, one.request, one.about, one.code, one.words] for one in state.refusals],
+        "refusals": [[item.address, item.request, item.about, item.code, item.words] for item in state.refusals],
     }
 
 
-def _group(one: Group) -> list[Any]:
-    owned = {name: sorted(list(queue) for queue in queues) for name, queues in one.owned.items()}
-    clients = [_client(client) for client in one.clients]
-    return [one.name, one.kind, one.model, one.start, clients, dict(one.subscriptions), owned]
+def _group(group: Group) -> list[Any]:
+    owned = {name: sorted(list(queue) for queue in queues) for name, queues in group.owned.items()}
+    clients = [_client(client) for client in group.clients]
+    return [group.name, group.kind, group.model, group.start, clients, dict(group.subscriptions), owned]
 
 
-def _client(one: Client) -> list[Any]:
-    return [one.client_id, one.address, one.language, one.version]
+def _client(client: Client) -> list[Any]:
+    return [client.client_id, client.address, client.language, client.version]
 
 
 def state_of(record: Mapping[str, Any]) -> ClusterState:
-    """The reading of a record. Raises ``KeyError``, ``TypeError``, ``ValueError`` where it has not its form."""
+    """Parse the reading of a record. Raises ``KeyError``, ``TypeError``, ``ValueError`` for a wrong form."""
     ends: dict[str, dict[Queue, QueueEnds]] = {}
-    for topic, broker, queue_id, low, high, stored in record["queues"]:
+    for topic, broker, queue_id, min_offset, max_offset, stored in record["queues"]:
         queue = Queue(str(topic), str(broker), int(queue_id))
-        ends.setdefault(queue.broker, {})[queue] = QueueEnds(int(low), int(high), int(stored))
+        ends.setdefault(queue.broker, {})[queue] = QueueEnds(int(min_offset), int(max_offset), int(stored))
     parts = []
-    held = record.get("held") or [None] * len(record["brokers"])
-    for row, at, waiting in zip(record["brokers"], record["read"], held, strict=True):
+    held_by_broker = record.get("held") or [None] * len(record["brokers"])
+    for row, read_ms, waiting in zip(record["brokers"], record["read"], held_by_broker, strict=True):
         name, cluster, broker_id, address, release, words = row
-        made = BrokerPart(
+        broker_part = BrokerPart(
             str(name),
             str(cluster),
             int(broker_id),
             str(address),
-            int(at),
+            int(read_ms),
             str(release),
             str(words),
             held=_held(waiting),
         )
-        parts.append(made if made.broker_id else _master(made, ends.get(made.name, {}), record))
-    refusals = tuple(Refusal(str(a), str(r), str(about), int(c), str(w)) for a, r, about, c, w in record["refusals"])
-    return ClusterState(int(record["at"]), {str(a): str(w) for a, w in record["names"].items()}, tuple(parts), refusals)
+        parts.append(
+            broker_part if broker_part.broker_id else _master(broker_part, ends.get(broker_part.name, {}), record)
+        )
+    refusals = tuple(
+        Refusal(str(address_), str(request), str(about), int(code), str(fault))
+        for address_, request, about, code, fault in record["refusals"]
+    )
+    return ClusterState(
+        int(record["at"]),
+        {str(address_): str(fault) for address_, fault in record["names"].items()},
+        tuple(parts),
+        refusals,
+    )
 
 
 def _master(part: BrokerPart, ends: Mapping[Queue, QueueEnds], record: Mapping[str, Any]) -> BrokerPart:
     offsets = {
-        str(name): {Queue(str(t), str(b), int(q)): int(at) for t, b, q, at in rows}
+        str(name): {
+            Queue(str(topic), str(broker), int(queue_id)): int(next_offset)
+            for topic, broker, queue_id, next_offset in rows
+        }
         for name, rows in record["offsets"].get(part.name, {}).items()
     }
     groups = {}
     for name, kind, model, start, clients, subscriptions, owned in record["groups"].get(part.name, []):
-        held = {str(who): frozenset(Queue(str(t), str(b), int(q)) for t, b, q in mine) for who, mine in owned.items()}
+        owned_queues = {
+            str(client_id): frozenset(
+                Queue(str(topic), str(broker), int(queue_id)) for topic, broker, queue_id in client_queues
+            )
+            for client_id, client_queues in owned.items()
+        }
         groups[str(name)] = Group(
             str(name),
             str(kind),
             str(model),
             str(start),
             _clients(clients),
-            {str(t): str(s) for t, s in subscriptions.items()},
-            held,
+            {str(topic): str(expression) for topic, expression in subscriptions.items()},
+            owned_queues,
         )
     producers = {str(name): _clients(rows) for name, rows in record["producers"].get(part.name, {}).items()}
     return BrokerPart(
@@ -138,18 +159,22 @@ def _master(part: BrokerPart, ends: Mapping[Queue, QueueEnds], record: Mapping[s
 def _held(rows: Iterable[Any] | None) -> dict[Queue, dict[str, int]] | None:
     if rows is None:
         return None
-    found: dict[Queue, dict[str, int]] = {}
+    held_pulls: dict[Queue, dict[str, int]] = {}
     for topic, broker, queue_id, name, count in rows:
-        found.setdefault(Queue(str(topic), str(broker), int(queue_id)), {})[str(name)] = int(count)
-    return found
+        held_pulls.setdefault(Queue(str(topic), str(broker), int(queue_id)), {})[str(name)] = int(count)
+    return held_pulls
 
 
 def _clients(rows: Iterable[Any]) -> tuple[Client, ...]:
-    return tuple(Client(str(name), str(at), str(language), int(version)) for name, at, language, version in rows)
+    return tuple(
+        Client(str(name), str(address), str(language), int(version)) for name, address, language, version in rows
+    )
 
 
 def read_recording(path: Path) -> tuple[str, list[ClusterState]]:
-    """(address, readings) of a recording; a last line that was cut off is left out.
+    """Read address and readings of a recording; a last line that was cut off is left out.
+
+    Raises :class:`NoRecording` with the reason, ``OSError`` as it comes.
 
     Raises :class:`NoRecording` with what was found instead, ``OSError`` as it comes.
     """
@@ -166,32 +191,32 @@ def read_recording(path: Path) -> tuple[str, list[ClusterState]]:
 
 
 def _states(lines: Iterable[str]) -> Iterator[ClusterState]:
-    held: dict[str, Any] = {}
+    full_record: dict[str, Any] = {}
     for text in lines:
         record = object_of(text)
-        held = {**held, **record}
+        full_record = {**full_record, **record}
         if "at" not in record:
             return  # cut off while it was written
         try:
-            yield state_of(held)
+            yield state_of(full_record)
         except (KeyError, ValueError, TypeError, AttributeError):
             return
 
 
 class Recorder(RecordedLines):
-    """Writes readings to a file as they come; lines are kept until :meth:`write`."""
+    """Writes readings to a file as they come; lines are buffered until :meth:`write`."""
 
     def __init__(self, path: Path, address: str) -> None:
         super().__init__(path)
-        self._before: dict[str, Any] = {}
+        self._previous: dict[str, Any] = {}
         self.keep(head_line(address))
 
     def add(self, state: ClusterState) -> None:
-        """One more reading."""
+        """Add a reading."""
         record = state_record(state)
-        same = [part for part in PARTS if self._before.get(part) == record[part]]
-        self._before = record
+        unchanged = [part for part in PARTS if self._previous.get(part) == record[part]]
+        self._previous = record
         self.keep(
-            json.dumps({key: value for key, value in record.items() if key not in same}, ensure_ascii=False) + "\n"
+            json.dumps({key: value for key, value in record.items() if key not in unchanged}, ensure_ascii=False) + "\n"
         )
         self.count += 1

@@ -1,4 +1,4 @@
-"""The strip under the view: the time that is shown, going back, recording to a file and replaying one."""
+"""Time bar under the view: shown time, going back, recording to a file and replaying one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from viewer.widgets.time_bar import Tick, TimeBar
 if TYPE_CHECKING:
     from viewer.cluster.watch import ClusterWatch
 
-PLAY_MS = 500
-"""Ms between two times that are shown while a recording is replayed."""
+PLAY_INTERVAL_MS = 500
+"""Ms between two shown times of a replay."""
 
 
 class Replay(QObject):
-    """``went(ms)`` as another time is to be shown, ``said(words)`` for the status bar."""
+    """Emits ``went(ms)`` to show another time, ``said(words)`` for the status bar."""
 
     went = Signal(object)
     said = Signal(str)
@@ -37,42 +37,42 @@ class Replay(QObject):
         self.bar.load.clicked.connect(lambda _on: self.ask_recording())
         self.bar.play.clicked.connect(lambda _on: self.play())
         self.bar.track.moved.connect(self.went)
-        self.player = QTimer(self, interval=PLAY_MS)
+        self.player = QTimer(self, interval=PLAY_INTERVAL_MS)
         self.player.timeout.connect(self.play_on)
 
     def set_watch(self, watch: ClusterWatch) -> None:
-        """The cluster that is looked at."""
+        """Set the watch of this window."""
         self.watch = watch
 
     # ---- hands -------------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Time does not run on by itself."""
+        """Stop the replay."""
         self.player.stop()
 
     def play(self) -> None:
-        """Let the time that is shown run on at its own pace, from where it stands; again: stop."""
+        """Replay from the shown time at original speed; again: stop."""
         model = self.watch.model if self.watch is not None else None
-        if model is None or not model.kept:
+        if model is None or not model.readings:
             return
         if self.player.isActive():
             self.player.stop()
             self.show_bar()
             return
         self.player.start()
-        at_end = model.at is None or model.at >= model.span[1]
-        self.went.emit(model.span[0] if at_end else model.at)
+        at_end = model.shown_time_ms is None or model.shown_time_ms >= model.span[1]
+        self.went.emit(model.span[0] if at_end else model.shown_time_ms)
 
     def play_on(self) -> None:
-        """One step of it."""
+        """Advance the replay by one interval."""
         model = self.watch.model if self.watch is not None else None
-        if model is None or not model.kept:
+        if model is None or not model.readings:
             self.player.stop()
             return
-        at = (model.at or model.span[0]) + PLAY_MS
-        if at >= model.span[1]:
+        time_ms = (model.shown_time_ms or model.span[0]) + PLAY_INTERVAL_MS
+        if time_ms >= model.span[1]:
             self.player.stop()
-        self.went.emit(at)
+        self.went.emit(time_ms)
 
     def ask_record(self) -> None:
         """Ask for a file and record to it; again: stop."""
@@ -90,7 +90,7 @@ class Replay(QObject):
         dialog.open()
 
     def ask_recording(self) -> None:
-        """Ask which recording is to be shown."""
+        """Ask for the recording to open."""
         watch = self.watch
         if watch is not None:
             dialog = file_dialog(self._parent, tr("Open a recording of a cluster"), "cluster.load.dialog", "")
@@ -98,47 +98,53 @@ class Replay(QObject):
             dialog.open()
 
     def show_bar(self) -> None:
-        """The time that is shown, within all of which readings are kept, with what happened."""
+        """Show the present time within the stored readings, with the marks."""
         bar, watch = self.bar, self.watch
         if watch is None:
             return
         model, recorder = watch.model, watch.recorder
         checked = (
-            (bar.pause, model.standing == "paused"),
+            (bar.pause, model.status == "paused"),
             (bar.play, self.player.isActive()),
             (bar.record, recorder is not None),
         )
-        for button, on in checked:
-            if button.isChecked() != on:
-                button.setChecked(on)
-        bar.pause.setEnabled(watch.runs or model.standing == "paused")
-        bar.live.setEnabled(bool(model.recording) or model.at is not None)
+        for button, is_checked in checked:
+            if button.isChecked() != is_checked:
+                button.setChecked(is_checked)
+        bar.pause.setEnabled(watch.runs or model.status == "paused")
+        bar.live.setEnabled(bool(model.recording) or model.shown_time_ms is not None)
         for button in (bar.record, bar.play, bar.end):
             button.setEnabled(model.state is not None)
         for part in (bar.track, bar.live):
             part.setVisible(model.state is not None)
         if model.state is None:
             return
-        low, high = model.span
-        at = model.state.at
-        bar.clock.setText(clock(at)[:10])
+        begin_ms, end_ms = model.span
+        time_ms = model.state.at
+        bar.clock.setText(clock(time_ms)[:10])
         if model.recording:
             bar.note.setText(tr("recording {name}", name=model.recording))
         else:
-            bar.note.setText(tr("live") if model.at is None else tr("{span} before live", span=span(high - at)))
+            bar.note.setText(
+                tr("live") if model.shown_time_ms is None else tr("{span} before live", span=span(end_ms - time_ms))
+            )
         ticks = [
-            Tick(one.at, "error" if one.what in {"left", "gone"} else "note", mark_words(model, one))
-            for one in model.marks
-            if one.at >= low
+            Tick(
+                time_mark.time_ms,
+                "error" if time_mark.kind in {"left", "gone"} else "note",
+                mark_words(model, time_mark),
+            )
+            for time_mark in model.marks
+            if time_mark.time_ms >= begin_ms
         ]
-        bar.track.show_time((low, max(high, low + 1)), at, ticks)
-        minutes, seconds = divmod((high - low) // 1000, 60)
-        held = f"{minutes}:{seconds:02d}"
-        bar.held.setText(f"{held} · {size(recorder.bytes)}" if recorder is not None else held)
+        bar.track.show_time((begin_ms, max(end_ms, begin_ms + 1)), time_ms, ticks)
+        minutes, seconds = divmod((end_ms - begin_ms) // 1000, 60)
+        duration = f"{minutes}:{seconds:02d}"
+        bar.held.setText(f"{duration} · {size(recorder.bytes)}" if recorder is not None else duration)
 
 
 def file_dialog(parent: QWidget, title: str, name: str, file: str) -> QFileDialog:
-    """Asks for a file to write, named ``file``; without a name for one to open."""
+    """Return a dialog for a file to write, named ``file``; without a name, for one to open."""
     dialog = QFileDialog(parent, title, str(Path.home() / file))
     dialog.setObjectName(name)
     if file:

@@ -1,7 +1,7 @@
-"""What the picture of a cluster shows, as values: brokers with topics and queues, groups, clients; no Qt.
+"""Content of the cluster picture as values: brokers with topics and queues, groups, clients. No Qt.
 
-Made of one :class:`~engine.cluster.state.ClusterState` and the rates since earlier ones. What nobody told is None here
-and is shown as ``…``: never 0, and never "no owner".
+Built from one :class:`~engine.cluster.state.ClusterState` and the rates since earlier ones. Unknown values are None
+and shown as ``…``: never 0, and never "no owner".
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from dataclasses import dataclass, field
 from engine.cluster.state import BrokerPart, Client, ClusterState, Group, Queue, QueueEnds
 from engine.rules.system_names import DLQ, RETRY, is_system_group
 
-SOME, MANY = 10, 1000
-"""Messages behind from which a queue is lightly, and fully, in the colour of trouble."""
-LAST = 10_000
-"""Entries that a queue's line stands for: the last ones, the same number for all."""
-LATE = 50
-"""Messages behind from which a queue's line shows what is not consumed."""
+SMALL_LAG, LARGE_LAG = 10, 1000
+"""Lag from which a queue has a light, and a full, warning colour."""
+LINE_ENTRIES = 10_000
+"""Number of entries, up to the newest, that a queue's line represents."""
+MIN_SHOWN_LAG = 50
+"""Lag from which a queue's line shows the unconsumed part."""
 SMALL_QUEUES, SMALL_CLIENTS = 24, 12
-"""Up to so many queues and clients in sight the picture draws each; above, a topic is a row of cells."""
+"""Maximum number of queues and clients that are drawn individually; above, a topic is a row of cells."""
 TROUBLES = ("error", "warn", "")
 """The worst first."""
-OWN_SENDER = "CLIENT_INNER_PRODUCER"
-"""The group under which every Java client can send, whether or not it does."""
+INTERNAL_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+"""Group of the internal producer that every Java client has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A client's short name, and its place among the eight colours; −1: none is left, or it is gone."""
+    """A client's short name and the number of its colour; −1: no colour is free, or the client has left."""
 
     name: str
     place: int
@@ -36,50 +36,50 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Messages a second: what came into each queue, and what each group consumed of it."""
+    """Messages a second: stored in each queue, and consumed from it by each group."""
 
-    came: Mapping[Queue, float] = field(default_factory=dict)
-    went: Mapping[str, Mapping[Queue, float]] = field(default_factory=dict)
+    in_rates: Mapping[Queue, float] = field(default_factory=dict)
+    out_rates: Mapping[str, Mapping[Queue, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A queue as one group sees it; ``group`` is "" where nobody consumes its topic."""
+    """A queue as one group sees it; ``group`` is "" if nobody consumes its topic."""
 
     queue: Queue
     ends: QueueEnds
     group: str = ""
     next_offset: int | None = None
-    behind: int | None = None
+    lag: int | None = None
     owners: tuple[str, ...] = ()
     orphan: bool = False
-    """Every client of the group told what it owns, and nobody owns it."""
-    came: float | None = None
-    went: float | None = None
-    others: tuple[int, ...] = ()
-    """Where the other groups read next."""
+    """True if every client of the group reported what it owns, and none owns this queue."""
+    in_rate: float | None = None
+    out_rate: float | None = None
+    other_offsets: tuple[int, ...] = ()
+    """Next offsets of the other groups."""
     worst: int | None = None
-    """Messages that the slowest of all its groups is behind."""
-    held: int | None = None
-    """Pulls of its group that its broker holds until something comes; None: the broker does not tell."""
+    """Lag of the slowest of all its groups."""
+    held_pulls: int | None = None
+    """Pulls of its group that the broker holds until a message comes; None: the broker does not report them."""
 
     @property
     def trouble(self) -> str:
-        """error: nobody owns it; warn: much is not consumed, or two own it."""
+        """Return "error" for no owner, "warn" for a large lag or two owners."""
         if self.orphan:
             return "error"
-        return "warn" if len(self.owners) > 1 or (self.worst or 0) >= MANY else ""
+        return "warn" if len(self.owners) > 1 or (self.worst or 0) >= LARGE_LAG else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic over all brokers; ``groups`` are those that consume it now, the one shown first."""
+    """A topic over all brokers; ``groups`` are those that consume it now, the shown one first."""
 
     name: str
     queues: tuple[QueueRow, ...]
     groups: tuple[str, ...]
-    came: float | None
-    went: float | None
+    in_rate: float | None
+    out_rate: float | None
     worst: int | None
     trouble: str
 
@@ -90,26 +90,26 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRow:
-    """A broker: its master, its slaves, and the topics of which it holds queues."""
+    """A broker: its master, its slaves, and the topics whose queues it has."""
 
     name: str
     master: BrokerPart | None
     slaves: tuple[BrokerPart, ...]
     topics: tuple[tuple[str, tuple[QueueRow, ...]], ...]
-    came: float | None
+    in_rate: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
-    """A consumer within a group. ``owned`` is None where it did not tell; ``left``: it was there a moment ago."""
+    """A consumer in a group. ``owned`` is None if it did not report."""
 
     client: Client
     group: str
     badge: Badge
     owned: tuple[Queue, ...] | None
-    behind: int | None = None
-    went: float | None = None
-    left: bool = False
+    lag: int | None = None
+    out_rate: float | None = None
+    has_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,8 @@ class GroupRow:
     group: Group
     clients: tuple[ClientRow, ...]
     queues: tuple[QueueRow, ...]
-    behind: int | None
-    went: float | None
+    lag: int | None
+    out_rate: float | None
     trouble: str
 
     @property
@@ -129,36 +129,34 @@ class GroupRow:
 
     @property
     def broadcast(self) -> bool:
-        """Each of its clients gets every message; offsets stand in the clients' own files."""
+        """Return True if each client gets every message; offsets are in the clients' own files."""
         return self.group.model == "BROADCASTING"
 
     @property
     def idle(self) -> int:
-        """Clients that own nothing."""
-        return sum(client.owned == () and not client.left for client in self.clients)
+        """Number of clients that own nothing."""
+        return sum(client.owned == () and not client.has_left for client in self.clients)
 
     @property
     def orphans(self) -> int:
-        """Queues that nobody owns."""
+        """Number of queues without an owner."""
         return sum(queue.orphan for queue in self.queues)
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A client that sends: its groups, and the brokers that it is connected to. To which topics it sends, no
-    administrator's request tells.
-    """
+    """A producer client: its groups and connected brokers. No administrator's request tells its topics."""
 
     client: Client
     groups: tuple[str, ...]
     brokers: tuple[str, ...]
     badge: Badge
-    left: bool = False
+    has_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All of it, in the order in which it is drawn."""
+    """Everything shown, in drawing order."""
 
     state: ClusterState | None = None
     brokers: tuple[BrokerRow, ...] = ()
@@ -172,123 +170,134 @@ class Picture:
 
     @property
     def clients(self) -> int:
-        """Consumers that are there, each counted once a group."""
-        return sum(not client.left for group in self.groups for client in group.clients)
+        """Number of present consumers, counted once in each group."""
+        return sum(not client.has_left for group in self.groups for client in group.clients)
 
     @property
     def senders(self) -> int:
-        """Producers that are there."""
-        return sum(not producer.left for producer in self.producers)
+        """Number of present producers."""
+        return sum(not producer.has_left for producer in self.producers)
 
     @property
     def large(self) -> bool:
-        """Too much to draw each queue and client."""
+        """Return True if there is too much to draw each queue and client."""
         return self.queues > SMALL_QUEUES or self.clients + len(self.producers) > SMALL_CLIENTS
 
     @property
     def troubles(self) -> tuple[int, int]:
-        """Topics and groups (errors, warnings)."""
-        kinds = [*(one.trouble for one in self.topics), *(one.trouble for one in self.groups)]
+        """Number of topics and groups with (errors, warnings)."""
+        kinds = [*(item.trouble for item in self.topics), *(item.trouble for item in self.groups)]
         return kinds.count("error"), kinds.count("warn")
 
 
 def consumers_of(state: ClusterState) -> dict[str, tuple[str, ...]]:
-    """Of each topic, the groups that consume it now: those that share its queues first."""
-    found: dict[str, list[Group]] = {}
+    """Return for each topic the groups that consume it now, clustering groups first."""
+    by_topic: dict[str, list[Group]] = {}
     for group in state.groups.values():
         for topic in group.subscriptions:
-            found.setdefault(topic, []).append(group)
+            by_topic.setdefault(topic, []).append(group)
     return {
-        topic: tuple(one.name for one in sorted(groups, key=lambda one: (one.model == "BROADCASTING", one.name)))
-        for topic, groups in found.items()
+        topic: tuple(
+            consumer_group.name
+            for consumer_group in sorted(
+                groups, key=lambda consumer_group: (consumer_group.model == "BROADCASTING", consumer_group.name)
+            )
+        )
+        for topic, groups in by_topic.items()
     }
 
 
-def of_users(state: ClusterState) -> list[Queue]:
-    """Queues of the topics that users made, in Java's order: no retries and dead letters, and none of the topics that a
-    broker declares under its own name and its cluster's.
+def user_queues(state: ClusterState) -> list[Queue]:
+    """Return the queues of users' topics, in Java's order.
+
+    Retry and dead letter topics are left out, and those that a broker declares under its own name and its
+    cluster's.
     """
-    own = {part.name for part in state.brokers} | {part.cluster for part in state.brokers}
-    own |= {f"{part.cluster}_REPLY_TOPIC" for part in state.brokers}
-    return [queue for queue in state.queues if queue.topic not in own and not queue.topic.startswith((RETRY, DLQ))]
+    broker_topics = {part.name for part in state.brokers} | {part.cluster for part in state.brokers}
+    broker_topics |= {f"{part.cluster}_REPLY_TOPIC" for part in state.brokers}
+    return [
+        queue for queue in state.queues if queue.topic not in broker_topics and not queue.topic.startswith((RETRY, DLQ))
+    ]
 
 
 class Index:
-    """A state as rows are made of it: queues by topic, offsets and owners by group; each row is made once."""
+    """Lookup tables over a state: queues by topic, offsets and owners by group; each row is built once."""
 
     def __init__(self, state: ClusterState, figures: Figures) -> None:
         self.state, self.figures = state, figures
         self.queues: dict[str, list[Queue]] = {}
-        for queue in of_users(state):
+        for queue in user_queues(state):
             self.queues.setdefault(queue.topic, []).append(queue)
         self.consumers = consumers_of(state)
         self.offsets = {name: state.offsets(name) for name in state.groups}
         self.owners = {name: _owners(group) for name, group in state.groups.items()}
-        self._made: dict[tuple[Queue, tuple[str, ...]], QueueRow] = {}
+        self._rows: dict[tuple[Queue, tuple[str, ...]], QueueRow] = {}
 
     def row(self, queue: Queue, groups: tuple[str, ...]) -> QueueRow:
-        """A queue as the first of ``groups`` sees it."""
-        found = self._made.get((queue, groups))
-        if found is None:
-            found = self._made[queue, groups] = self._row(queue, groups)
-        return found
+        """Return the row of a queue as the first of ``groups`` sees it."""
+        queue_row = self._rows.get((queue, groups))
+        if queue_row is None:
+            queue_row = self._rows[queue, groups] = self._row(queue, groups)
+        return queue_row
 
     def _row(self, queue: Queue, groups: tuple[str, ...]) -> QueueRow:
-        ends, came = self.state.queues[queue], self.figures.came.get(queue)
+        ends, in_rate = self.state.queues[queue], self.figures.in_rates.get(queue)
         if not groups:
-            return QueueRow(queue, ends, came=came, held=self.state.held_at(queue))
+            return QueueRow(queue, ends, in_rate=in_rate, held_pulls=self.state.held_at(queue))
         name, end = groups[0], ends.max_offset
-        group, at = self.state.groups[name], self.offsets[name].get(queue)
-        others: tuple[int, ...] = ()
-        lowest = at
+        group, next_offset = self.state.groups[name], self.offsets[name].get(queue)
+        other_offsets: tuple[int, ...] = ()
+        min_next_offset = next_offset
         if len(groups) > 1:
-            told = (self.offsets[other].get(queue) for other in groups[1:])
-            others = tuple(there for there in told if there is not None)
-            lowest = min((there for there in (at, *others) if there is not None), default=None)
-        shared = group.model != "BROADCASTING"
-        owners = self.owners[name].get(queue, ()) if shared else ()
+            offsets_of_others = (self.offsets[other_group].get(queue) for other_group in groups[1:])
+            other_offsets = tuple(offset for offset in offsets_of_others if offset is not None)
+            min_next_offset = min(
+                (offset for offset in (next_offset, *other_offsets) if offset is not None), default=None
+            )
+        is_clustering = group.model != "BROADCASTING"
+        owners = self.owners[name].get(queue, ()) if is_clustering else ()
         return QueueRow(
             queue,
             ends,
             name,
-            at,
-            None if at is None else max(end - at, 0),
+            next_offset,
+            None if next_offset is None else max(end - next_offset, 0),
             owners,
-            shared and not owners and bool(group.clients) and group.asked_all,
-            came,
-            self.figures.went.get(name, {}).get(queue),
-            others,
-            None if lowest is None else max(end - lowest, 0),
+            is_clustering and not owners and bool(group.clients) and group.asked_all,
+            in_rate,
+            self.figures.out_rates.get(name, {}).get(queue),
+            other_offsets,
+            None if min_next_offset is None else max(end - min_next_offset, 0),
             self.state.held_at(queue, name),
         )
 
 
 def _owners(group: Group) -> dict[Queue, tuple[str, ...]]:
-    found: dict[Queue, tuple[str, ...]] = {}
+    owners_by_queue: dict[Queue, tuple[str, ...]] = {}
     for client_id, queues in group.owned.items():
         for queue in queues:
-            found[queue] = (*found[queue], client_id) if queue in found else (client_id,)
-    return found
+            owners_by_queue[queue] = (*owners_by_queue[queue], client_id) if queue in owners_by_queue else (client_id,)
+    return owners_by_queue
 
 
 def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
-    """Every topic, what is in trouble first, then by rate; ``shown`` is the group that goes before others."""
+    """Return every topic, those in trouble first, then by rate; ``shown`` is the group that comes first."""
     rows = []
     for name, members in index.queues.items():
         groups = index.consumers.get(name, ())
         if shown in groups:
-            groups = (shown, *(one for one in groups if one != shown))
-        made = tuple(index.row(queue, groups) for queue in members)
-        late = [row.worst for row in made if row.worst is not None]
+            groups = (shown, *(group_name for group_name in groups if group_name != shown))
+        queue_rows = tuple(index.row(queue, groups) for queue in members)
+        lags = [row.worst for row in queue_rows if row.worst is not None]
         rows.append(
             TopicRow(
                 name,
-                made,
+                queue_rows,
                 groups,
-                summed(row.came for row in made),
-                summed(row.went for row in made),
-                max(late) if late else None,
-                worst_of(row.trouble for row in made),
+                sum_known(row.in_rate for row in queue_rows),
+                sum_known(row.out_rate for row in queue_rows),
+                max(lags) if lags else None,
+                worst_trouble(row.trouble for row in queue_rows),
             )
         )
     return tuple(
@@ -297,7 +306,7 @@ def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
             key=lambda row: (
                 TROUBLES.index(row.trouble),
                 -(row.worst or 0) if row.trouble else 0,
-                -(row.came or 0),
+                -(row.in_rate or 0),
                 row.name,
             ),
         )
@@ -305,40 +314,42 @@ def topic_rows(index: Index, shown: str = "") -> tuple[TopicRow, ...]:
 
 
 def group_rows(
-    index: Index, badges: Mapping[str, Badge], gone: Mapping[str, tuple[ClientRow, ...]]
+    index: Index, badges: Mapping[str, Badge], departed: Mapping[str, tuple[ClientRow, ...]]
 ) -> tuple[GroupRow, ...]:
-    """Groups that consume now; ``gone`` are clients that left a moment ago."""
+    """Return the groups that consume now; ``departed`` are clients that left a moment ago."""
     rows = []
     for name, group in index.state.groups.items():
-        went, alone = index.figures.went.get(name, {}), (name,)
+        out_rates, own_group = index.figures.out_rates.get(name, {}), (name,)
         queues = tuple(
-            index.row(queue, alone) for topic in sorted(group.subscriptions) for queue in index.queues.get(topic, ())
+            index.row(queue, own_group)
+            for topic in sorted(group.subscriptions)
+            for queue in index.queues.get(topic, ())
         )
-        late = {row.queue: row.behind for row in queues}
+        lags = {row.queue: row.lag for row in queues}
         clients = []
-        for one in group.clients:
-            told = group.owned.get(one.client_id)
-            owned = None if told is None else tuple(sorted(queue for queue in told if queue in late))
+        for client in group.clients:
+            reported = group.owned.get(client.client_id)
+            owned = None if reported is None else tuple(sorted(queue for queue in reported if queue in lags))
             clients.append(
                 ClientRow(
-                    one,
+                    client,
                     name,
-                    badges.get(one.client_id, Badge("?", -1)),
+                    badges.get(client.client_id, Badge("?", -1)),
                     owned,
-                    None if owned is None else known(late.get(queue) for queue in owned),
-                    None if owned is None else summed(went.get(queue) for queue in owned),
+                    None if owned is None else sum_if_all_known(lags.get(queue) for queue in owned),
+                    None if owned is None else sum_known(out_rates.get(queue) for queue in owned),
                 )
             )
-        members = (*clients, *gone.get(name, ()))
-        behind = known(row.behind for row in queues)
+        members = (*clients, *departed.get(name, ()))
+        group_lag = sum_if_all_known(row.lag for row in queues)
         rows.append(
             GroupRow(
                 group,
                 members,
                 queues,
-                behind,
-                summed(row.went for row in queues),
-                worst_of(row.trouble for row in queues),
+                group_lag,
+                sum_known(row.out_rate for row in queues),
+                worst_trouble(row.trouble for row in queues),
             )
         )
     return tuple(
@@ -346,7 +357,7 @@ def group_rows(
             rows,
             key=lambda row: (
                 TROUBLES.index(row.trouble),
-                -(row.behind or 0) if row.trouble else 0,
+                -(row.lag or 0) if row.trouble else 0,
                 row.broadcast,
                 row.name,
             ),
@@ -355,59 +366,59 @@ def group_rows(
 
 
 def broker_rows(state: ClusterState, topics: tuple[TopicRow, ...]) -> tuple[BrokerRow, ...]:
-    """Brokers by name, each with its queues by topic."""
+    """Return the brokers by name, each with its queues by topic."""
     names = dict.fromkeys(part.name for part in state.brokers)
     rows = []
     for name in sorted(names):
         parts = [part for part in state.brokers if part.name == name]
-        held = tuple(
-            (topic.name, mine)
+        broker_topics = tuple(
+            (topic.name, own_queues)
             for topic in sorted(topics, key=lambda topic: topic.name)
-            if (mine := tuple(row for row in topic.queues if row.queue.broker == name))
+            if (own_queues := tuple(row for row in topic.queues if row.queue.broker == name))
         )
         rows.append(
             BrokerRow(
                 name,
                 next((part for part in parts if part.is_master), None),
                 tuple(part for part in parts if not part.is_master),
-                held,
-                summed(row.came for _, mine in held for row in mine),
+                broker_topics,
+                sum_known(row.in_rate for _, own_queues in broker_topics for row in own_queues),
             )
         )
     return tuple(rows)
 
 
 def producer_rows(
-    state: ClusterState, badges: Mapping[str, Badge], gone: tuple[ProducerRow, ...] = ()
+    state: ClusterState, badges: Mapping[str, Badge], departed: tuple[ProducerRow, ...] = ()
 ) -> tuple[ProducerRow, ...]:
-    """Clients that send, by group; a consumer's own sender of retries is none."""
-    found: dict[str, tuple[Client, dict[str, None], dict[str, None]]] = {}
+    """Return the producer clients by group, without the internal producers of consumers."""
+    by_client: dict[str, tuple[Client, dict[str, None], dict[str, None]]] = {}
     for part in state.masters:
         for name, clients in part.producers.items():
-            for one in () if name == OWN_SENDER or is_system_group(name) else clients:
-                _, groups, brokers = found.setdefault(one.client_id, (one, {}, {}))
+            for client in () if name == INTERNAL_PRODUCER_GROUP or is_system_group(name) else clients:
+                _, groups, brokers = by_client.setdefault(client.client_id, (client, {}, {}))
                 groups[name] = brokers[part.name] = None
     rows = [
-        ProducerRow(one, tuple(groups), tuple(brokers), badges.get(one.client_id, Badge("?", -1)))
-        for one, groups, brokers in found.values()
+        ProducerRow(client, tuple(groups), tuple(brokers), badges.get(client.client_id, Badge("?", -1)))
+        for client, groups, brokers in by_client.values()
     ]
-    return tuple(sorted([*rows, *gone], key=lambda row: (row.groups, row.client.client_id)))
+    return tuple(sorted([*rows, *departed], key=lambda row: (row.groups, row.client.client_id)))
 
 
-def summed(values: Iterable[float | None]) -> float | None:
-    """The sum of what is known; None where nothing is."""
-    there = [value for value in values if value is not None]
-    return sum(there) if there else None
+def sum_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of the known values; None if none is known."""
+    known_values = [value for value in values if value is not None]
+    return sum(known_values) if known_values else None
 
 
-def known(values: Iterable[int | None]) -> int | None:
-    """The sum where every part is known; None otherwise: a part that nobody told is not 0."""
-    there = list(values)
-    told = [value for value in there if value is not None]
-    return sum(told) if len(told) == len(there) else None
+def sum_if_all_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum if every value is known, else None: an unknown part is not 0."""
+    all_values = list(values)
+    known_values = [value for value in all_values if value is not None]
+    return sum(known_values) if len(known_values) == len(all_values) else None
 
 
-def worst_of(troubles: Iterable[str]) -> str:
-    """The worst of several troubles."""
-    found = set(troubles)
-    return next((one for one in TROUBLES if one in found), "")
+def worst_trouble(troubles: Iterable[str]) -> str:
+    """Return the worst of several troubles."""
+    present = set(troubles)
+    return next((trouble for trouble in TROUBLES if trouble in present), "")

@@ -1,4 +1,4 @@
-"""The side column: what is chosen, taken apart, with a minute of its rate and the ways on from there."""
+"""Side column: details of the selection, its rate over a minute, and links."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout
 
-from viewer.cluster.cluster_model import MINUTE, Chosen, ClusterModel
-from viewer.cluster.drawn import RIGHT, client_colour
-from viewer.cluster.words import Told, title_of, told_of
+from viewer.cluster.cluster_model import MINUTE_MS, ClusterModel, Selection
+from viewer.cluster.drawing import RIGHT, client_colour
+from viewer.cluster.words import Detail, details_of, title_of
 from viewer.look.assets import icon_pixmap, tr
 from viewer.look.theme import C, follow, mono, px, ui
 from viewer.widgets.basics import Hairline, Label, Link, PaneHead, Paper, column, scrolling
 from viewer.widgets.canvas import Canvas
 from viewer.widgets.facts import Fact, Facts
 
-WIDE, MOST = 376, 60
-"""Px, and lines that are told of one thing; Tables has the rest."""
+SIDE_WIDTH, MAX_LINES = 376, 60
+"""Width in px, and maximum number of lines of an item; the Tables tab shows all."""
 
 
 class MinuteCurve(Canvas):
-    """A minute of a rate, the end at the right; where nobody measured the line breaks."""
+    """Curve of a rate over a minute, newest at the right; the line breaks where nothing was measured."""
 
     def __init__(self) -> None:
         super().__init__("cluster.minute", tr("A minute of its rate"), 96, Qt.FocusPolicy.NoFocus, followed=False)
@@ -31,48 +31,50 @@ class MinuteCurve(Canvas):
         self._place = -1
 
     def show_minute(self, points: deque[tuple[int, float | None]], place: int) -> None:
-        """These, (ms, messages a second), in the colour of a client."""
+        """Show these points, (ms, messages a second), in the colour of a client."""
         self._points, self._place = list(points), place
-        told = [rate for _, rate in points if rate is not None]
-        self.setAccessibleDescription(f"{told[-1]:,.0f} /s" if told else "…")
+        known_rates = [rate for _, rate in points if rate is not None]
+        self.setAccessibleDescription(f"{known_rates[-1]:,.0f} /s" if known_rates else "…")
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         p = QPainter(self)
         p.setRenderHint(QPainter.RenderHint.Antialiasing)
-        left, bottom, top = px(52), self.height() - px(18), px(8)
-        wide = self.width() - left - px(10)
-        told = [rate for _, rate in self._points if rate is not None]
-        high = _round_up(max(told, default=0.0))
+        left_x, bottom, top = px(52), self.height() - px(18), px(8)
+        width = self.width() - left_x - px(10)
+        known_rates = [rate for _, rate in self._points if rate is not None]
+        top_rate = _round_up(max(known_rates, default=0.0))
         p.setFont(mono(11))
         p.setPen(C("text3"))
-        for part in (0.0, 0.5, 1.0):
-            y = bottom - (bottom - top) * part
-            p.fillRect(QRectF(left, y, wide, 1), C("hair"))
-            p.drawText(QRectF(0, y - px(8), left - px(6), px(16)), RIGHT, f"{high * part:,.0f}")
-        for part, words in ((0.0, "−60 s"), (0.5, "−30 s"), (1.0, tr("now"))):
-            w = p.fontMetrics().horizontalAdvance(words)
-            x = left + wide * part - w * part
+        for share in (0.0, 0.5, 1.0):
+            y = bottom - (bottom - top) * share
+            p.fillRect(QRectF(left_x, y, width, 1), C("hair"))
+            p.drawText(QRectF(0, y - px(8), left_x - px(6), px(16)), RIGHT, f"{top_rate * share:,.0f}")
+        for share, words in ((0.0, "−60 s"), (0.5, "−30 s"), (1.0, tr("now"))):
+            text_width = p.fontMetrics().horizontalAdvance(words)
+            x = left_x + width * share - text_width * share
             p.drawText(QPointF(x, self.height() - px(4)), words)
         if not self._points:
             return
         end, path, drawn = self._points[-1][0], QPainterPath(), False
-        for at, rate in self._points:
+        for time_ms, rate in self._points:
             if rate is None:
                 drawn = False
                 continue
-            there = QPointF(left + wide * (1 - (end - at) / MINUTE), bottom - (bottom - top) * rate / high)
+            point = QPointF(
+                left_x + width * (1 - (end - time_ms) / MINUTE_MS), bottom - (bottom - top) * rate / top_rate
+            )
             if drawn:
-                path.lineTo(there)
+                path.lineTo(point)
             else:
-                path.moveTo(there)
+                path.moveTo(point)
             drawn = True
         p.setPen(QPen(client_colour(self._place) if self._place >= 0 else C("accent"), 2))
         p.drawPath(path)
 
 
 def _round_up(value: float) -> float:
-    """The end of a scale: 1, 2 or 5 with noughts."""
+    """Return the top of the scale: 1, 2 or 5 times a power of ten."""
     step = 10.0
     while step < value:
         step *= 2 if str(step)[0] in "15" else 2.5
@@ -80,7 +82,7 @@ def _round_up(value: float) -> float:
 
 
 class SidePanel(Paper):
-    """``chose(Chosen)`` where a line of it is clicked, ``followed(place)`` where a way on is taken."""
+    """Emits ``chose(Selection)`` when a line is clicked, ``followed(place)`` when a link is clicked."""
 
     chose = Signal(object)
     followed = Signal(object)
@@ -92,13 +94,13 @@ class SidePanel(Paper):
         self.head = PaneHead("", "")
         self.facts = Facts(84)
         self.facts.placeRequested.connect(self.chose)
-        self.more = Label("", 12, "text3", wrap=True)
+        self.hidden_note = Label("", 12, "text3", wrap=True)
         self.curve_head = PaneHead(tr("Consumed"), tr("messages a second"))
         self.curve = MinuteCurve()
         self._links = column(gap=6, margins=(12, 10, 12, 10))
         self._shown_links: tuple[tuple[str, object], ...] = ()
         body = column(
-            column(self.facts, self.more, gap=6, margins=(12, 10, 12, 10)),
+            column(self.facts, self.hidden_note, gap=6, margins=(12, 10, 12, 10)),
             self.curve_head,
             self.curve,
             Hairline(),
@@ -119,19 +121,19 @@ class SidePanel(Paper):
         follow(self, self._fit)
 
     def _fit(self) -> None:
-        self.setFixedWidth(px(WIDE))
+        self.setFixedWidth(px(SIDE_WIDTH))
 
-    def show_chosen(self, model: ClusterModel, ways: Callable[[Chosen], list[tuple[str, object]]]) -> None:
-        """What the model has chosen; ``ways`` are the words and places to go on to from there."""
+    def show_chosen(self, model: ClusterModel, item_links: Callable[[Selection], list[tuple[str, object]]]) -> None:
+        """Show the model's selection; ``item_links`` returns labels and places of its links."""
         chosen = model.chosen
         name, note = title_of(model, chosen)
         self.head.set_title(name)
         self.head.set_note(note)
-        told = told_of(model, chosen)
-        self.facts.show_facts([_fact(one) for one in told[:MOST]])
-        left = len(told) - MOST
-        self.more.setText(tr("{n:,} lines more: Tables has them", n=left) if left > 0 else "")
-        self.more.setVisible(left > 0)
+        details = details_of(model, chosen)
+        self.facts.show_facts([_fact(item_detail) for item_detail in details[:MAX_LINES]])
+        hidden_count = len(details) - MAX_LINES
+        self.hidden_note.setText(tr("{n:,} lines more: Tables has them", n=hidden_count) if hidden_count > 0 else "")
+        self.hidden_note.setVisible(hidden_count > 0)
         key = {"client": (chosen.group, chosen.name), "group": (chosen.name, ""), "topic": ("", chosen.name)}.get(
             chosen.kind
         )
@@ -141,7 +143,7 @@ class SidePanel(Paper):
         if minute is not None:
             self.curve_head.set_title(tr("Came in") if chosen.kind == "topic" else tr("Consumed"))
             self.curve.show_minute(minute, model.badge(chosen.name).place if chosen.kind == "client" else -1)
-        self._show_links(tuple(ways(chosen)))
+        self._show_links(tuple(item_links(chosen)))
 
     def _show_links(self, links: tuple[tuple[str, object], ...]) -> None:
         if links == self._shown_links:
@@ -161,12 +163,12 @@ class SidePanel(Paper):
             self._links.box.addWidget(link)
 
 
-def _fact(told: Told) -> Fact:
-    return Fact(told.name, told.value, told.note, told.role, told.goes, code=True)
+def _fact(item_detail: Detail) -> Fact:
+    return Fact(item_detail.name, item_detail.value, item_detail.note, item_detail.role, item_detail.target, code=True)
 
 
 class FoldedStrip(QAbstractButton):
-    """A column that a narrow window folds, as a strip at its edge: its name and a note, upright; a click opens it."""
+    """A folded column of a narrow window: a strip with name and note; a click opens it."""
 
     def __init__(self, name: str, *, at_left: bool = False) -> None:
         super().__init__()
@@ -187,7 +189,7 @@ class FoldedStrip(QAbstractButton):
         return QSize(px(32), px(200))
 
     def show_words(self, name: str, note: str, spoken: str) -> None:
-        """What stands on it, and what a screen reader and the tool tip say."""
+        """Set the text, and the tooltip and accessible name ``spoken``."""
         self._name, self._note = name, note
         self.setAccessibleName(spoken)
         self.setToolTip(spoken)
@@ -221,12 +223,12 @@ class FoldedStrip(QAbstractButton):
 
 
 class FoldedSide(FoldedStrip):
-    """The side column of a narrow window, closed: what is chosen."""
+    """Side column of a narrow window, folded: the name of the selection."""
 
     def __init__(self) -> None:
         super().__init__("cluster.folded")
 
     def show_chosen(self, model: ClusterModel) -> None:
-        """What the model has chosen."""
+        """Show the model's selection."""
         name, note = title_of(model, model.chosen)
         self.show_words(name, note, tr("Side column: {name}", name=f"{name} {note}".strip()))

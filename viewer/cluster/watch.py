@@ -1,4 +1,4 @@
-"""The cluster that one window looks at: asked in the worker process, kept in a :class:`ClusterModel`.
+"""Reads the cluster of one window in the worker process into a :class:`ClusterModel`.
 
 It outlives panes, languages and stores.
 """
@@ -14,8 +14,8 @@ from typing import Protocol, cast
 from PySide6.QtCore import QObject, Signal
 
 from engine.cluster.state import ClusterState
-from viewer.cluster.clients_work import Seen
-from viewer.cluster.cluster_model import ClusterModel, Look, addresses_in
+from viewer.cluster.clients_process import ClientActivity
+from viewer.cluster.cluster_model import ClusterModel, Reading, addresses_in
 from viewer.cluster.lessons import LessonRun
 from viewer.cluster.own_clients import OwnClients
 from viewer.cluster.recording import Recorder, read_recording
@@ -23,35 +23,36 @@ from viewer.look.engine_words import engine_words
 from viewer.runtime.lab_session import LabSession
 from viewer.runtime.worker import Cancelled
 
-READS = "viewer.cluster.work:watch"
+WATCH_TARGET = "viewer.cluster.work:watch"
 
 
-Run = Callable[[Callable[[], object], Callable[[object], None], Callable[[Exception], None]], None]
+RunOffLoop = Callable[[Callable[[], object], Callable[[object], None], Callable[[Exception], None]], None]
 
 
-class Works(Protocol):
-    """Whoever does the reading: :class:`viewer.runtime.worker.Worker`."""
+class ReadingWorker(Protocol):
+    """Runs the reading: :class:`viewer.runtime.worker.Worker`."""
 
     def request(
         self,
         target: str,
         args: tuple[object, ...],
-        items: Callable[[Look], None],
-        told: Callable[[float, float | None, str], None],
-        finished: Callable[[object, Exception | None], None],
+        on_items: Callable[[Reading], None],
+        on_progress: Callable[[float, float | None, str], None],
+        on_finished: Callable[[object, Exception | None], None],
     ) -> int:
-        """Begin; gives the number to cancel it by."""
+        """Start; return the number to cancel it by."""
         ...
 
     def cancel(self, number: int) -> None:
-        """Stop it."""
+        """Stop a request."""
         ...
 
 
 class ClusterWatch(QObject):
-    """``looked()`` with each reading, ``changed()`` as it stands otherwise, ``asked(Question)`` once for each request
-    that was not made before, ``said(words)`` where a recording cannot be written or read, ``told()`` as clients of
-    lessons have done something.
+    """Emits ``looked()`` after each reading, ``changed()`` after other changes of state.
+
+    ``asked(request)`` is emitted once for each new kind of request, ``said(words)`` if a recording cannot be written
+    or read, ``told()`` after events of a lesson's clients.
     """
 
     looked = Signal()
@@ -60,18 +61,20 @@ class ClusterWatch(QObject):
     asked = Signal(object)
     said = Signal(str)
 
-    def __init__(self, worker: Works, run: Run, parent: QObject | None = None, lab: LabSession | None = None) -> None:
-        """``run(work, done, failed)`` does something short off the loop."""
+    def __init__(
+        self, worker: ReadingWorker, run: RunOffLoop, parent: QObject | None = None, lab: LabSession | None = None
+    ) -> None:
+        """Run short work off the loop with ``run(work, done, failed)``."""
         super().__init__(parent)
         self.run = run
         self.model = ClusterModel()
         self._worker = worker
         self.lab = lab
-        """The desk of this window: what it serves may be changed."""
+        """Lab session of this window: the cluster that it serves may be changed."""
         self.recorder: Recorder | None = None
-        """Writes readings to a file while one is recorded."""
+        """Writes readings to a file during a recording."""
         self.own = OwnClients(self)
-        self.own.saw.connect(self._saw)
+        self.own.saw.connect(self._on_activity)
         self.own.changed.connect(self._clients_changed)
         self.lessons: dict[str, LessonRun] = {}
         """Runs of lessons, by lesson."""
@@ -80,11 +83,11 @@ class ClusterWatch(QObject):
 
     @property
     def runs(self) -> bool:
-        """Whether somebody is asked now and then."""
+        """Return True while readings are made."""
         return self._number is not None
 
     def begin(self, text: str) -> None:
-        """Ask the name servers of ``text`` from now on. Raises :class:`NoAddress`."""
+        """Start reading from the name servers in ``text``. Raises :class:`NoAddress`."""
         addresses = addresses_in(text)
         self._stop()
         if ";".join(addresses) != self.model.address:
@@ -93,15 +96,15 @@ class ClusterWatch(QObject):
         self._start()
 
     def end(self) -> None:
-        """Ask nobody any more."""
+        """Stop reading."""
         self._stop()
         self._end_lessons()
         self.model.end()
         self.changed.emit()
 
     def pause(self) -> None:
-        """Ask nobody for a while, or go on."""
-        if self.model.standing == "paused":
+        """Pause reading, or continue."""
+        if self.model.status == "paused":
             self.again()
         elif self._number is not None:
             self._stop()
@@ -109,16 +112,16 @@ class ClusterWatch(QObject):
             self.changed.emit()
 
     def again(self) -> None:
-        """Ask anew, now."""
+        """Read anew, now."""
         if self.model.addresses:
             self._stop()
             self.model.begin(self.model.addresses)
             self._start()
 
     def set_every(self, seconds: float) -> None:
-        """Ask each ``seconds`` from now on."""
-        if seconds != self.model.every:
-            self.model.every = seconds
+        """Set the reading interval."""
+        if seconds != self.model.interval_s:
+            self.model.interval_s = seconds
             if self._number is not None:
                 self.again()
 
@@ -126,9 +129,9 @@ class ClusterWatch(QObject):
         self._turn += 1
         turn = self._turn
 
-        def came(look: Look) -> None:
+        def came(reading: Reading) -> None:
             if turn == self._turn:
-                self._take(look)
+                self._take(reading)
 
         def finished(_value: object, error: Exception | None) -> None:
             if turn == self._turn:
@@ -138,7 +141,7 @@ class ClusterWatch(QObject):
                     self.changed.emit()
 
         self._number = self._worker.request(
-            READS, (self.model.addresses, self.model.every), came, lambda *_: None, finished
+            WATCH_TARGET, (self.model.addresses, self.model.interval_s), came, lambda *_: None, finished
         )
         self.changed.emit()
 
@@ -148,34 +151,36 @@ class ClusterWatch(QObject):
             self._worker.cancel(self._number)
             self._number = None
 
-    def _take(self, look: Look) -> None:
-        over = self.own.ended_brokers
-        if over:
-            left = tuple(one for one in look.state.brokers if one.name not in over)
-            look = replace(look, state=replace(look.state, brokers=left))
-        for question in self.model.take(look):
+    def _take(self, reading: Reading) -> None:
+        ended_brokers = self.own.ended_brokers
+        if ended_brokers:
+            present_brokers = tuple(broker for broker in reading.state.brokers if broker.name not in ended_brokers)
+            reading = replace(reading, state=replace(reading.state, brokers=present_brokers))
+        for question in self.model.take(reading):
             self.asked.emit(question)
-        if self.recorder is not None and look.state.brokers:
-            self.recorder.add(look.state)
+        if self.recorder is not None and reading.state.brokers:
+            self.recorder.add(reading.state)
             self._write(self.recorder)
         self.looked.emit()
 
-    def _saw(self, seen: Seen) -> None:
-        self.model.deliveries.add(seen.handed, seen.shared, seen.dropped)
-        if seen.whole:
-            for one in self.lessons.values():
-                one.record.take(seen.whole)
+    def _on_activity(self, activity: ClientActivity) -> None:
+        self.model.deliveries.add(activity.handed, activity.shared, activity.dropped)
+        if activity.events:
+            for lesson_run in self.lessons.values():
+                lesson_run.record.take(activity.events)
             self.told.emit()
 
     def _clients_changed(self) -> None:
-        self.model.killed |= {one.client_id for one in self.own.rows.values() if one.standing == "killed"}
+        self.model.killed |= {
+            client_row.client_id for client_row in self.own.rows.values() if client_row.status == "killed"
+        }
 
     def _end_lessons(self) -> None:
-        for one in self.lessons.values():
-            one.cancel(self.own)
+        for lesson_run in self.lessons.values():
+            lesson_run.cancel(self.own)
 
     def close(self) -> None:
-        """The window closes: nobody is asked, clients of one's own end, what was recorded is written before it goes."""
+        """Stop reading, end the user's own clients, and write the rest of a recording."""
         self._stop()
         if self.recorder is not None:
             with contextlib.suppress(OSError):
@@ -186,13 +191,13 @@ class ClusterWatch(QObject):
     # ---- recordings --------------------------------------------------------------------------------------------------
 
     def record(self, path: Path | None) -> None:
-        """Write each reading to a new file from now on, with those that are kept; None: no more."""
+        """Record the stored readings and all new ones to a file; None stops."""
         if self.recorder is not None:
             self._write(self.recorder)
         self.recorder = None
         if path is not None:
             recorder = self.recorder = Recorder(path, self.model.address)
-            for state in self.model.kept:
+            for state in self.model.readings:
                 recorder.add(state)
             self._write(recorder)
         self.changed.emit()
@@ -207,10 +212,10 @@ class ClusterWatch(QObject):
         self.run(recorder.write, lambda _none: None, failed)
 
     def load(self, path: Path) -> None:
-        """Show the recording in a file; nobody is asked any more."""
+        """Show the recording in a file and stop reading."""
 
-        def done(found: object) -> None:
-            address, states = cast("tuple[str, list[ClusterState]]", found)
+        def done(recording: object) -> None:
+            address, states = cast("tuple[str, list[ClusterState]]", recording)
             self.record(None)
             self._stop()
             self.model.load(address, states, path.name)

@@ -1,4 +1,4 @@
-"""What the worker process does for the view: reads a cluster again and again until it is told to stop."""
+"""Worker function of the view: reads a cluster repeatedly until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ import time
 from collections.abc import Sequence
 
 from engine.cluster.reader import Asked, ClusterReader
-from viewer.cluster.cluster_model import Look, Question
+from viewer.cluster.cluster_model import AdminRequest, Reading
 from viewer.runtime.worker import WorkerControl
 
-REST = 0.25
-"""At least this share of the time that a reading took lies between it and the next: brokers have other things to do."""
+MIN_IDLE_SHARE = 0.25
+"""Minimum pause between two readings, as a share of a reading's duration, to spare the brokers."""
 
 
 def watch(control: WorkerControl, addresses: Sequence[str], every: float) -> None:
-    """Emit a :class:`Look` each ``every`` seconds."""
+    """Emit a reading each ``every`` seconds."""
     asyncio.run(_watch(control, tuple(addresses), every))
 
 
 async def _watch(control: WorkerControl, addresses: tuple[str, ...], every: float) -> None:
-    asked: list[Asked] = []
+    requests: list[Asked] = []
     stopped = asyncio.ensure_future(asyncio.to_thread(control.stop.wait))
     try:
-        async with ClusterReader(addresses, asked.append) as reader:
+        async with ClusterReader(addresses, requests.append) as reader:
             while not control.stop.is_set():
-                begun = time.monotonic()
+                start_time = time.monotonic()
                 reading = asyncio.ensure_future(reader.read())
                 await asyncio.wait({reading, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if control.stop.is_set():
                     reading.cancel()
                     await asyncio.gather(reading, return_exceptions=True)
                     return
-                took = time.monotonic() - begun
-                control.emit(Look(reading.result(), _counted(asked), took * 1000))
-                asked.clear()
-                await asyncio.wait({stopped}, timeout=max(every - took, took * REST))
+                duration_s = time.monotonic() - start_time
+                control.emit(Reading(reading.result(), _count_requests(requests), duration_s * 1000))
+                requests.clear()
+                await asyncio.wait({stopped}, timeout=max(every - duration_s, duration_s * MIN_IDLE_SHARE))
     finally:
         control.stop.set()
         await stopped
 
 
-def _counted(asked: Sequence[Asked]) -> tuple[tuple[Question, int, float], ...]:
-    found: dict[Question, tuple[int, float]] = {}
-    for one in asked:
-        question = Question(one.address, one.code, one.name, one.answer)
-        times, longest = found.get(question, (0, 0.0))
-        found[question] = (times + 1, max(longest, one.ms))
-    return tuple((question, *told) for question, told in found.items())
+def _count_requests(requests: Sequence[Asked]) -> tuple[tuple[AdminRequest, int, float], ...]:
+    counts: dict[AdminRequest, tuple[int, float]] = {}
+    for request in requests:
+        admin_request = AdminRequest(request.address, request.code, request.name, request.answer)
+        times, longest_ms = counts.get(admin_request, (0, 0.0))
+        counts[admin_request] = (times + 1, max(longest_ms, request.ms))
+    return tuple((admin_request, *totals) for admin_request, totals in counts.items())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 SETTLE_TIMEOUT_S = 5.0
-"""Seconds that the rows of a jump may take before the difference is said over what they say."""
+"""Wait this long for the rows of a jump, so that its status message does not cover the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ class Difference:
     """First byte that differs.
 
     ``here`` and ``there`` are its values; None where that log has no byte. ``unit`` is the offset of the unit around
-    it in
-    the first log, ``field`` the unit's field that contains the byte.
+    it in the first log, ``field`` the unit's field that contains the byte.
     """
 
     offset: int
@@ -130,7 +129,7 @@ class Comparison:
         self._window, self._open_beside, self._comparison_of = window, open_beside, comparison_of
         self.other: StoreWindow | None = None
         self.is_following = False
-        """Whether the other window leads just now."""
+        """True while the other window leads."""
         window.history.watch = self._on_place_changed
 
     def table(self) -> DifferencesBox | None:

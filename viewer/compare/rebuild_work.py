@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from viewer.runtime.control import Control
 
 BLOCK_ENTRIES = 8192
-"""Entries that are held against each other at once."""
+"""Entries that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,8 @@ class ComparedFile:
     """Result for one queue or index file: entry counts here and rebuilt, and the first entry that differs.
 
     ``difference`` is a queue offset, or the number of an entry of an index file; None where all are equal.
-    ``offset`` is
-    the physical offset that this entry points at; ``in_store`` says that the store has it (else only the rebuilt one
-    has).
+    ``offset`` is the physical offset that this entry points at; ``in_store`` says that the store has it (else only
+    the rebuilt one has).
     """
 
     topic: str
@@ -71,7 +70,7 @@ class ComparedFile:
 
 @dataclass(frozen=True, slots=True)
 class RebuildComparison:
-    """What was built, and one row for each queue (by topic and number) and index file."""
+    """Summary of the build, and one row for each queue (by topic and number) and index file."""
 
     built: Rebuilt
     rows: tuple[ComparedFile, ...]
@@ -311,8 +310,7 @@ def compare_index(
     """Compare the index files of the store with those below ``folder``, entry by entry in their order.
 
     The file an entry is in does not matter: entries are equal if key hash and physical offset are. Entries of tags
-    may be
-    on one side only: releases from 5.4 on write them. One row for each file of the store.
+    may be on one side only: releases from 5.4 on write them. One row for each file of the store.
     """
     from engine.codec.index import Geometry
     from engine.codec.index_keys import TAG, find_key_of_hash

@@ -35,7 +35,7 @@ STEPS_PER_CHECK = 256
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One difference.
+    """A difference between the stores.
 
     ``side`` says which store has it, ``subject`` names it, ``count`` is its number of units or entries, ``size`` their
     bytes. ``here`` and ``there`` describe what each store holds; ``place_here`` and ``place_there`` lead to it.
@@ -140,7 +140,7 @@ def compare_logs(control: Control, store: StoreSnapshot, other_store: StoreSnaps
             )
         elif data:
             offset += len(data)
-        else:  # no file of either holds these bytes
+        else:  # no file of either store holds these bytes
             offset = max(offset + 1, min(store.log.align(offset), other_store.log.align(offset)))
     for side_store, side, end in ((store, "here", log_ends[0]), (other_store, "there", log_ends[1])):
         _add_one_sided_range(

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_PINS = 200
 MAX_LETTERS = 48
-"""Of a name in the sentence below the table; its tool tip has it whole."""
+"""Maximum letters of a name in the sentence below the table; the tooltip has the full name."""
 
 
 class GroupsPane(Pane):
@@ -139,7 +139,7 @@ class GroupsPane(Pane):
         """Show the queues, or the sums of topics or groups."""
         by_topic = self.tabs.key == "topics"
         summed = self.tabs.key != "queues"
-        self.table.set_rows([])  # rows of one kind are nothing to the columns of the other
+        self.table.set_rows([])  # rows of one kind do not fit the columns of the other
         self.table.set_kind(sums_kind(by_topic=by_topic) if summed else groups_kind())
         rows: list[GroupRow] | list[GroupSum] = self._rows
         if summed:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from engine.store.positions import Positions
 
 MAX_SAFE_RATIO = 3
-"""The safe part of the line is at most so many times as long as what is not safe yet."""
+"""Maximum length of the flushed part of the line, as a multiple of the unflushed part."""
 
 
 def now_line(positions: Positions, *, open_here: bool = True) -> tuple[list[Part], list[LineFlag]]:

@@ -1,7 +1,6 @@
 """Load of the lab: sliders for sizes, rate and producers; started, changed while it runs, stopped.
 
-Below them the results: messages a second over the last minute, statuses, latencies. A slider holds the number of
-a
+Below them the results: messages a second over the last minute, statuses, latencies. A slider holds the number of a
 step. Rates and sizes rise by 1–2–5, because the effect of a load grows with powers, not with units.
 """
 
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 
 SHOWN_SECONDS = 60.0
 DRAW_INTERVAL_S = 0.5
-"""Seconds between two pictures of the small plot."""
+"""Seconds between two updates of the small plot."""
 CHANGE_DELAY_MS = 150
-"""A slider that is dragged changes the running load when it rests."""
+"""Ms that a slider must rest before the running load changes."""
 
 
 class LoadPanel(Paper):
@@ -64,7 +63,7 @@ class LoadPanel(Paper):
         self.plot.show_nothing(tr("Nothing was put yet."))
         self._drawn_at = 0.0
         self.plots_ready = False
-        """Whether the plot library was loaded; until then nothing is drawn."""
+        """True once the plot library is loaded; nothing is drawn before."""
         self.facts = Facts(76)
         self.facts.setObjectName(f"{name}.facts")
         self.facts.setAccessibleName(tr("What came of the load"))
@@ -241,12 +240,12 @@ def _share(part: int, total: int) -> str:
 
 
 NO_LIMIT = 0
-"""A rate without a limit."""
+"""Rate without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One slider: ``key`` of the settings, its name, its steps and the text of a step."""
+    """A slider: ``key`` of the settings, its name, its steps and the text of a step."""
 
     key: str
     name: str

@@ -1,8 +1,7 @@
 """The lab: put messages into a store of your own, put it under load, cut its power.
 
-The left column holds the controls, the middle shows the bytes of the last message, the right the services; below
-is the
-result of a power loss. The store is open for writing in its own process: everything here asks the lab session.
+The left column holds the controls, the middle shows the bytes of the last message, the right the services; below is
+the result of a power loss. The store is open for writing in its own process: everything here asks the lab session.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A power loss in words: three lines, and the rows of the comparison with their verdicts. No Qt.
 
 The three lines have one scale, so that an offset is at the same place in each. The safe part is shortened so that
-the
-part at risk is visible.
+the part at risk is visible.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ MAX_QUEUES = 12
 FREE_SHARE = 0.08
 """Share of the line behind the end of the log."""
 MIN_SHARE = 0.07
-"""Share of a stretch that has anything at all."""
+"""Minimum share of a range that is not empty."""
 MAX_DISK_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLossLine:
-    """One of the three lines: its note, its parts, its flags."""
+    """A line of the picture: its note, its parts, its flags."""
 
     note: str = ""
     parts: tuple[Part, ...] = ()
@@ -40,7 +39,7 @@ class PowerLossLine:
 
 @dataclass(frozen=True, slots=True)
 class CompareRow:
-    """One figure before the power loss, on the disk, and after recovery; ``mark`` and ``verdict`` judge it."""
+    """A figure before the power loss, on the disk, and after recovery; ``mark`` and ``verdict`` judge it."""
 
     what: str
     before: str
@@ -415,4 +414,4 @@ MEANINGS = {
     "WHEEL_TIMER_FLOW_CONTROL": words("not stored: too many messages for that second"),
     "UNKNOWN_ERROR": words("not stored: an error"),
 }
-"""PutMessageStatus's name → in words."""
+"""Meaning of each PutMessageStatus."""

@@ -103,7 +103,7 @@ class PutStatisticsPanel(Paper):
         box.addWidget(column(self.words, self.bars, gap=4, margins=(12, 6, 12, 8)))
         box.addStretch(1)
         self._timer = QTimer(self, interval=POLL_INTERVAL_MS)
-        self._timer.timeout.connect(self.look)
+        self._timer.timeout.connect(self.poll)
         self._fit()
         follow(self, self._fit)
         self.show_answers({})
@@ -123,14 +123,14 @@ class PutStatisticsPanel(Paper):
         """Start asking."""
         super().showEvent(event)
         self._timer.start()
-        self.look()
+        self.poll()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Stop asking."""
         super().hideEvent(event)
         self._timer.stop()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Ask for the distribution over queues."""
         lab = self._lab
         if lab is not None and lab.alive:

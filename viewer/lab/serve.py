@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from engine.lab.serving import ServingState
 
 BROKER_PORT, NAMESRV_PORT = 10911, 9876
-LAST_PORT = 65_535
+MAX_PORT = 65_535
 LEGEND_WIDTH, LEGEND_MARGIN = 190, 300
-"""Px of a code in the legend of the plot, and of what stands beside."""
+"""Px of a code in the plot's legend, and of the legend's other parts."""
 
 
 class ServePanel(Paper):
@@ -63,7 +63,7 @@ class ServePanel(Paper):
         self._previous_state: ServingState | None = None
         self.history = ServeHistory()
         self.plots_ready = False
-        """Whether the plot library was loaded; until then nothing is drawn."""
+        """True once the plot library is loaded; nothing is drawn before."""
         self.go = Button(tr("Serve"), "primary", "play")
         self.go.setObjectName("lab.serve")
         self.go.clicked.connect(self._serve)
@@ -257,7 +257,7 @@ class ServePanel(Paper):
         )
         ports = broker_port, namesrv_port, ha_port
         bad_port = next(
-            (broker_port for broker_port in ports if broker_port is not None and broker_port > LAST_PORT), None
+            (broker_port for broker_port in ports if broker_port is not None and broker_port > MAX_PORT), None
         )
         if bad_port is not None:
             self.fail(tr("{port} is no port: expected 0 to 65,535", port=bad_port))

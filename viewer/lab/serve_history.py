@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from engine.lab.serving import ServingState
 
 SHOWN_SECONDS = 60.0
-"""What the plots show."""
+"""Seconds that the plots show."""
 CAPACITY = 1200
 """Points of a series; older ones become coarser."""
 MAX_CODES = 32
-"""Codes that have a series of their own; all count in the sum."""
+"""Maximum number of codes with a series of their own; the sum counts all."""
 ROLES = ("posLog", "posBuild", "posTime", "posLog3", "posBuild2")
-"""Colours of the codes that are drawn: those with most requests in the time shown."""
+"""Colours of the drawn codes: those with most requests in the shown time."""
 LONG_PAUSE_S = 2.5
-"""Seconds between two states from which on nobody sampled."""
+"""Seconds between two states from which on they count as a pause."""
 MAX_BREAKS = 100
 
 
@@ -43,7 +43,7 @@ class ServeHistory:
         self.codes: dict[int, PeakSeries] = {}
         self.names: dict[int, str] = {}
         self.roles: dict[int, str] = {}
-        """Colours of the codes that are drawn; one keeps its own as long as it is."""
+        """Colours of the drawn codes; a code keeps its colour while it is drawn."""
         self.all_requests = PeakSeries(CAPACITY)
         self.held = PeakSeries(CAPACITY)
         self.not_ok = PeakSeries(CAPACITY)

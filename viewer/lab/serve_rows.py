@@ -31,14 +31,14 @@ class CodeRow:
     p99: float | None
     held: int
     not_ok: int
-    last: LastEntry | None = None
+    last_entry: LastEntry | None = None
     role: str = ""
-    """The colour of its curve; none where it has none."""
+    """Colour of its curve; "" if it is not drawn."""
 
     @property
     def entry(self) -> Place | None:
         """Queue entry that its last send wrote, or the first one that its last pull returned."""
-        last_entry = self.last
+        last_entry = self.last_entry
         return (
             None if last_entry is None else places.queue(last_entry.topic, last_entry.queue_id, last_entry.queue_offset)
         )
@@ -46,7 +46,7 @@ class CodeRow:
     @property
     def unit(self) -> Place | None:
         """Unit of that entry."""
-        return None if self.last is None else places.log(self.last.physical_offset)
+        return None if self.last_entry is None else places.log(self.last_entry.physical_offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def address_facts(state: ServingState) -> list[Fact]:
 
 
 NOT_OK = 'answerCode != 0 and answer != "PULL_NOT_FOUND"'
-"""As a filter of requests: answers that say that something was not done."""
+"""Filter of requests: responses that report a failure."""
 
 
 def _requests(term: str) -> Place:
@@ -150,7 +150,7 @@ def _ms(value: float | None) -> str:
 
 
 def _entry_text(row: CodeRow) -> str:
-    last_entry = row.last
+    last_entry = row.last_entry
     return "" if last_entry is None else f"{last_entry.topic}/{last_entry.queue_id}/{last_entry.queue_offset:,}"
 
 
@@ -230,8 +230,8 @@ CODES = RecordKind(
             "physicalOffset",
             words("Last unit"),
             112,
-            lambda row: number(row.last and row.last.physical_offset),
-            lambda row: row.last and row.last.physical_offset,
+            lambda row: number(row.last_entry and row.last_entry.physical_offset),
+            lambda row: row.last_entry and row.last_entry.physical_offset,
             right=True,
             mono=True,
             jump=lambda row: row.unit,

@@ -45,7 +45,7 @@ SERVICES = (
 
 
 class ServiceLine(QWidget):
-    """One service: lamp, name, last work, backlog, pause and step."""
+    """A service: lamp, name, last work, backlog, pause and step."""
 
     pauseAsked = Signal(str, bool)
     stepAsked = Signal(str)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_FLUSHES = 20_000
 ALIKE_RATIO = 1.1
-"""Figures that differ by less than a tenth count as alike."""
+"""Figures that differ by less than a tenth count as equal."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """One figure of both sides; ``mark`` and ``verdict`` say which is better."""
+    """A figure of both sides; ``mark`` and ``verdict`` say which is better."""
 
     what: str
     text_a: str
@@ -214,7 +214,7 @@ def _row(
     return FigureRow(figure, format_value(value_a), format_value(value_b), mark, verdict)
 
 
-def two_kind() -> RecordKind:
+def comparison_kind() -> RecordKind:
     """Return the table of both sides."""
     return RecordKind(
         "twoWays",

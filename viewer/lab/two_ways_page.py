@@ -21,7 +21,7 @@ from engine.errors import StoreError
 from engine.releases import NEWEST
 from viewer.lab.lines import now_line
 from viewer.lab.load import LoadPanel
-from viewer.lab.two_ways import Side, markdown, rows, summary, two_kind
+from viewer.lab.two_ways import Side, comparison_kind, markdown, rows, summary
 from viewer.lab.values import ValuesDialog, values_words
 from viewer.look.assets import tr
 from viewer.look.formats import size
@@ -48,11 +48,11 @@ DRAW_MS = 500
 
 FILE_SIZES = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)
 MAX_POOLED_FILE_BYTES = 64 << 20
-"""A pool has five buffers of a file's length: with it files are no longer than this, unless somebody says so."""
+"""Maximum file size with a pool, unless the user chooses more: a pool has five buffers of a file's size."""
 
 
 class SidePanel(Paper):
-    """One of the two stores: its configuration, and the status of its log."""
+    """Panel of one of the two stores: its configuration, and the status of its log."""
 
     def __init__(self, number: int, preset_number: int) -> None:
         super().__init__()
@@ -200,7 +200,7 @@ class TwoWays(Paper):
         super().__init__()
         self.setObjectName("lab.two.page")
         self.folder: Path | None = None
-        """Where the two stores are made; the window says it."""
+        """Folder for the two stores; the window sets it."""
         self.plots_ready = False
         self.labs = (LabSession(), LabSession())
         self.sides = [Side(name) for name in NAMES]
@@ -236,7 +236,7 @@ class TwoWays(Paper):
         self.head = PaneHead(tr("Two ways at once"), tr("the same load on two lab stores"), self.copy, self.plug, leave)
         self.plot = LivePlot("lab.two.plot", tr("Messages a second"))
         self.plot.show_nothing(tr("Start the load: both stores are made, and fed alike."))
-        self.table = RecordView("lab.two.table", two_kind())
+        self.table = RecordView("lab.two.table", comparison_kind())
         self.table.setAccessibleName(tr("Both ways compared"))
         self.table.set_state(State("empty", tr("Figures of both stand here when the load runs.")))
         self.summary_line = Elided("", 12, "text", 600)
@@ -414,7 +414,7 @@ def _curve(name: str, role: str, rates: Sequence[tuple[float, float]]) -> Curve:
     newest = rates[-1][0]
     points: list[tuple[float, float]] = []
     for time_s, rate in rates:
-        if points and time_s - points[-1][0] > LONG_PAUSE / 1000:  # the load was held: nothing leads over it
+        if points and time_s - points[-1][0] > LONG_PAUSE / 1000:  # the load was paused: no line across the gap
             points.append((time_s, math.nan))
         if newest - time_s <= SHOWN_SECONDS:
             points.append((time_s, rate))

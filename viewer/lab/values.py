@@ -25,7 +25,7 @@ from viewer.widgets.record_view import RecordView
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One value: ``text`` is its new value, ``default`` RocketMQ's; ``choices`` are the permitted words, if limited."""
+    """A value: ``text`` is its new value, ``default`` RocketMQ's; ``choices`` are the permitted words, if limited."""
 
     key: str
     text: str

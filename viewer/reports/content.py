@@ -1,9 +1,7 @@
 """Content of the report on a store: findings with their bytes, recovery plan, positions, groups, bookmarks.
 
-It is gathered in a thread from the open snapshot and from what the window has worked out. Masked parts are left
-out,
-and with them notes on bookmarks and pictures of the window. Drawings, places, sizes, times and names of topics
-stay
+It is gathered in a thread from the open snapshot and from what the window has worked out. Masked parts are left out,
+and with them notes on bookmarks and pictures of the window. Drawings, places, sizes, times and names of topics stay
 (names of groups and light queues too, unless they are masked), and of the bytes those that reveal nothing of a
 message.
 """
@@ -56,7 +54,7 @@ MAX_BARS = 20
 MAX_MARKS = 40
 _FIXED_POSITION_FIELDS = [name for name, _ in takewhile(lambda field: field[1].width, OF_BYTES)]
 HARMLESS = {"size", "tagsCode", *(name for name in _FIXED_POSITION_FIELDS if not BY_NAME[name].masked)}
-"""Fields whose bytes a masked report shows: of a unit those before the first that may lie elsewhere."""
+"""Fields whose bytes a masked report shows: those of a unit at fixed positions, unless they are masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +69,10 @@ class ReportInputs:
     versions: str
     mask: Masking = field(default_factory=Masking)
     harmed: bool = False
-    """Whether something is lost or wrong already, whatever a start does."""
+    """True if something is lost or damaged already, independent of a start."""
     pictures: tuple[Picture, ...] = ()
     incident: Mapping[str, Any] | None = None
-    """The ``incident`` of the check's summary; None also where a part of the store could not be read."""
+    """The ``incident`` of the check's summary; also None if a part of the store could not be read."""
 
 
 def gather(control: Control, store: StoreSnapshot, inputs: ReportInputs) -> Report:

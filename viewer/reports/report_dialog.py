@@ -33,7 +33,7 @@ FURTHER_MASKS = {
     "lmq": words("Leave out names of light queues"),
     "properties": words("Leave out values of users' properties"),
 }
-"""What may be masked beside that, by the words of ``--mask``."""
+"""Further parts that can be masked, by the words of ``--mask``."""
 
 
 class ReportBox(QDialog):

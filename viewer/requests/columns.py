@@ -443,7 +443,7 @@ FIELD_ROWS = RecordKind(
 
 
 @dataclass(frozen=True, slots=True)
-class TalkRow:
+class FilterEntry:
     """A line of the list of filters: selecting it applies ``term``."""
 
     kind: str
@@ -454,9 +454,9 @@ class TalkRow:
     tip: str = ""
 
 
-def talk_rows(log: RequestLog) -> list[TalkRow]:
+def filter_entries(log: RequestLog) -> list[FilterEntry]:
     """Return connections, codes, responses, held pulls and broken frames, each as a filter."""
-    rows = [TalkRow("head", tr("Connections"), len(log.clients), "")]
+    rows = [FilterEntry("head", tr("Connections"), len(log.clients), "")]
     for client in list(log.clients.values())[:200]:
         talker = client.talker
         groups = ", ".join(dict.fromkeys((*talker.producers, *talker.consumers)))
@@ -465,24 +465,24 @@ def talk_rows(log: RequestLog) -> list[TalkRow]:
         tip = " · ".join(part for part in (client.peer, talker.client_id, language) if part)
         mark = "warn" if client.not_ok else "" if client.open else "out"
         rows.append(
-            TalkRow(
+            FilterEntry(
                 "client", f"{INDENT}{client.name}  {label}", client.requests, term_of("client", client.name), mark, tip
             )
         )
-    rows.append(TalkRow("head", tr("Codes"), len(log.codes), ""))
+    rows.append(FilterEntry("head", tr("Codes"), len(log.codes), ""))
     for code, count in log.codes.most_common(40):
         name = request_name(code)
-        rows.append(TalkRow("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
-    rows.append(TalkRow("head", tr("Answers"), len(log.answers), ""))
+        rows.append(FilterEntry("code", f"{INDENT}{name}  {code}", count, term_of("code", code)))
+    rows.append(FilterEntry("head", tr("Answers"), len(log.answers), ""))
     for code, count in log.answers.most_common(40):
         mark = "warn" if code not in {0, 19, 22} else ""
-        rows.append(TalkRow("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
-    rows.append(TalkRow("head", tr("Held now"), log.waiting, "held and waits"))
-    rows.append(TalkRow("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))
+        rows.append(FilterEntry("answer", INDENT + answer_name(code), count, term_of("answerCode", code), mark))
+    rows.append(FilterEntry("head", tr("Held now"), log.waiting, "held and waits"))
+    rows.append(FilterEntry("head", tr("Broken frames"), log.broken, "broken", "error" if log.broken else ""))
     return rows
 
 
-TALKS = RecordKind(
+FILTER_ENTRIES = RecordKind(
     "requestTalk",
     (
         gutter(22),

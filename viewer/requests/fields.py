@@ -54,7 +54,7 @@ _ALL = (
     _spec("broken", "condition", "bytes that are no frame", lambda row: row.exchange.broken),
 )
 FIELDS: dict[str, FieldSpec] = {spec.name: spec for spec in _ALL}
-"""Every field by its name."""
+"""All fields by name."""
 NOT_OK = 'answerCode != 0 and answer != "PULL_NOT_FOUND"'
 PILLS = {
     "not0": f"({NOT_OK}) or broken",
@@ -62,7 +62,7 @@ PILLS = {
     "sends": 'request startswith "SEND"',
     "beats": 'not (request = "HEART_BEAT")',
 }
-"""Filters behind the buttons beside the field."""
+"""Filters of the buttons beside the field."""
 
 
 def request_filter(text: str, now_ms: int | None = None) -> Filter:

@@ -1,8 +1,7 @@
 """The Requests view: traffic on a server's connections, a row for each request with its response; fields and bytes.
 
-Rows come from the window's :class:`~viewer.requests.watch.RequestWatch`, which outlives this pane: from the
-broker of
-the lab, or from a file that ``storescope serve`` wrote.
+Rows come from the window's :class:`~viewer.requests.watch.RequestWatch`, which outlives this pane: from the broker
+of the lab, or from a file that ``storescope serve`` wrote.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from viewer.pane.view_tabs import REQUESTS, ClusterTabs
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,
+    FILTER_ENTRIES,
     FRAMES,
-    TALKS,
     FieldRow,
-    TalkRow,
+    FilterEntry,
     answer_chip,
     field_rows,
-    talk_rows,
+    filter_entries,
 )
 from viewer.requests.fields import PILLS, term_of
 from viewer.requests.rate_strip import RateStrip
@@ -149,9 +148,11 @@ class RequestsPane(Pane):
         self.table.placeRequested.connect(self._follow)
         self.table.installEventFilter(self)
         self._tail = TableTail(self.table, self._is_following, self._leave_end, self.go_to_end)
-        self.talks = RecordView("requests.talks", TALKS)
+        self.talks = RecordView("requests.talks", FILTER_ENTRIES)
         self.talks.setAccessibleName(tr("Connections, codes and answers"))
-        self.talks.rowChosen.connect(self._talk_chosen, Qt.ConnectionType.QueuedConnection)  # the list changes by it
+        self.talks.rowChosen.connect(
+            self._filter_chosen, Qt.ConnectionType.QueuedConnection
+        )  # queued: applying the filter changes this list
         self.fields = RecordView("requests.fields", FIELD_ROWS)
         self.fields.setAccessibleName(tr("Fields of the request"))
         self.fields.rowChosen.connect(self._field_chosen)
@@ -369,7 +370,7 @@ class RequestsPane(Pane):
 
     def ask_export(self) -> None:
         """Ask for the target: visible rows as JSON lines, or everything stored as a recording."""
-        if not self._log.kept:
+        if not self._log.stored_count:
             self.statusMessage.emit(tr("There is nothing to export yet."))
             return
         dialog = QFileDialog(self, tr("Export requests"), str(Path.home() / "requests.jsonl"))
@@ -464,7 +465,7 @@ class RequestsPane(Pane):
     def _pill(self, key: str, on: bool) -> None:
         self.set_filter(PILLS[key] if on else "")
 
-    def _talk_chosen(self, talk: TalkRow | None) -> None:
+    def _filter_chosen(self, talk: FilterEntry | None) -> None:
         if talk is not None and self.talks.hasFocus():
             self.set_filter(talk.term)
 
@@ -502,7 +503,7 @@ class RequestsPane(Pane):
             return
         chosen = self._chosen
         if chosen is not None:
-            self._chosen = chosen.row if isinstance(chosen, Frame) else chosen.asked
+            self._chosen = chosen.row if isinstance(chosen, Frame) else chosen.request_frame
         self.watch.show_by_frame(on)
 
     def _follow(self, place: object) -> None:
@@ -612,22 +613,22 @@ class RequestsPane(Pane):
         self.record.setAccessibleName(self.record.text())
         self.pause.setEnabled(source_status.kind in {"live", "paused"})
         self.pause.setChecked(source_status.kind == "paused")
-        self.export.setEnabled(bool(log.kept))
-        self.again.setEnabled(bool(log.kept))
-        name, where, kept = card_words(log, source_status)
+        self.export.setEnabled(bool(log.stored_count))
+        self.again.setEnabled(bool(log.stored_count))
+        name, where, stored = card_words(log, source_status)
         self.card_name.setText(name)
         self.card_where.setText(where)
-        self.card_kept.setText(kept)
+        self.card_kept.setText(stored)
         self.chip.setVisible(source_status.kind in {"live", "paused"})
         self.chip.set_chip(*(("live", tr("recording")) if source_status.kind == "live" else ("warn", tr("paused"))))
         if not self.talks.hasFocus() or source_status.kind != "live":
-            self._show_talks()
+            self._show_filters()
         self.strip.show_seconds(log.seconds, live=source_status.kind == "live")
         self.table.set_state(self._state())
         self.statusGrew.emit(status_words(log, source_status))
 
-    def _show_talks(self) -> None:
-        rows = talk_rows(self._log) if self._log.total else []
+    def _show_filters(self) -> None:
+        rows = filter_entries(self._log) if self._log.total else []
         self.talks.set_state(None if rows else State("empty", tr("As requests come, they are counted here.")))
         if rows == self.talks.table.rows:
             return
@@ -646,7 +647,7 @@ class RequestsPane(Pane):
             return State("error", engine_words(source_status.fault))
         if source_status.kind in {"reading", "starting"}:
             return State("loading", tr("Reading {path} …", path=source_status.name))
-        if not log.rows and log.kept:
+        if not log.rows and log.stored_count:
             message = tr("No frame matches the filter.") if log.by_frame else tr("No request matches the filter.")
             return State("empty", message, steps=((tr("Show all"), lambda: self.set_filter("")),))
         if source_status.kind == "off":
@@ -692,7 +693,7 @@ class RequestsPane(Pane):
         chosen = self._chosen
         frame = None
         if isinstance(chosen, Frame):
-            frame = chosen.seen
+            frame = chosen.recorded
         elif chosen is not None:
             frame = chosen.exchange.request if self.side.key == "request" else chosen.exchange.answer
         has_bytes = frame is not None and bool(frame.data)
@@ -705,7 +706,9 @@ class RequestsPane(Pane):
             self.hex_head.set_note(reason)
             return
         data = frame.data
-        self.hex.show_bytes(lambda at, count: data[at : at + count], 0, frame_fields(data), len(data), 0, len(data))
+        self.hex.show_bytes(
+            lambda position, count: data[position : position + count], 0, frame_fields(data), len(data), 0, len(data)
+        )
         self.hex_head.set_note(tr("{n:,} bytes", n=len(data)))
 
     def _field_chosen(self, chosen: FieldRow | None) -> None:

@@ -19,7 +19,7 @@ SIDE = 12
 ROLES = ("posLog", "posBuild", "posTime", "disabled")
 NAMES = (words("pulls"), words("sends"), words("offsets"), words("the rest"))
 MAX_SECONDS = 3 * MINUTE
-"""Seconds that are drawn at most; of a longer recording those with requests are put side by side."""
+"""Maximum number of drawn seconds; a longer recording shows only its seconds with requests."""
 
 
 class RateStrip(Canvas):
@@ -41,7 +41,7 @@ class RateStrip(Canvas):
                 for second_number in range(first_second, shown[-1].at + 1)
             ]
         if live and len(shown) > 1:
-            del shown[-1]  # it is not over
+            del shown[-1]  # the newest second is not over
         self._seconds = shown[-MAX_SECONDS:]
         self.update()
 

@@ -1,8 +1,7 @@
 """Requests that a view shows: stored up to a limit, counted, filtered. No Qt, no clock.
 
-Frames come from a server in the lab or from a file (:mod:`engine.remoting.recording`). They are stored as
-exchanges, with
-a row for each exchange or for each frame. When the limit is reached, the oldest are dropped and counted.
+Frames come from a server in the lab or from a file (:mod:`engine.remoting.recording`). They are stored as exchanges,
+with a row for each exchange or for each frame. When the limit is reached, the oldest are dropped and counted.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ from engine.remoting.exchanges import (
 from engine.remoting.frame import Command
 
 MAX_STORED_BYTES = 64 << 20
-"""Bytes of frames that are kept, with what they cost beside."""
+"""Maximum bytes of stored frames, with their overhead."""
 _ROW_OVERHEAD_BYTES = 1500
 MINUTE = 60
 OFFSETS = frozenset({14, 15, 30, 31})
 FAMILIES = ("pulls", "sends", "offsets", "rest")
-"""Kinds of requests that the strip tells apart."""
+"""Kinds of requests with their own colour in the strip."""
 REQUEST, ANSWER = "request", "answer"
 """The halves of an exchange, each a frame."""
 _FRAME_KINDS = frozenset({CAME, WENT, LATER, BROKEN})
 
 
-def family(code: int) -> int:
+def family_index(code: int) -> int:
     """Return the index in :data:`FAMILIES` of a request code."""
     return 0 if code in HOLDING else 1 if code in SENDS else 2 if code in OFFSETS else 3
 
@@ -54,16 +53,17 @@ def family(code: int) -> int:
 class Row:
     """An exchange as a row; ``client`` is the short name of the other end.
 
-    Whatever a response changes is read from the exchange each time. ``asked`` and ``answered`` are the frames.
+    Whatever a response changes is read from the exchange each time. ``request_frame`` and ``response_frame`` are its
+    halves.
     """
 
-    __slots__ = ("answered", "asked", "exchange", "of")
+    __slots__ = ("exchange", "of", "request_frame", "response_frame")
 
     def __init__(self, exchange: Exchange, client: Client) -> None:
         self.exchange = exchange
         self.of = client
-        self.asked: Frame | None = None
-        self.answered: Frame | None = None
+        self.request_frame: Frame | None = None
+        self.response_frame: Frame | None = None
 
     @property
     def client(self) -> str:
@@ -78,7 +78,7 @@ class Row:
 
 
 class Frame:
-    """One frame as a row: ``number`` counts frames in order of arrival, ``frame`` is the half of the exchange.
+    """A frame as a row: ``number`` counts frames in order of arrival, ``frame`` is the half of the exchange.
 
     Time, bytes and sender are the frame's own; all else is the exchange's, so that a condition matches both
     halves.
@@ -95,7 +95,7 @@ class Frame:
         return getattr(self.row, name)
 
     @property
-    def seen(self) -> Seen:
+    def recorded(self) -> Seen:
         """Recorded frame."""
         answer = self.row.exchange.answer
         return answer if self.frame == ANSWER and answer is not None else self.row.exchange.request
@@ -103,18 +103,18 @@ class Frame:
     @property
     def time(self) -> int:
         """Time of the frame, ms since 1970."""
-        return self.seen.time // 1000
+        return self.recorded.time // 1000
 
     @property
     def direction(self) -> str:
         """``in`` if the client sent it, ``out`` if the server did."""
-        return "in" if self.seen.from_client else "out"
+        return "in" if self.recorded.from_client else "out"
 
     @property
     def bytes(self) -> int:
         """Length of this frame."""
         sizes = self.row.exchange.sizes
-        return len(self.seen.data) if sizes is None else sizes[self.frame == ANSWER]
+        return len(self.recorded.data) if sizes is None else sizes[self.frame == ANSWER]
 
     @property
     def frame_code(self) -> int | None:
@@ -127,7 +127,7 @@ class Frame:
     @property
     def other(self) -> Frame | None:
         """Other half of the exchange; None if it was not recorded."""
-        return self.row.asked if self.frame == ANSWER else self.row.answered
+        return self.row.request_frame if self.frame == ANSWER else self.row.response_frame
 
     def get(self, name: str, default: object = None) -> object:
         """Like :meth:`Row.get`."""
@@ -156,7 +156,7 @@ def frame_record(frame: Frame) -> dict[str, Any]:
 
     The header is unchanged, the body is given by length and digest; ``other`` is the number of the other half.
     """
-    recorded, exchange, code = frame.seen, frame.exchange, frame.frame_code
+    recorded, exchange, code = frame.recorded, frame.exchange, frame.frame_code
     command = recorded.command if recorded.command is not None else Command(0)
     name = request_name if frame.frame == REQUEST else answer_name
     has_body = bool(recorded.data) and not exchange.broken
@@ -206,8 +206,7 @@ class Second:
 
 
 class RequestLog:
-    """Stored requests; pass frames to :meth:`take`. ``rows`` are the exchanges (or frames, if ``by_frame``) that
-    pass
+    """Stored requests; pass frames to :meth:`take`. ``rows`` are the exchanges (or frames, if ``by_frame``) that pass
     the filter.
     """
 
@@ -228,13 +227,13 @@ class RequestLog:
         self.seconds: list[Second] = []
         self.bytes = 0
         self.frames = 0
-        """Frames that were seen, kept or not."""
+        """Number of frames seen, stored or not."""
         self.dropped = 0
-        """Exchanges that had to make room."""
+        """Number of exchanges that were dropped at the limit."""
         self.missed = 0
-        """Frames that came too fast to be fetched."""
+        """Number of frames that came too fast to be fetched."""
         self.reordered = False
-        """Whether the last that was taken let rows in between others, or took some away, as answers came."""
+        """True if the last call inserted rows between others or removed some, because their responses came."""
         self.broken = 0
         self.total = 0
         self._names: Counter[str] = Counter()
@@ -254,12 +253,14 @@ class RequestLog:
                 if row is None and (exchange.answer is None or exchange.broken):
                     if not exchange.ended:
                         added = self._add_row(exchange)
-                        new_rows.append(added.asked if self.by_frame and added.asked is not None else added)
+                        new_rows.append(
+                            added.request_frame if self.by_frame and added.request_frame is not None else added
+                        )
                 elif row is not None:
                     is_response = True
                     self._add_response(row)
-                    if self.by_frame and row.answered is not None and exchange.answer is frame:
-                        new_rows.append(row.answered)
+                    if self.by_frame and row.response_frame is not None and exchange.answer is frame:
+                        new_rows.append(row.response_frame)
                     changed.append(row)
             if not is_response and frame.kind in _FRAME_KINDS and frame.command is not None and frame.command.is_answer:
                 stray = self._add_stray(frame)
@@ -284,8 +285,8 @@ class RequestLog:
                 self._add_response(row)
                 self.frames += 1
             new_rows.append(row)
-        halves = [half for row in new_rows for half in (row.asked, row.answered) if half is not None]
-        halves.sort(key=lambda half: half.seen.time)
+        halves = [half for row in new_rows for half in (row.request_frame, row.response_frame) if half is not None]
+        halves.sort(key=lambda half: half.recorded.time)
         for number, half in enumerate(halves, self.frames - len(halves) + 1):
             half.number = number
         self._make_room()
@@ -300,14 +301,14 @@ class RequestLog:
             client.name = self._client_name(client)
         client.requests += 1
         row = self._rows[exchange.number] = Row(exchange, client)
-        row.asked = Frame(row, self.frames, REQUEST)
+        row.request_frame = Frame(row, self.frames, REQUEST)
         self.bytes += exchange.bytes + _ROW_OVERHEAD_BYTES
         if exchange.broken:
             self.broken += 1
             self._second(exchange.time).not_ok += 1
         else:
             self.codes[exchange.code] += 1
-            self._second(exchange.time).counts[family(exchange.code)] += 1
+            self._second(exchange.time).counts[family_index(exchange.code)] += 1
         return row
 
     def _client(self, exchange: Exchange) -> Client:
@@ -328,7 +329,7 @@ class RequestLog:
         code = exchange.answer_code
         if code is None:
             return
-        row.answered = Frame(row, self.frames, ANSWER)
+        row.response_frame = Frame(row, self.frames, ANSWER)
         self.bytes += len(exchange.answer.data) if exchange.answer is not None else 0
         self.answers[code] += 1
         if is_trouble(exchange):
@@ -344,10 +345,10 @@ class RequestLog:
         peer, server = (connection.peer, connection.server) if connection is not None else ("", "broker")
         exchange = OrphanResponse(-self.frames, frame.connection, peer, server, request, frame)
         row = Row(exchange, self._client(exchange))
-        row.answered = Frame(row, self.frames, ANSWER)
+        row.response_frame = Frame(row, self.frames, ANSWER)
         self.bytes += exchange.bytes + _ROW_OVERHEAD_BYTES
-        self._strays.append(row.answered)
-        return row.answered
+        self._strays.append(row.response_frame)
+        return row.response_frame
 
     def _second(self, ms: int) -> Second:
         second_number = ms // 1000
@@ -379,14 +380,14 @@ class RequestLog:
             first_number = self._first if self.by_frame else next(iter(self._rows), 0)
             del self.rows[: bisect_left(self.rows, first_number, key=_number)]
             for row in dropped_rows if self.by_frame else ():
-                if row.answered is not None and row.answered.number > first_number:
-                    self._remove_row(row.answered)
+                if row.response_frame is not None and row.response_frame.number > first_number:
+                    self._remove_row(row.response_frame)
 
     @property
     def _first(self) -> int:
         """Number of the oldest request's frame."""
         row = next(iter(self._rows.values()), None)
-        return row.asked.number if row is not None and row.asked is not None else 0
+        return row.request_frame.number if row is not None and row.request_frame is not None else 0
 
     def _drop_strays(self, first_number: int) -> None:
         while self._strays and self._strays[0].number < first_number:
@@ -404,7 +405,7 @@ class RequestLog:
     # ---- what is shown -----------------------------------------------------------------------------------------------
 
     @property
-    def kept(self) -> int:
+    def stored_count(self) -> int:
         """Number of stored exchanges."""
         return len(self._rows)
 
@@ -413,9 +414,9 @@ class RequestLog:
         """Number of rows without a filter: exchanges, or frames."""
         if not self.by_frame:
             return len(self._rows)
-        return len(self._strays) + sum(1 + (row.answered is not None) for row in self._rows.values())
+        return len(self._strays) + sum(1 + (row.response_frame is not None) for row in self._rows.values())
 
-    def kept_rows(self) -> list[Row]:
+    def stored_rows(self) -> list[Row]:
         """Return every stored exchange, whatever the filter is."""
         return list(self._rows.values())
 
@@ -436,14 +437,16 @@ class RequestLog:
         self.show(self._test)
 
     def _frames(self) -> Iterator[Frame]:
-        halves = [half for row in self._rows.values() for half in (row.asked, row.answered) if half is not None]
+        halves = [
+            half for row in self._rows.values() for half in (row.request_frame, row.response_frame) if half is not None
+        ]
         return iter(sorted([*self._strays, *halves], key=_number))
 
     def _shown_rows_of(self, changed: list[Row]) -> list[ShownRow]:
         """Return the table's rows for exchanges whose response has come."""
         if not self.by_frame:
             return list(changed)
-        return [row.asked for row in changed if row.asked is not None]
+        return [row.request_frame for row in changed if row.request_frame is not None]
 
     def _refilter(self, changed: list[Row]) -> list[ShownRow]:
         """Filter exchanges again after their response; return the rows that pass only now."""
@@ -501,7 +504,7 @@ class RequestLog:
         recording: list[Seen] = []
         opened_connections: set[int] = set()
         for half in self._frames():
-            frame = half.seen
+            frame = half.recorded
             if not frame.data:
                 continue
             if frame.connection not in opened_connections:

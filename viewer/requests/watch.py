@@ -43,7 +43,7 @@ class Feed(Protocol):
 
 
 class GrowingFile:
-    """A recording that somebody else writes, as a :class:`Feed`: of any broker of ``storescope serve --record``."""
+    """A recording that another process writes, as a :class:`Feed`: from ``storescope serve --record`` of any broker."""
 
     def __init__(self, run: Runner, recording: Recording) -> None:
         self._run, self._recording = run, recording
@@ -51,11 +51,11 @@ class GrowingFile:
 
     @property
     def left_out(self) -> int | None:
-        """Frames for which there was no room; None as long as more may come."""
+        """Number of frames without space; None while more may come."""
         return self._recording.left_out
 
     def fetch(self, since: int, done: Done) -> None:
-        """Have what was written since handed on; where the file cannot be read nothing has come."""
+        """Pass on what was written since; if the file cannot be read, nothing."""
 
         def read(items: object) -> None:
             seen = items if isinstance(items, list) else []
@@ -64,7 +64,7 @@ class GrowingFile:
         self._run(self._recording.grown, read, lambda _error: done(since, since, b""))
 
     def record(self, on: bool, done: Callable[[], None] = lambda: None) -> None:
-        """Nothing has to be told to whoever writes."""
+        """Do nothing: the other process writes anyway."""
 
 
 class RequestWatch(QObject):
@@ -192,7 +192,7 @@ class RequestWatch(QObject):
         feed.fetch(self._since, done)
 
     def _grown(self, feed: GrowingFile, came: bool) -> None:
-        """A file is followed once something is written behind it, up to its last line."""
+        """Follow a file once something is appended, up to its last line."""
         if came and self.source_status.kind == "file":
             self.source_status.kind = "live"
             self.changed.emit()
@@ -211,7 +211,7 @@ class RequestWatch(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether something that can be stopped brings rows."""
+        """Return True while a source that can be stopped brings rows."""
         return self.feed is not None and self.source_status.kind != "file"
 
     # ---- what is shown -----------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class RequestWatch(QObject):
         source_status = self.source_status
         recorded = source_status.kind in {"live", "paused", "ended"}
         recorded = recorded and not source_status.of_file and not self._saved
-        return len(self.log.kept_rows()) if recorded and self.log.kept else 0
+        return len(self.log.stored_rows()) if recorded and self.log.stored_count else 0
 
     def show(self, text: str) -> None:
         """Apply a filter. Raises :class:`engine.errors.BadFilter`."""
@@ -255,5 +255,5 @@ class RequestWatch(QObject):
 
     def replay(self, folder: Path, on_result: Callable[[Replayed | Exception], None]) -> None:
         """Replay what is stored into a new store."""
-        exchanges: list[Exchange] = [row.exchange for row in self.log.kept_rows()]
+        exchanges: list[Exchange] = [row.exchange for row in self.log.stored_rows()]
         self.run(lambda: work.replay_into(folder, exchanges), on_result, on_result)

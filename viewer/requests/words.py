@@ -18,10 +18,10 @@ class SourceStatus:
 
     kind: str = "off"
     name: str = ""
-    """The file, or the address of the broker."""
+    """Path of the file, or address of the broker."""
     fault: str = ""
     left_out: int | None = 0
-    """Frames for which a recording had no room; None: its end is missing."""
+    """Number of frames that the recording had no space for; None: its end is missing."""
     rate: float = 0.0
     of_file: bool = False
     """Whether what comes is read from a recording that somebody else writes."""
@@ -43,10 +43,10 @@ def status_words(log: RequestLog, source_status: SourceStatus) -> str:
             if len(log.rows) == row_count
             else tr("{n:,} of {all:,} frames match", n=len(log.rows), all=row_count)
         )
-    elif len(log.rows) != log.kept:
-        parts.append(tr("{n:,} of {all:,} requests match", n=len(log.rows), all=log.kept))
+    elif len(log.rows) != log.stored_count:
+        parts.append(tr("{n:,} of {all:,} requests match", n=len(log.rows), all=log.stored_count))
     else:
-        parts.append(tr("{n:,} requests", n=log.kept))
+        parts.append(tr("{n:,} requests", n=log.stored_count))
     parts.append(tr("{size} kept", size=size(log.bytes)))
     if log.dropped:
         parts.append(tr("{n:,} older requests have gone", n=log.dropped))

@@ -17,7 +17,7 @@ from viewer.requests.request_log import Frame, ShownRow, frame_record
 
 MAX_LINE_BYTES = 32 << 20
 MAX_SHOWN_BYTES = 64 << 20
-"""Bytes of a file of which exchanges are shown, from its end; what lies before is counted."""
+"""Bytes at the end of a file whose exchanges are shown; earlier ones are counted."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class OpenedFile:
     exchanges: list[Exchange]
     left_out: int | None = 0
     passed: int = 0
-    """Items in front of those that are here: there was no room for them."""
+    """Number of earlier items that were skipped because of the limit."""
     growing: Recording | None = None
-    """The recording, where its end is missing: more may be written behind it."""
+    """The recording if its end is missing: more may be written to it."""
 
 
 def read_file(path: Path) -> OpenedFile:

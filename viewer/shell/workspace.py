@@ -35,7 +35,7 @@ from viewer.widgets.focus import set_reading_order
 
 if TYPE_CHECKING:
     from engine.rules.findings import Finding
-    from viewer.cluster.cluster_model import Question
+    from viewer.cluster.cluster_model import AdminRequest
     from viewer.cluster.watch import ClusterWatch
     from viewer.requests.watch import RequestWatch
     from viewer.runtime.lab_session import LabFeed, LabSession
@@ -141,7 +141,7 @@ class Workspace:
         else:
             self.requests.follow(feed)
 
-    def _asked_cluster(self, question: Question) -> None:
+    def _asked_cluster(self, question: AdminRequest) -> None:
         """A request that was not made before; how often it is made since then, the view tells."""
         model = self.cluster.model if self.cluster is not None else None
         said = {"address": question.address, "code": question.code, "answer": question.answer}

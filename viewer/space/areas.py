@@ -32,9 +32,9 @@ GROUPINGS: tuple[tuple[Grouping, str], ...] = (
 UNITS = ("units", "stale", "beyondEnd")
 OTHERS = "\x00others"
 REST_PREFIX = "\x01"
-"""Begins the keys of areas that are no topic's: a topic may have any name."""
+"""Prefix of the keys of areas without a topic: a topic may have any name."""
 MAX_AREAS = 48
-"""Areas below one; the smallest further ones become one area."""
+"""Maximum number of areas below an area; the smallest of the others are merged."""
 REST_LABELS = {
     "commitlog/blank": words("End-of-file units"),
     "commitlog/zeroTail": words("Zero tail"),

@@ -22,14 +22,14 @@ MAX_DAYS = 10
 
 @dataclass(frozen=True, slots=True)
 class DayBar:
-    """One day: ``parts`` are (topic, bytes), largest topics of the store first."""
+    """A day: ``parts`` are (topic, bytes), largest topics of the store first."""
 
     day: str
     bytes: int
     messages: int
     parts: tuple[tuple[str, int], ...]
     link: object = field(default=None, compare=False)
-    """Where the day begins."""
+    """Place where the day begins."""
 
 
 class DayBars(MarkCanvas):

@@ -56,7 +56,7 @@ def retention_note(retention: Retention) -> str:
     """Describe the retention settings in one line."""
     known_usage = [used for used in (retention.log_used, retention.queue_used) if used >= 0]
     disk = f"{max(known_usage):.0%}" if known_usage else tr("not known")
-    if len(known_usage) == 1:  # of two disks one is known: the rule goes by what is not
+    if len(known_usage) == 1:  # only one of two disks is known: the rule follows the unknown one
         which_disk = tr("of the log") if retention.log_used >= 0 else tr("of the queues")
         disk = tr("{used} {of}, the other not known", used=disk, of=which_disk)
     return tr(
@@ -298,7 +298,7 @@ def _queue_counts(space: Space, topic: str) -> list[tuple[str, int]]:
     for row in space.rows:
         if row.topic == topic and row.queue_id is not None and row.kind == "commitlog" and row.part in UNITS:
             counts[row.queue_id] += row.messages or 0
-    for row in space.rows:  # a queue without messages in the log is the most unevenly fed of all
+    for row in space.rows:  # a queue without messages in the log counts as zero
         if row.topic == topic and row.queue_id is not None and row.kind == "consumequeue":
             counts.setdefault(row.queue_id, 0)
     return [(str(queue), count) for queue, count in sorted(counts.items())]

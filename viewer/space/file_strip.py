@@ -1,4 +1,4 @@
-"""One file of the log as a strip: topics by bytes, damage and wrong CRCs as marks; a click goes to the place.
+"""Strip of one file of the log: topics by bytes, damage and wrong CRCs as marks; a click goes to the place.
 
 Upper lane: content of the bytes. Lower lane: what the file system has allocated; a hole is empty.
 """

@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from viewer.space.work import Forecast
 
 QUICK_ACCOUNT_MS, QUICK_ACCOUNT_BYTES = 1500, 256 << 20
-"""An account that took no longer, or of a log with no more bytes on the disk, is made again as the store grows; a
-longer one waits to be asked for.
+"""An account is repeated as the store grows if it took at most this time, or if the log is at most this large; else
+only on request.
 """
 PAUSE_MS = 3000
 WORK = "viewer.space.work"
 CACHE_FOLDER = "space"
-"""Folder of the cache for what was counted of finished files."""
+"""Cache folder for the counts of finished files."""
 
 
 class SpacePane(Pane):
@@ -210,7 +210,7 @@ class SpacePane(Pane):
         """Count again soon after the store has grown, or say that the numbers are old."""
         if self._account is None or self._running or self.session is None:
             return
-        if not self._repeat_timer.isActive():  # a store that grows all the time is looked at all the same
+        if not self._repeat_timer.isActive():  # not restarted, so that a store that grows all the time is counted too
             self._repeat_timer.start()
         if not _is_quick(self._account):
             words = tr("As of {time}; the store has grown since.", time=clock(self._account.at)[:8])
@@ -297,7 +297,7 @@ class SpacePane(Pane):
 
         try:
             surroundings = await session.jobs.in_worker(
-                tr("Looking at retention"), f"{WORK}:around", session.path, session.config, on_items=on_items
+                tr("Looking at retention"), f"{WORK}:read_forecast", session.path, session.config, on_items=on_items
             )
         except Cancelled:
             return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SpaceRow:
-    """One row: ``kind`` is topic, rest or sum; sizes in bytes, ``share`` of the whole directory."""
+    """A row: ``kind`` is topic, rest or sum; sizes in bytes, ``share`` of the whole directory."""
 
     key: str
     kind: str
@@ -190,7 +190,7 @@ def _record(row: SpaceRow) -> dict[str, object]:
 
 
 NARROW = 540
-"""Px at 100 % below which the table leaves the mean and the share out."""
+"""Width below which the table hides mean and share, px at 100 %."""
 
 SPACE = RecordKind(
     "space",
@@ -267,4 +267,4 @@ SPACE = RecordKind(
     command=lambda _row: ["storescope", "space", "STORE"],
 )
 SLIM = replace(SPACE, columns=SPACE.columns[:4])
-"""The same for a narrow window."""
+"""The same table for a narrow window."""

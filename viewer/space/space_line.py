@@ -31,7 +31,7 @@ FILLS = {"goes": "errorFill", "later": "warnFill"}
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One file: ``kind`` is goes, later or keep; ``shares`` says how much of each part of it is in memory."""
+    """A file: ``kind`` is goes, later or keep; ``shares`` says how much of each part of it is in memory."""
 
     name: str
     start: int

@@ -40,7 +40,7 @@ def account(
         return space_of(store, lambda: control.cancelled, control.report, cache)
 
 
-def around(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Forecast:
+def read_forecast(control: Emitting, path: Path, config: MessageStoreConfig | None) -> Forecast:
     """Read retention and page cache of the store at ``path``; the forecast is emitted first: it takes less."""
     from engine.inspection import open_store
     from engine.inspection.retention import retention

@@ -41,7 +41,7 @@ STEP_WORDS = {
     "consumed": words("read past by"),
 }
 MAX_GROUPS = 6
-"""Groups that are named; all of them stand in the evidence."""
+"""Maximum number of named groups; the evidence lists all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,9 @@ class HistoryLine(QWidget):
         steps = history_steps(result) if result is not None else []
         for index, pieces in enumerate(steps):
             arrow = [Label("→", 12, "text3")] if index else []
-            self._line.addWidget(row(*arrow, *map(self._part, pieces[:2]), gap=6))  # no line ends with an arrow
+            self._line.addWidget(
+                row(*arrow, *map(self._part, pieces[:2]), gap=6)
+            )  # keeps the arrow together with its first word, so that no line ends with an arrow
             for piece in pieces[2:]:
                 self._line.addWidget(self._part(piece))
         self.setAccessibleDescription(" → ".join(" ".join(piece.text for piece in pieces) for pieces in steps))

@@ -1,4 +1,4 @@
-"""Where is my message: one field, a verdict in words, and the evidence with every place a link."""
+"""View with one search field, a verdict in words, and the evidence with every place a link."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ NOT_RULED_OUT = (
     words("Cannot be ruled out"),
     words("Nothing that can be read speaks of it; bytes that cannot be read may hold it."),
 )
-"""Verdicts that are ``unknown`` for a reason of their own."""
+"""Verdicts ``unknown`` for a known reason."""
 ROUTE_KINDS = {
     "offset": words("Offset"),
     "queue": words("Queue entry"),
@@ -54,7 +54,7 @@ ROUTE_VERDICTS = {
     "beyondQueue": ("error", words("Stands beyond the end of the queue")),
     "neverSeen": ("note", words("Nothing there")),
 }
-"""What a way to a message says of itself, where that is not the word of the verdict."""
+"""Chip of a route, where it differs from the verdict's."""
 ABSENCE_VERDICTS = frozenset(
     (
         "expired",
@@ -69,7 +69,7 @@ ABSENCE_VERDICTS = frozenset(
         "neverSeen",
     )
 )
-"""Verdicts that say that something is not there: bytes, an entry, an operation."""
+"""Verdicts that rest on something being absent: bytes, an entry, an operation."""
 EVIDENCE_KINDS = {
     "unit": words("Unit"),
     "queue entry": words("Queue entry"),
@@ -95,10 +95,10 @@ EVIDENCE_KINDS = {
 }
 ALWAYS_AGAINST = frozenset(("body CRC", "end of the log", "not ruled out", "not read", "wrong field"))
 MAX_PLACE_LETTERS = 24
-"""Letters of a place that a piece of evidence shows in its row; offsets are shorter."""
+"""Maximum letters of a place in a row; offsets are shorter."""
 MAX_TOPIC_LETTERS = 16
-"""Letters of a topic that a piece of evidence shows in its row."""
-_AGAINST = re.compile(
+"""Maximum letters of a topic in a row."""
+_AGAINST_PATTERN = re.compile(
     r"^(no |holds no|.* has no |names no)|is stored, the body has|no unit|a stale entry|does not match"
     r"|is a wrong one|is empty"
 )
@@ -107,7 +107,7 @@ _JSON = ("verdict", "physical_offset", "topic", "queue_id", "queue_offset", "nex
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """One piece of evidence: its number, what was examined, where, and what it says."""
+    """A piece of evidence: its number, what was examined, where, and what it says."""
 
     number: int
     what: str
@@ -133,14 +133,14 @@ class EvidenceRow:
         return f"{self.where[: MAX_PLACE_LETTERS // 2]}…{self.where[1 - MAX_PLACE_LETTERS // 2 :]}"
 
     @property
-    def against(self) -> bool:
+    def is_against(self) -> bool:
         """Return True if it speaks against the message being where it belongs."""
-        return self.evidence.what in ALWAYS_AGAINST or bool(_AGAINST.search(self.evidence.holds))
+        return self.evidence.what in ALWAYS_AGAINST or bool(_AGAINST_PATTERN.search(self.evidence.holds))
 
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """One route to the message of ``result``."""
+    """A route to the message of ``result``."""
 
     route: Route
     result: WhereResult
@@ -280,8 +280,8 @@ EVIDENCE = RecordKind(
             wrap=True,
         ),
     ),
-    look=lambda row: RowLook(mark="warn") if row.against else RowLook(mark="ok"),
-    verdict=lambda row: tr("against it") if row.against else "",
+    look=lambda row: RowLook(mark="warn") if row.is_against else RowLook(mark="ok"),
+    verdict=lambda row: tr("against it") if row.is_against else "",
     record=lambda row: {
         "what": row.evidence.what,
         "file": row.evidence.file,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from engine.rules.where import Route
 
 MAX_MESSAGES = 200
-"""Messages of one key that are judged; a key of a whole log would go on for hours."""
+"""Maximum number of messages of one key: a key of a whole log would take hours."""
 _QUEUE = re.compile(r"(?P<topic>\S.*)/(?P<queue>\d+)(?:/(?P<offset>-?\d+))?(?=[: ]|$)")
 _ENTRY = re.compile(r"entry ([\d,]+) (?:points|is )")
 _TRACE = re.compile(r"(?:no entry for |an entry for )?(?P<topic>[^#]+)#(?P<key>.+?) (?:leads to it|points )")
@@ -36,7 +36,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class WhereAnswer:
-    """One result for each message; ``is_truncated`` if there were more than :data:`MAX_MESSAGES`."""
+    """Results, one for each message; ``is_truncated`` if there were more than :data:`MAX_MESSAGES`."""
 
     results: tuple[WhereResult, ...]
     is_truncated: bool

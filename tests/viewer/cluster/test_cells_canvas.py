@@ -10,8 +10,8 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
 from viewer.cluster.cells_canvas import CellsCanvas, CellsHead, QueueMap, TopicQueues, cell_colour
-from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.plan import CELL_STEP, CELLS_AT, MUCH, ROW
+from viewer.cluster.cluster_model import Selection
+from viewer.cluster.plan import CELL_STEP, CELLS_AT, FAR_BEHIND, ROW
 from viewer.look.theme import C
 
 
@@ -31,39 +31,39 @@ def canvas(shown, model) -> CellsCanvas:
 
 def test_a_row_is_a_number_and_a_cell_a_queue(canvas):
     plan = canvas.plan
-    assert canvas.thing_at(QPointF(plan.middle_at + 40, ROW / 2)) == Chosen("topic", "Topic003")
-    cell = canvas.thing_at(QPointF(plan.middle_at + CELLS_AT + CELL_STEP * 4 + 3, ROW / 2))
+    assert canvas.item_at(QPointF(plan.middle_at + 40, ROW / 2)) == Selection("topic", "Topic003")
+    cell = canvas.item_at(QPointF(plan.middle_at + CELLS_AT + CELL_STEP * 4 + 3, ROW / 2))
     assert (cell.kind, cell.queue) == ("queue", plan.topics[0].queues[4].queue)
-    assert canvas.thing_at(QPointF(plan.groups_at + 40, ROW / 2)) == Chosen("group", plan.groups[0].name)
-    assert canvas.thing_at(QPointF(20, ROW / 2)).kind == "producer"
-    assert canvas.thing_at(QPointF(plan.senders_wide + 5, ROW / 2)).kind == ""
-    assert canvas.thing_at(QPointF(20, ROW * 500)).kind == ""
+    assert canvas.item_at(QPointF(plan.groups_at + 40, ROW / 2)) == Selection("group", plan.groups[0].name)
+    assert canvas.item_at(QPointF(20, ROW / 2)).kind == "producer"
+    assert canvas.item_at(QPointF(plan.senders_width + 5, ROW / 2)).kind == ""
+    assert canvas.item_at(QPointF(20, ROW * 500)).kind == ""
     box = canvas.box_of(cell)
     assert box is not None
-    assert canvas.thing_at(box.center()) == cell
+    assert canvas.item_at(box.center()) == cell
     assert "no owner" in canvas.words_under(box.center())
 
 
 def test_the_arrows_go_from_topics_to_queues_and_owners(canvas):
-    found: list[Chosen] = []
+    found: list[Selection] = []
 
-    def choose(thing: Chosen) -> None:
+    def choose(thing: Selection) -> None:
         found.append(thing)
         canvas.model.choose(thing)
         canvas.show_picture()
 
     canvas.chose.connect(choose)
     QTest.keyClick(canvas, Qt.Key.Key_Down)
-    assert found[-1] == Chosen("topic", "Topic003")
+    assert found[-1] == Selection("topic", "Topic003")
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Chosen("group", "group-00")
+    assert found[-1] == Selection("group", "group-00")
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     assert found[-1].kind == "client"
     QTest.keyClick(canvas, Qt.Key.Key_Left)
     assert found[-1].kind == "queue"
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1] == Chosen("topic", "Topic000")
+    assert found[-1] == Selection("topic", "Topic000")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
     assert found[-1].kind == "producer"
     QTest.keyClick(canvas, Qt.Key.Key_Right)
@@ -74,9 +74,9 @@ def test_cells_are_painted_in_the_colour_of_what_they_say(canvas):
     picture = canvas.grab().toImage()
     number = [row.name for row in canvas.plan.topics].index("Topic000")
     codes = canvas.plan.cells[number].tolist()
-    x = canvas.plan.middle_at + CELLS_AT + codes.index(MUCH) * CELL_STEP + 4
+    x = canvas.plan.middle_at + CELLS_AT + codes.index(FAR_BEHIND) * CELL_STEP + 4
     assert picture.pixelColor(round(x), number * ROW + 12) == C("warn")
-    assert cell_colour(MUCH) == C("warn")
+    assert cell_colour(FAR_BEHIND) == C("warn")
 
 
 def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, canvas):
@@ -88,15 +88,15 @@ def test_the_map_leads_to_topics_and_the_opened_topic_to_queues(shown, model, ca
     map_.show_cells(canvas.plan, 0, 20)
     opened.show_topic(model, model.find_topic("Topic000"))
     assert head.grab().toImage() != map_.grab().toImage()
-    found: list[Chosen] = []
+    found: list[Selection] = []
     for part in (map_, opened):
         part.chose.connect(lambda thing: (found.append(thing), model.choose(thing)))
     for column in (*map_.columns(), *opened.columns()):
         for box, thing in column:
-            assert thing == (map_ if thing.kind == "topic" else opened).thing_at(box.center())
+            assert thing == (map_ if thing.kind == "topic" else opened).item_at(box.center())
     QTest.keyClick(map_, Qt.Key.Key_Right)
     QTest.keyClick(map_, Qt.Key.Key_Right)
-    assert found[-1] == Chosen("topic", "Topic000")
+    assert found[-1] == Selection("topic", "Topic000")
     QTest.keyClick(opened, Qt.Key.Key_Right)
     assert found[-1].kind == "queue"
     QTest.keyClick(opened, Qt.Key.Key_Down)
@@ -130,4 +130,4 @@ def test_pulls_that_are_held_stand_beside_the_queues_of_the_chosen_topic(shown):
     canvas, marked = picture(told(0), told(5))
     assert plain != marked
     assert sum(map(len, canvas.columns())) == sum(map(len, without.columns())), "there is room for them"
-    assert all(row.held == 2 for row in canvas._rows)
+    assert all(row.held_pulls == 2 for row in canvas._rows)

@@ -9,9 +9,9 @@ import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 
-from viewer.cluster.clients_bar import SLOW, ClientsBar
-from viewer.cluster.clients_work import Told
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.clients_bar import SLOW_S, ClientsBar
+from viewer.cluster.clients_process import ClientStatus
+from viewer.cluster.cluster_model import Selection
 from viewer.cluster.own_clients import OwnClients
 
 
@@ -53,14 +53,14 @@ def test_elsewhere_it_is_read_only_until_somebody_says_otherwise(bar):
     assert not bar.form.isVisible()
     bar.add()
     assert bar.own.rows == {}
-    bar.mine.click()
+    bar.own_button.click()
     assert bar.producer.isVisible()
-    assert not bar.mine.isVisible()
+    assert not bar.own_button.isVisible()
     assert done == [("cluster.mine", {"address": "10.0.0.1:9876"})]
 
 
 def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
-    bar.model.choose(Chosen("group", "billing"))
+    bar.model.choose(Selection("group", "billing"))
     bar.consumer.click()
     assert (bar.group.text(), bar.topic.text(), bar.amount.text()) == ("billing", "OrderPaid", "0")
     bar.amount.setText("x")
@@ -78,7 +78,7 @@ def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
     bar.amount.setText("50")
     bar.add()
     assert bar.own.rows[2].spec.rate == 50
-    bar.model.choose(Chosen("queue", queue=made.S[0]))
+    bar.model.choose(Selection("queue", queue=made.S[0]))
     bar.ask("producer")
     assert bar.topic.text() == "StockReserved"
 
@@ -86,31 +86,31 @@ def test_a_client_is_added_with_what_is_chosen_as_its_beginning(bar):
 def test_a_client_that_was_killed_or_slowed_is_called_so(bar):
     """A client of ours that was killed became "not one of yours", and Slow gave no sign that it was on."""
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
-    bar.own._take(Told(1, "running", made.C1.client_id))
-    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.own._take(ClientStatus(1, "running", made.C1.client_id))
+    bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
     bar.slow.click()
     bar.refresh()
     assert bar.slow.isChecked()
     assert bar.words.text() == "slowed: each message takes 25 ms longer"
-    bar.own._take(Told(1, "killed", made.C1.client_id))
+    bar.own._take(ClientStatus(1, "killed", made.C1.client_id))
     bar.refresh()
     assert bar.words.text() == "you killed this client"
 
 
 def test_the_chosen_one_is_slowed_paused_stopped_and_killed(bar):
     bar.own.add("consumer", bar.model.addresses, "billing", "OrderPaid", 0)
-    bar.own._take(Told(1, "running", made.C1.client_id))
-    bar.model.choose(Chosen("client", made.C2.client_id, "billing"))
+    bar.own._take(ClientStatus(1, "running", made.C1.client_id))
+    bar.model.choose(Selection("client", made.C2.client_id, "billing"))
     bar.refresh()
     assert not bar.kill.isVisible()
     assert bar.words.text() == "this client is not one of yours"
-    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
     assert bar.name.text() == "C2"
     assert bar.words.text() == "1 client, your own"
     bar.slow.click()
-    assert bar.own.rows[1].delay == SLOW
+    assert bar.own.rows[1].delay == SLOW_S
     bar.slow.click()
     bar.pause.click()
     assert bar.own.rows[1].paused
@@ -120,7 +120,7 @@ def test_the_chosen_one_is_slowed_paused_stopped_and_killed(bar):
     bar.own.rows[1] = replace(bar.own.rows[1], words="no answer")
     bar.refresh()
     assert bar.words.text() == "consumer billing: no answer"
-    bar.model.choose(Chosen())
+    bar.model.choose(Selection())
     for deed in (bar.slow_now, bar.pause_now, lambda: bar.end(kill=True)):
         deed()
     assert len(bar.asked) == 6

@@ -7,7 +7,7 @@ from dataclasses import replace
 import made_clusters as made
 import pytest
 
-from viewer.cluster.cluster_model import Chosen, ClusterModel, Look, NoAddress, addresses_in
+from viewer.cluster.cluster_model import ClusterModel, NoAddress, Reading, Selection, addresses_in
 from viewer.cluster.rebalance import timeline
 
 
@@ -34,37 +34,37 @@ def test_what_is_no_address_is_refused(text):
 def test_a_reading_gives_rates_names_and_what_was_asked_for_the_first_time():
     model = ClusterModel()
     model.begin((made.NAMES,))
-    assert model.standing == "connecting"
-    assert len(model.take(Look(made.small(0), made.ASKED))) == 2
-    assert model.take(Look(made.small(5), made.ASKED)) == []
-    assert (model.standing, model.in_last) == ("live", 3)
+    assert model.status == "connecting"
+    assert len(model.take(Reading(made.small(0), made.ASKED))) == 2
+    assert model.take(Reading(made.small(5), made.ASKED)) == []
+    assert (model.status, model.in_last) == ("live", 3)
     assert [asking.times for asking in model.requests.values()] == [2, 4]
-    assert model.whole.topics[0].came == 600.0
+    assert model.unfiltered.topics[0].in_rate == 600.0
     billing = model.find_group("billing")
     assert billing is not None
-    assert [(row.badge.name, row.went) for row in billing.clients] == [("C2", 200.0), ("C3", 200.0), ("C4", 0.0)]
-    assert [row.badge.name for row in model.whole.producers] == ["P1", "P2"]
+    assert [(row.badge.name, row.out_rate) for row in billing.clients] == [("C2", 200.0), ("C3", 200.0), ("C4", 0.0)]
+    assert [row.badge.name for row in model.unfiltered.producers] == ["P1", "P2"]
     assert model.minutes["billing", made.C1.client_id][-1][1] == 200.0
 
 
 def test_a_client_keeps_its_name_and_place_and_one_that_went_stays_for_some_seconds():
     model = made.looked_at(made.small(0), made.small(5))
     left = {made.C1: made.A, made.C3: made.B}
-    model.take(Look(made.small(6, owns=left)))
+    model.take(Reading(made.small(6, owns=left)))
     billing = model.find_group("billing")
     assert billing is not None
-    assert [(row.badge.name, row.left) for row in billing.clients] == [("C2", False), ("C4", False), ("C3", True)]
-    model.take(Look(made.small(20, owns=left)))
+    assert [(row.badge.name, row.has_left) for row in billing.clients] == [("C2", False), ("C4", False), ("C3", True)]
+    model.take(Reading(made.small(20, owns=left)))
     billing = model.find_group("billing")
     assert billing is not None
     assert [row.badge.name for row in billing.clients] == ["C2", "C4"]
-    model.take(Look(made.small(21)))
+    model.take(Reading(made.small(21)))
     assert {row.badge.name for row in model.find_group("billing").clients} == {"C2", "C3", "C4"}  # type: ignore[union-attr]
 
 
 def test_in_a_large_cluster_the_colours_are_each_groups_own():
     model = made.looked_at(made.large(0))
-    for group in model.whole.groups:
+    for group in model.unfiltered.groups:
         assert [row.badge.name for row in group.clients] == ["C1", "C2", "C3", "C4"]
         assert [row.badge.place for row in group.clients] == [0, 1, 2, 3]
 
@@ -87,7 +87,7 @@ def test_the_filter_keeps_what_is_meant_and_what_it_has_to_do_with(text, only, t
     model.show(text, only)
     assert sorted(row.name for row in model.picture.topics) == topics
     assert sorted(row.name for row in model.picture.groups) == groups
-    assert len(model.whole.topics) == 2
+    assert len(model.unfiltered.topics) == 2
 
 
 def test_idle_clients_and_two_owners_are_found():
@@ -100,7 +100,7 @@ def test_idle_clients_and_two_owners_are_found():
 
 def test_what_is_chosen_goes_before_others():
     model = made.looked_at(made.small())
-    model.choose(Chosen("client", made.C4.client_id, "audit"))
+    model.choose(Selection("client", made.C4.client_id, "audit"))
     assert model.leading == "audit"
     assert model.find_topic("OrderPaid").groups[0] == "audit"  # type: ignore[union-attr]
 
@@ -110,12 +110,12 @@ def test_a_cluster_that_does_not_answer_is_a_failure_and_one_that_did_stays():
 
     model = ClusterModel()
     model.begin((made.NAMES,))
-    model.take(Look(ClusterState(1, {made.NAMES: "no answer"}, ())))
-    assert (model.standing, model.fault) == ("failed", f"{made.NAMES}: no answer")
+    model.take(Reading(ClusterState(1, {made.NAMES: "no answer"}, ())))
+    assert (model.status, model.fault) == ("failed", f"{made.NAMES}: no answer")
     model = made.looked_at(made.small())
-    model.take(Look(made.small(5, name_servers={made.NAMES: "no answer"})))
+    model.take(Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
     assert model.fault
-    assert model.whole.topics
+    assert model.unfiltered.topics
 
 
 def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
@@ -127,7 +127,7 @@ def test_another_cluster_begins_from_nothing_and_the_same_one_goes_on():
     model.begin(("other:9876",))
     assert model.state is None
     model.fail("the worker ended")
-    assert model.standing == "failed"
+    assert model.status == "failed"
 
 
 def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
@@ -136,8 +136,8 @@ def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
     model.go_to(made.BEGUN + 13_500)
     assert model.state is not None
     assert model.state.at == made.BEGUN + 12_000
-    assert model.whole.topics[0].came == 600.0
-    model.take(Look(made.small(30)))
+    assert model.unfiltered.topics[0].in_rate == 600.0
+    model.take(Reading(made.small(30)))
     assert model.state.at == made.BEGUN + 12_000, "what comes does not disturb who looks back"
     model.go_to(None)
     assert model.state.at == made.BEGUN + 30_000
@@ -148,11 +148,11 @@ def test_one_goes_back_to_an_earlier_reading_and_forward_to_the_newest():
 def test_a_recording_is_shown_from_its_beginning():
     model = ClusterModel()
     model.load(made.NAMES, [made.small(second) for second in range(10)], "r.jsonl")
-    assert (model.standing, model.recording) == ("replay", "r.jsonl")
+    assert (model.status, model.recording) == ("replay", "r.jsonl")
     assert model.state is not None
     assert model.state.at == made.BEGUN
     model.go_to(made.BEGUN + 5_000)
-    assert model.whole.topics[0].came == 600.0
+    assert model.unfiltered.topics[0].in_rate == 600.0
     model.begin((made.NAMES,))
     assert model.state is None
     assert model.recording == ""
@@ -160,17 +160,17 @@ def test_a_recording_is_shown_from_its_beginning():
 
 def test_a_large_cluster_keeps_fewer_readings():
     model = made.looked_at(*(made.large(second, 20, 100, 4) for second in range(40)))
-    assert len(model.kept) == 30
+    assert len(model.readings) == 30
 
 
 def test_timelines_of_a_large_cluster_reach_less_far_back(monkeypatch):
     """An hour of a hundred topics was a hundred MiB and more of moments."""
-    monkeypatch.setattr("viewer.cluster.cluster_model.MOMENT_QUEUES", 16 * 10)
-    monkeypatch.setattr("viewer.cluster.cluster_model.FEWEST_MOMENTS", 3)
+    monkeypatch.setattr("viewer.cluster.cluster_model.MAX_MOMENT_QUEUES", 16 * 10)
+    monkeypatch.setattr("viewer.cluster.cluster_model.MIN_MOMENTS", 3)
     model = made.looked_at(*(made.large(second, 2, 8, 4) for second in range(15)))
     assert {len(one) for one in model.moments.values()} == {10}
-    monkeypatch.setattr("viewer.cluster.cluster_model.MOMENT_QUEUES", 1)
-    model.take(Look(made.large(20, 2, 8, 4)))
+    monkeypatch.setattr("viewer.cluster.cluster_model.MAX_MOMENT_QUEUES", 1)
+    model.take(Reading(made.large(20, 2, 8, 4)))
     assert {len(one) for one in model.moments.values()} == {4}
 
 
@@ -179,10 +179,10 @@ def test_a_group_of_which_nobody_tells_has_no_readings_meanwhile():
     model = made.looked_at(*(made.small(second) for second in range(5)))
     for second in range(5, 20):
         state = made.small(second)
-        model.take(Look(replace(state, brokers=tuple(replace(one, words="no answer") for one in state.brokers))))
+        model.take(Reading(replace(state, brokers=tuple(replace(one, words="no answer") for one in state.brokers))))
     assert len(model.moments["billing"]) == 5
     for second in range(20, 25):
-        model.take(Look(made.small(second)))
+        model.take(Reading(made.small(second)))
     line = timeline("billing", tuple(model.moments["billing"]))
     assert line.breaks == ((made.BEGUN + 4_000, made.BEGUN + 20_000),)
     assert all(piece.end - piece.begin == 4_000 for piece in line.pieces[made.A[0]])

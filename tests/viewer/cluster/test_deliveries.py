@@ -5,22 +5,24 @@ from __future__ import annotations
 import pickle
 
 from engine.cluster.state import Queue
-from viewer.cluster.deliveries import Deliveries, Handed, Shared
+from viewer.cluster.deliveries import Deliveries, Delivery, RebalanceEvent
 
 Q, R = Queue("T", "a", 0), Queue("T", "a", 1)
 
 
 def handed(times, queue=Q, client="c1", first=0):
-    return [Handed(at, client, "g", queue, first + number) for number, at in enumerate(times)]
+    return [Delivery(at, client, "g", queue, first + number) for number, at in enumerate(times)]
 
 
 def test_a_message_that_is_handed_out_again_is_counted_by_its_offset():
     made = Deliveries()
     made.add(handed(range(0, 1_000, 100)))
     made.add(handed(range(2_000, 2_500, 100), client="c2", first=6))
-    found = made.twice("g", 0, 10_000)
-    assert [(one.offset, one.first, one.again) for one in found] == [(n, "c1", "c2") for n in (6, 7, 8, 9)]
-    assert made.twice("g", 0, 2_000) == []
+    found = made.repeated("g", 0, 10_000)
+    assert [(one.offset, one.first_client, one.second_client) for one in found] == [
+        (n, "c1", "c2") for n in (6, 7, 8, 9)
+    ]
+    assert made.repeated("g", 0, 2_000) == []
     assert made.handed("g", 0, 2_000) == 10
     assert made.knows("g")
     assert not made.knows("other")
@@ -47,10 +49,10 @@ def test_a_burst_is_the_rate_after_beside_that_before():
 
 def test_lists_that_changed_something_are_kept():
     made = Deliveries()
-    one = Shared(5, "c1", "g", "T", ("c1", "c2"), (Q,), (), (R,), "")
-    same = Shared(6, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")
-    again = Shared(6, "c1", "g", "%RETRY%g", ("c1",), (Q,), (Q,), (), "")
-    fewer = Shared(7, "c1", "g", "T", ("c1",), (Q,), (), (), "notice")
+    one = RebalanceEvent(5, "c1", "g", "T", ("c1", "c2"), (Q,), (), (R,), "")
+    same = RebalanceEvent(6, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")
+    again = RebalanceEvent(6, "c1", "g", "%RETRY%g", ("c1",), (Q,), (Q,), (), "")
+    fewer = RebalanceEvent(7, "c1", "g", "T", ("c1",), (Q,), (), (), "notice")
     made.add([], [one, same, again, fewer], dropped=3)
     assert made.lists("g", 0, 10) == [one, fewer]
     assert made.lists("g", 6, 7) == []
@@ -58,7 +60,7 @@ def test_lists_that_changed_something_are_kept():
 
 
 def test_old_deliveries_go(monkeypatch):
-    monkeypatch.setattr("viewer.cluster.deliveries.MOST", 100)
+    monkeypatch.setattr("viewer.cluster.deliveries.MAX_DELIVERIES", 100)
     made = Deliveries()
     for number in range(150):
         made.add(handed([number], first=number))
@@ -78,33 +80,35 @@ def test_what_was_handed_out_twice_goes_as_the_rest_does(monkeypatch):
     """A hundred thousand of each queue were kept however old, and who had each message first in a dictionary of
     objects: forty MiB in half an hour of 200 messages a second.
     """
-    monkeypatch.setattr("viewer.cluster.deliveries.KEPT_MS", 1_000)
+    monkeypatch.setattr("viewer.cluster.deliveries.MAX_AGE_MS", 1_000)
     made = Deliveries()
     made.add(handed(range(0, 1_000, 10)))
     made.add(handed(range(1_000, 1_100, 10), client="c2", first=50))
-    assert len(made.twice("g", 0, 10_000)) == 10
+    assert len(made.repeated("g", 0, 10_000)) == 10
     made.add(handed([9_000, 9_010], first=200))
     made.add(handed([9_020, 9_030], client="c2", first=50))
-    assert made.twice("g", 0, 10_000) == [], "whoever had them first is forgotten with them"
+    assert made.repeated("g", 0, 10_000) == [], "whoever had them first is forgotten with them"
     assert made.handed("g", 0, 10_000) == 4
     made.add(handed([9_040], client="c3", first=50))
-    (again,) = made.twice("g", 0, 10_000)
-    assert (again.offset, again.first, again.again) == (50, "c2", "c3")
+    (again,) = made.repeated("g", 0, 10_000)
+    assert (again.offset, again.first_client, again.second_client) == (50, "c2", "c3")
 
 
 def test_offsets_may_lie_far_apart():
     made = Deliveries()
     far = [0, 63, 64, 1 << 40, (1 << 62) + 5]
     for offset in far:
-        made.add([Handed(1, "c1", "g", Q, offset)])
-        made.add([Handed(2, "c2", "g", Q, offset)])
-    assert [one.offset for one in made.twice("g", 0, 10)] == far
+        made.add([Delivery(1, "c1", "g", Q, offset)])
+        made.add([Delivery(2, "c2", "g", Q, offset)])
+    assert [one.offset for one in made.repeated("g", 0, 10)] == far
 
 
 def test_lists_of_queues_are_kept_once():
     made = Deliveries()
     for at in (1, 2):
-        made.add([], [pickle.loads(pickle.dumps(Shared(at, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")))])
-    one, other = made.shared
+        made.add(
+            [], [pickle.loads(pickle.dumps(RebalanceEvent(at, "c1", "g", "T", ("c1", "c2"), (Q,), (), (), "interval")))]
+        )
+    one, other = made.rebalances
     assert one.owned[0] is other.owned[0]
     assert one.client_ids is other.client_ids

@@ -12,9 +12,9 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.deliveries import Handed
-from viewer.cluster.drawn import client_colour
+from viewer.cluster.cluster_model import Selection
+from viewer.cluster.deliveries import Delivery
+from viewer.cluster.drawing import client_colour
 from viewer.cluster.lanes_canvas import LanesCanvas
 from viewer.cluster.rebalance import timeline
 from viewer.look.theme import theme
@@ -70,7 +70,7 @@ def test_words_under_a_queue_do_not_stand_in_each_other(canvas):
     model = canvas.model = made.looked_at(*made.rebalanced(), *two_own(60, 70))
     line = timeline("billing", tuple(model.moments["billing"]))
     handed = [
-        Handed(made.BEGUN + at, name, "billing", made.A[0], n)
+        Delivery(made.BEGUN + at, name, "billing", made.A[0], n)
         for n in range(90)
         for at, name in ((61_000 + n * 100, "a"), (61_050 + n * 100, "b"))
     ]
@@ -114,7 +114,7 @@ def test_brackets_walk_the_steps_and_the_wheel_zooms(canvas):
 
 def test_a_lane_is_in_its_owners_colour_and_a_gap_is_hatched(canvas):
     picture = canvas.grab().toImage()
-    box = canvas.box_of(Chosen("queue", queue=made.A[2]))
+    box = canvas.box_of(Selection("queue", queue=made.A[2]))
     assert box is not None
     y = round(box.top()) + 12
 
@@ -134,7 +134,7 @@ def test_every_state_is_painted(canvas, scheme):
     two = tuple(("a", "b") for _ in moments[0].queues)
     odd = [
         [],
-        [replace(one, told=False, owners=tuple(() for _ in one.queues)) for one in moments[:5]],
+        [replace(one, is_complete=False, owners=tuple(() for _ in one.queues)) for one in moments[:5]],
         [replace(one, owners=two, clients=("a", "b")) for one in moments[:5]],
         [*moments[:3], *moments[30:33]],
         moments[:1],

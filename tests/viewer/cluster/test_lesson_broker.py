@@ -51,7 +51,7 @@ def test_what_cannot_be_is_said(tmp_path):
 
 
 def test_name_servers_that_do_not_know_it_are_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("viewer.cluster.lesson_broker.PATIENCE", 0.1)
+    monkeypatch.setattr("viewer.cluster.lesson_broker.REGISTER_TIMEOUT_S", 0.1)
 
     async def nobody(*_: object) -> bool:
         return False

@@ -16,7 +16,7 @@ from engine.client.events import (
     TransactionEnded,
 )
 from engine.client.routes import MessageQueue
-from viewer.cluster.clients_work import Options
+from viewer.cluster.clients_process import Options
 from viewer.cluster.lesson_figures import (
     GIVEN_UP,
     Record,
@@ -24,10 +24,10 @@ from viewer.cluster.lesson_figures import (
     broadcast,
     dead_letters,
     disagreement,
+    first_names,
     latencies,
+    range_text,
     seconds,
-    some,
-    stretch,
     transactions,
 )
 
@@ -214,10 +214,10 @@ def test_where_nothing_was_told_nothing_is_said(record):
 
 
 def test_numbers_and_names_in_few_words():
-    assert stretch([], str) == "…"
-    assert stretch([1, 2], lambda n: f"{n}") == "1–2"
+    assert range_text([], str) == "…"
+    assert range_text([1, 2], lambda n: f"{n}") == "1–2"
     assert seconds(12_345) == "12.3 s"
-    assert some(["a", "b", "c", "d"]) == "a, b, c and 1 more"
+    assert first_names(["a", "b", "c", "d"]) == "a, b, c and 1 more"
 
 
 def test_a_run_that_has_ended_counts_nothing_more(record):

@@ -13,10 +13,10 @@ import pytest
 from engine.client.events import Committed, Delivered, Sent
 from engine.client.routes import MessageQueue
 from engine.cluster.state import Client, ClusterState, Group, Queue, QueueEnds
-from viewer.cluster.clients_work import USUAL, ClientSpec
-from viewer.cluster.cluster_model import ClusterModel, Look
-from viewer.cluster.deliveries import Handed
-from viewer.cluster.lessons import LESSONS, PATIENCE, Act, Lesson, LessonRun, lessons_markdown
+from viewer.cluster.clients_process import DEFAULT_OPTIONS, ClientSpec
+from viewer.cluster.cluster_model import ClusterModel, Reading
+from viewer.cluster.deliveries import Delivery
+from viewer.cluster.lessons import ACTION_TIMEOUT_MS, LESSONS, Action, Lesson, LessonRun, lessons_markdown
 from viewer.cluster.own_clients import OwnRow
 from viewer.cluster.rebalance import timeline
 from viewer.cluster.rebalance_words import harms, until
@@ -32,7 +32,7 @@ class Own:
         self.last = 0
         self.rows: dict[int, OwnRow] = {}
 
-    def add(self, kind, addresses, group, topic, amount, options=USUAL):
+    def add(self, kind, addresses, group, topic, amount, options=DEFAULT_OPTIONS):
         self.last += 1
         self.done.append((kind, group, topic, amount))
         spec = ClientSpec(self.last, kind, addresses, group, topic, options=options)
@@ -41,8 +41,8 @@ class Own:
     def row(self, number):
         return self.rows[number]
 
-    def tell(self, number, standing, words=""):
-        self.rows[number] = replace(self.rows[number], standing=standing, words=words)
+    def tell(self, number, status, words=""):
+        self.rows[number] = replace(self.rows[number], status=status, words=words)
 
     def stop(self, number):
         self.done.append(("stop", number))
@@ -89,26 +89,26 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
     assert [one[0] for one in own.done] == ["producer", "consumer", "consumer", "consumer"]
     assert own.done[1][1:] == ("kill-lesson-7", "kill-Lesson-7", 20)
     for second in range(3):
-        model.take(Look(state(run, second, "aabb")))
+        model.take(Reading(state(run, second, "aabb")))
         run.go_on(model, own)
-    assert run.lesson.acts[run.done] == Act("shared", 3), "two of three share them"
-    model.deliveries.add(Handed(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
+    assert run.lesson.acts[run.done] == Action("shared", 3), "two of three share them"
+    model.deliveries.add(Delivery(made.BEGUN + n * 10, "b", run.group, queue, n) for n in range(1_000))
     place = MessageQueue(run.topic, "broker-a", 1)
     run.record.take([Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000)])
     run.record.take([Committed(1_000, "consumer@3", run.group, place, 995)])
     for second in range(3, 12):
-        model.take(Look(state(run, second, "abbc")))
+        model.take(Reading(state(run, second, "abbc")))
         run.go_on(model, own)
     assert ("kill", 3) not in own.done, "all but five are committed: on a busy machine the kill showed nothing"
     more = [Delivered(n, "consumer@3", run.group, place, n, f"m{n}", f"1-{n}", 0, 0) for n in range(1_000, 1_005)]
     run.record.take(more)
     run.go_on(model, own)
     assert ("kill", 3) in own.done
-    model.deliveries.add(Handed(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
+    model.deliveries.add(Delivery(made.BEGUN + 13_000 + n * 10, "a", run.group, queue, 990 + n) for n in range(200))
     for second in range(12, 40):
-        model.take(Look(state(run, second, "aacc")))
+        model.take(Reading(state(run, second, "aacc")))
         run.go_on(model, own)
-    assert run.standing == "done"
+    assert run.status == "done"
     assert run.result.startswith("pause ")
     assert "twice 10" in run.result
     assert own.done[-4:] == [
@@ -118,20 +118,20 @@ def test_the_kill_is_done_when_its_time_has_come_and_told_in_one_line(model):
         ("forget", ("kill-Lesson-7", "%RETRY%kill-lesson-7"), ("kill-lesson-7",)),
     ]
     # What is handed out while the clients stop is not the lesson's: its line said 1 where the panel beside it said 2.
-    model.deliveries.add(Handed(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
+    model.deliveries.add(Delivery(made.BEGUN + 15_500 + n * 10, "a", run.group, queue, 1_150 + n) for n in range(60))
     line = timeline(run.group, tuple(model.moments[run.group]))
     step = line.steps[-1]
-    shown = harms(step, model.every, model.deliveries, run.group, until(model, line, step))
+    shown = harms(step, model.interval_s, model.deliveries, run.group, until(model, line, step))
     assert shown[1] == run.figures[1]
 
 
 def test_what_does_not_come_ends_the_run(model):
     run, own = LessonRun(LESSONS[0], 1), Own()
-    model.take(Look(state(run, 0, "aabb")))
+    model.take(Reading(state(run, 0, "aabb")))
     run.go_on(model, own)
-    model.take(Look(state(run, PATIENCE // 1000 + 5, "aabb")))
+    model.take(Reading(state(run, ACTION_TIMEOUT_MS // 1000 + 5, "aabb")))
     run.go_on(model, own)
-    assert (run.standing, run.result) == ("failed", "waited in vain")
+    assert (run.status, run.result) == ("failed", "waited in vain")
     assert ("stop", 1) in own.done
 
 
@@ -140,11 +140,11 @@ def test_it_can_be_stopped_and_one_without_a_step_says_so(model):
     run.go_on(model, own)
     run.cancel(own)
     run.cancel(own)
-    assert (run.standing, run.result) == ("failed", "stopped")
+    assert (run.status, run.result) == ("failed", "stopped")
     assert len([one for one in own.done if one[0] == "stop"]) == 5
-    short = LessonRun(Lesson("x", "X", "", (Act("producer", 1),)), 1)
+    short = LessonRun(Lesson("x", "X", "", (Action("producer", 1),)), 1)
     short.go_on(model, own)
-    assert (short.standing, short.result) == ("done", "no step was seen")
+    assert (short.status, short.result) == ("done", "no step was seen")
 
 
 def test_what_its_clients_told_decides_and_is_kept(model):
@@ -162,7 +162,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
         ("consumer", "retry-lesson-3-dead", "%DLQ%retry-lesson-3"),
     ]
     assert own.rows[2].spec.options.refuses == 5
-    assert all(row.spec.options.told for row in own.rows.values())
+    assert all(row.spec.options.reports_events for row in own.rows.values())
     at = MessageQueue(run.topic, "retry-3", 0)
     sent = [Sent(n, "p", run.group, at, n, f"m{n}", f"3-{n}", "SEND_OK", 1, 1, 9, 1.0) for n in range(4)]
     strange = replace(sent[0], group="another")
@@ -173,7 +173,7 @@ def test_what_its_clients_told_decides_and_is_kept(model):
     )
     assert strange not in run.record.events
     run.go_on(model, own)
-    assert run.standing == "done"
+    assert run.status == "done"
     assert "Dead letters 4" in run.result
     written = lessons_markdown([run])
     assert "## Retry to the dead letters" in written
@@ -190,7 +190,7 @@ def test_a_client_that_cannot_begin_ends_the_run_with_its_words(model):
     own.tell(1, "running")
     own.tell(2, "failed", "no space left")
     run.go_on(model, own)
-    assert (run.standing, run.result) == ("failed", "no space left")
+    assert (run.status, run.result) == ("failed", "no space left")
 
 
 def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
@@ -213,11 +213,11 @@ def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
             ]
         )
 
-    model.take(Look(made.small(0)))
+    model.take(Reading(made.small(0)))
     run.go_on(model, own)
     told(60, 0, "consumer@2", "consumer@3")
     run.go_on(model, own)
-    model.take(Look(made.small(3)))
+    model.take(Reading(made.small(3)))
     run.go_on(model, own)
     assert ("stop", 3) in own.done
     told(40, 60, "consumer@2")
@@ -227,5 +227,5 @@ def test_a_name_and_a_mode_come_back_in_the_broadcast(model):
     told(0, 0)
     run.record.take([Delivered(n, "consumer@3", run.group, queue, n, f"m{n}", f"1-{n}", 0, 0) for n in range(60, 100)])
     run.go_on(model, own)
-    assert run.standing == "done"
+    assert run.status == "done"
     assert run.result.count("100 of 100") == 2

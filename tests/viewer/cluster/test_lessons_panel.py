@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from viewer.cluster.cluster_model import Look
+from viewer.cluster.cluster_model import Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.lessons_panel import LessonsBeside, LessonsPanel
 from viewer.cluster.own_clients import OwnClients
@@ -37,14 +37,14 @@ def test_a_click_runs_a_lesson_and_another_one_stops_it(panel):
     assert [command[0] for command in panel.asked] == ["add"] * 3
     assert button.text() == "Stop"
     assert entry.line.text() == "running, 3 of 9"
-    panel.model.take(Look(made.small(1)))
+    panel.model.take(Reading(made.small(1)))
     panel.go_on()
     button.click()
     assert entry.line.text() == "stopped"
     assert button.text() == "Run again"
     assert [command[0] for command in panel.asked[3:]] == ["stop"] * 3 + ["forget"]
     button.click()
-    assert panel.runs["more"].standing == "running"
+    assert panel.runs["more"].status == "running"
 
 
 def test_elsewhere_none_can_be_run(panel):
@@ -59,17 +59,17 @@ def test_elsewhere_none_can_be_run(panel):
 
 def test_one_lesson_tells_all_and_the_others_what_came_of_them(panel):
     assert panel.chosen == "more"
-    assert [key for key, one in panel.entries.items() if one.more.isVisible()] == ["more"]
+    assert [key for key, one in panel.entries.items() if one.details.isVisible()] == ["more"]
     panel.entries["retry"].fold.click()
-    assert [key for key, one in panel.entries.items() if one.more.isVisible()] == ["retry"]
+    assert [key for key, one in panel.entries.items() if one.details.isVisible()] == ["retry"]
     panel.entries["retry"].fold.click()
-    assert not any(one.more.isVisible() for one in panel.entries.values())
+    assert not any(one.details.isVisible() for one in panel.entries.values())
     assert all(one.brief.isVisible() for one in panel.entries.values())
 
 
 def test_figures_stand_under_their_lesson(panel):
     lesson = next(one for one in LESSONS if one.key == "retry")
-    run = panel.runs["retry"] = LessonRun(lesson, 1, standing="done", result="Refused 4 · Dead letters 4")
+    run = panel.runs["retry"] = LessonRun(lesson, 1, status="done", result="Refused 4 · Dead letters 4")
     run.figures = (Harm("Refused", "4", "each handed out 3 times", "warn"), Harm("Dead letters", "4", "read", "warn"))
     panel.refresh()
     panel.refresh()

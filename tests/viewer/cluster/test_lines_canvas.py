@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.cluster_model import Selection
 from viewer.cluster.lines_canvas import LinesCanvas
 from viewer.look.theme import theme
 
@@ -21,8 +21,8 @@ def canvas(shown) -> LinesCanvas:
     return made_canvas
 
 
-def chosen_by(canvas: LinesCanvas) -> list[Chosen]:
-    found: list[Chosen] = []
+def chosen_by(canvas: LinesCanvas) -> list[Selection]:
+    found: list[Selection] = []
     canvas.chose.connect(lambda thing: (found.append(thing), canvas.model.choose(thing)))
     return found
 
@@ -30,17 +30,17 @@ def chosen_by(canvas: LinesCanvas) -> list[Chosen]:
 def test_each_thing_lies_under_its_own_place(canvas):
     for column in canvas.columns():
         for box, thing in column:
-            assert canvas.thing_at(box.center()) == thing
-    assert canvas.thing_at(QPointF(300, 500)).kind == ""
-    assert "4,500 behind" in canvas.words_under(canvas.box_of(Chosen("queue", queue=made.B[0])).center())
+            assert canvas.item_at(box.center()) == thing
+    assert canvas.item_at(QPointF(300, 500)).kind == ""
+    assert "4,500 behind" in canvas.words_under(canvas.box_of(Selection("queue", queue=made.B[0])).center())
 
 
 def test_a_click_chooses_and_enter_follows(canvas, qtbot):
     found, followed = chosen_by(canvas), []
     canvas.followed.connect(followed.append)
-    box = canvas.box_of(Chosen("client", made.C3.client_id, "billing"))
+    box = canvas.box_of(Selection("client", made.C3.client_id, "billing"))
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
-    assert found == [Chosen("client", made.C3.client_id, "billing")]
+    assert found == [Selection("client", made.C3.client_id, "billing")]
     QTest.keyClick(canvas, Qt.Key.Key_Return)
     assert followed == found
     qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
@@ -56,21 +56,21 @@ def test_arrows_go_along_columns_and_lines(canvas):
     QTest.keyClick(canvas, Qt.Key.Key_Down)
     assert (found[-1].kind, found[-1].queue) == ("queue", made.A[0])
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Chosen("client", made.C1.client_id, "billing")
+    assert found[-1] == Selection("client", made.C1.client_id, "billing")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
     assert found[-1].queue == made.A[0]
     QTest.keyClick(canvas, Qt.Key.Key_Left)
     assert found[-1].kind == "producer"
     QTest.keyClick(canvas, Qt.Key.Key_Right)
-    assert found[-1] == Chosen("broker", "broker-a")
+    assert found[-1] == Selection("broker", "broker-a")
     QTest.keyClick(canvas, Qt.Key.Key_Right)
     assert found[-1].kind == "group"
     QTest.keyClick(canvas, Qt.Key.Key_End)
     assert found[-1].kind == "client"
     QTest.keyClick(canvas, Qt.Key.Key_Home)
-    assert found[-1] == Chosen("group", "billing")
+    assert found[-1] == Selection("group", "billing")
     QTest.keyClick(canvas, Qt.Key.Key_Left)
-    assert found[-1] == Chosen("topic", "OrderPaid")
+    assert found[-1] == Selection("topic", "OrderPaid")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -81,13 +81,13 @@ def test_every_state_is_painted(canvas, dark):
     for state in (made.small(6, owns=gone), made.small(7, owns={made.C1: ()}), made.small(20, owns={})):
         canvas.model.take(made_look(state))
         for column in canvas.columns():
-            canvas.model.choose(column[0][1] if column else Chosen())
+            canvas.model.choose(column[0][1] if column else Selection())
             canvas.show_picture()
             assert canvas.grab().toImage() != before
     theme.set_scheme("light")
 
 
 def made_look(state):
-    from viewer.cluster.cluster_model import Look
+    from viewer.cluster.cluster_model import Reading
 
-    return Look(state, made.ASKED)
+    return Reading(state, made.ASKED)

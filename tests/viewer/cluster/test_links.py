@@ -6,58 +6,58 @@ from types import SimpleNamespace
 
 import made_clusters as made
 
-from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.links import link_of, term_of, topic_of, ways, why_not
+from viewer.cluster.cluster_model import Selection
+from viewer.cluster.links import item_links, link_of, term_of, topic_of, why_not
 from viewer.requests.fields import request_filter
 from viewer.runtime import places
 from viewer.runtime.places import Place
 
 MODEL = made.looked_at(made.small(0), made.small(5))
 STORE = SimpleNamespace(name="store-a", survey=SimpleNamespace(topics=[SimpleNamespace(name="OrderPaid")]))
-QUEUE = Chosen("queue", group="billing", queue=made.B[1])
+QUEUE = Selection("queue", group="billing", queue=made.B[1])
 
 
 def test_a_queue_leads_to_the_entry_that_is_read_next():
     assert link_of(STORE, MODEL, QUEUE) == places.queue("OrderPaid", 1, 16_000)  # type: ignore[arg-type]
-    gone = Chosen("queue", queue=made.B[1]._replace(queue_id=9))
+    gone = Selection("queue", queue=made.B[1]._replace(queue_id=9))
     assert link_of(STORE, MODEL, gone) == places.queue("OrderPaid", 9)  # type: ignore[arg-type]
-    assert link_of(STORE, MODEL, Chosen("topic", "OrderPaid")) == places.queue("OrderPaid")  # type: ignore[arg-type]
-    assert link_of(STORE, MODEL, Chosen("client", "c", "billing")) == Place("groups", name="billing")  # type: ignore[arg-type]
+    assert link_of(STORE, MODEL, Selection("topic", "OrderPaid")) == places.queue("OrderPaid")  # type: ignore[arg-type]
+    assert link_of(STORE, MODEL, Selection("client", "c", "billing")) == Place("groups", name="billing")  # type: ignore[arg-type]
 
 
 def test_what_the_store_has_not_leads_nowhere_and_says_why():
-    other = Chosen("queue", queue=made.S[0])
+    other = Selection("queue", queue=made.S[0])
     assert link_of(STORE, MODEL, other) is None  # type: ignore[arg-type]
     assert why_not(STORE, other) == "The open store has no topic StockReserved."  # type: ignore[arg-type]
     assert link_of(None, MODEL, QUEUE) is None
     assert why_not(None, QUEUE).startswith("No store is open")
-    assert why_not(STORE, Chosen("broker", "broker-a")) == "This leads nowhere in a store."  # type: ignore[arg-type]
-    assert topic_of(Chosen("group", "billing")) == ""
+    assert why_not(STORE, Selection("broker", "broker-a")) == "This leads nowhere in a store."  # type: ignore[arg-type]
+    assert topic_of(Selection("group", "billing")) == ""
 
 
 def test_ways_on_are_words_with_places():
-    found = ways(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
+    found = item_links(STORE, MODEL, QUEUE)  # type: ignore[arg-type]
     assert found[1][1] == places.filtered("only", 'topic = "OrderPaid" and queueId = 1')
     assert found[2][0].startswith("Its requests are seen live only where the lab of this window serves the cluster.")
     assert found[2][1] is None
-    readers = ways(STORE, MODEL, Chosen("group", "billing"))  # type: ignore[arg-type]
+    readers = item_links(STORE, MODEL, Selection("group", "billing"))  # type: ignore[arg-type]
     assert readers[0][0] == "Group billing in the open store, store-a", "which may be another than the cluster's"
-    assert ways(STORE, MODEL, Chosen()) == []  # type: ignore[arg-type]
-    assert ways(None, MODEL, QUEUE)[0][1] is None
+    assert item_links(STORE, MODEL, Selection()) == []  # type: ignore[arg-type]
+    assert item_links(None, MODEL, QUEUE)[0][1] is None
 
 
 def test_what_was_asked_of_a_thing_is_a_filter_where_the_lab_records():
     model = made.looked_at(made.small(0))
     model.of_lab = True
-    assert ways(None, model, QUEUE)[-1][1] == Place(
+    assert item_links(None, model, QUEUE)[-1][1] == Place(
         "requests", name=places.REQUESTS_LIVE, part='topic = "OrderPaid" and queueId = 1'
     )
     terms = [
-        (Chosen("topic", "OrderPaid"), 'topic = "OrderPaid"'),
-        (Chosen("group", "billing"), 'group = "billing"'),
-        (Chosen("client", made.C1.client_id, "billing"), 'peer = "10.0.1.1:50201"'),
-        (Chosen("producer", made.P1.client_id), 'peer = "10.0.0.1:50101"'),
-        (Chosen("producer", "nobody"), ""),
+        (Selection("topic", "OrderPaid"), 'topic = "OrderPaid"'),
+        (Selection("group", "billing"), 'group = "billing"'),
+        (Selection("client", made.C1.client_id, "billing"), 'peer = "10.0.1.1:50201"'),
+        (Selection("producer", made.P1.client_id), 'peer = "10.0.0.1:50101"'),
+        (Selection("producer", "nobody"), ""),
     ]
     for chosen, term in terms:
         assert term_of(model, chosen) == term

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from engine.broker.serving import serving_beside
-from viewer.cluster.clients_work import Options, Seen, Told
+from viewer.cluster.clients_process import ClientActivity, ClientStatus, Options
 from viewer.cluster.own_clients import OwnClients
 
 NAMES = ("127.0.0.1:9876",)
@@ -37,14 +37,14 @@ def test_rows_follow_what_is_asked_and_told(dressed, asked):
     producer = own.add("producer", NAMES, "senders", "Orders", 100)
     consumer = own.add("consumer", NAMES, "readers", "Orders", 25)
     assert (producer.spec.rate, consumer.spec.delay) == (100, 0.025)
-    own._take(Told(1, "running", "p@1"))
-    own._take(Told(2, "running", "c@1"))
+    own._take(ClientStatus(1, "running", "p@1"))
+    own._take(ClientStatus(2, "running", "c@1"))
     assert own.running == 2
     assert own.find("c@1") is own.rows[2]
     assert own.find("") is None
     saw = []
     own.saw.connect(saw.append)
-    own._take(Seen(sent={"p@1": 12, "nobody": 3}))
+    own._take(ClientActivity(sent={"p@1": 12, "nobody": 3}))
     assert own.rows[1].sent == 12
     assert len(saw) == 1
     own.pause(2)
@@ -53,20 +53,20 @@ def test_rows_follow_what_is_asked_and_told(dressed, asked):
     own.stop(1)
     own.kill(2)
     assert [command[0] for command in asked] == ["add", "add", "pause", "resume", "slow", "stop", "kill"]
-    own._take(Told(1, "stopped", "p@1"))
+    own._take(ClientStatus(1, "stopped", "p@1"))
     assert own.find("p@1") is None
-    own._take(Told(2, "failed", "c@1", "no name server answers"))
+    own._take(ClientStatus(2, "failed", "c@1", "no name server answers"))
     assert own.rows[2].words == "no name server answers"
     assert own.running == 0
     own.pause(2)
-    own._take(Told(99, "running"))
+    own._take(ClientStatus(99, "running"))
 
 
 def test_a_process_that_ends_takes_its_clients_along(dressed, asked):
     own = OwnClients()
     own.add("consumer", NAMES, "readers", "Orders", 0)
     own._ended(own._pipe)  # type: ignore[arg-type]
-    assert own.rows[1].standing == "killed"
+    assert own.rows[1].status == "killed"
     own.close()
 
 
@@ -81,7 +81,7 @@ def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
         until(lambda: len(handed) > 3, "it consumes")
         process = own._process
         own.kill(2)
-        until(lambda: own.rows[2].standing == "killed", "it is killed")
+        until(lambda: own.rows[2].status == "killed", "it is killed")
         own.close()
         assert process is not None
         assert not process.is_alive()
@@ -91,7 +91,7 @@ def test_a_real_one_consumes_what_another_sends(dressed, tmp_path: Path):
 def test_a_broker_of_a_lesson_is_no_client_and_is_gone_when_it_is_told_to_end(dressed, asked):
     own = OwnClients()
     own.add("broker", NAMES, "slow-1", "T", 0, Options(slow=0.5))
-    own._take(Told(1, "running", "slow-1"))
+    own._take(ClientStatus(1, "running", "slow-1"))
     assert own.row(1).spec.options.slow == 0.5
     assert (own.running, own.ended_brokers) == (0, set())
     own.stop(1)

@@ -10,7 +10,7 @@ from made_clusters import Works
 from PySide6.QtWidgets import QApplication
 
 from engine.cluster.state import ClusterState
-from viewer.cluster.cluster_model import Chosen, Look
+from viewer.cluster.cluster_model import Reading, Selection
 from viewer.cluster.pane import ClusterPane
 from viewer.cluster.watch import ClusterWatch
 from viewer.look.theme import theme
@@ -34,7 +34,7 @@ def pane(works, settings: Settings, shown) -> ClusterPane:
     return made_pane
 
 
-def came(works: Works, look: Look) -> None:
+def came(works: Works, look: Reading) -> None:
     """A reading has come, and the loop had a turn."""
     works.items(look)
     QApplication.processEvents()
@@ -62,18 +62,18 @@ def test_without_a_cluster_it_says_what_to_do_and_what_was_asked_before(pane, wo
 
 def test_the_picture_goes_with_the_size_of_the_cluster(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small(), made.ASKED))
+    came(works, Reading(made.small(), made.ASKED))
     assert pane.pages.currentIndex() == 1
     assert pane.side.isVisible()
-    came(works, Look(made.large(5), made.ASKED))
+    came(works, Reading(made.large(5), made.ASKED))
     assert pane.pages.currentIndex() == 2
     assert not pane.side.isVisible()
     assert pane.folded.isVisible()
-    pane.choose(Chosen("topic", "Topic000"))
-    assert pane.opened.isVisible()
-    assert pane.opened_head.title.text() == "Topic000"
-    pane.choose(Chosen("client", "10.1.0.0@0#1", "group-00"))
-    assert pane.opened_head.title.text() == "Topic000"
+    pane.choose(Selection("topic", "Topic000"))
+    assert pane.topic_queues.isVisible()
+    assert pane.topic_queues_head.title.text() == "Topic000"
+    pane.choose(Selection("client", "10.1.0.0@0#1", "group-00"))
+    assert pane.topic_queues_head.title.text() == "Topic000"
     pane.folded.click()
     assert pane.side.isVisible()
     assert "without owner" in pane.troubles.text()
@@ -87,11 +87,11 @@ def test_it_tells_where_it_is_and_what_was_done(pane, works):
     pane.did.connect(lambda name, _words, parameters, cli: done.append((name, parameters, cli)))
     pane.statusMessage.connect(said.append)
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small(), made.ASKED))
-    pane.choose(Chosen("group", "billing"))
+    came(works, Reading(made.small(), made.ASKED))
+    pane.choose(Selection("group", "billing"))
     assert places[-1] == Place("cluster", name=made.NAMES, part="billing")
     assert done == [("cluster.connect", {"address": made.NAMES}, f"storescope cluster '{made.NAMES}'")]
-    pane.follow(Chosen("group", "billing"))
+    pane.follow(Selection("group", "billing"))
     assert said[-1].startswith("No store is open")
     pane.commands()["cluster.connect"]()
     assert done[-1][0] == "cluster.end"
@@ -101,8 +101,8 @@ def test_it_tells_where_it_is_and_what_was_done(pane, works):
 
 def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small()))
-    came(works, Look(made.small(5, name_servers={made.NAMES: "no answer"})))
+    came(works, Reading(made.small()))
+    came(works, Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
     assert pane.fault.state is not None
     assert pane.fault.state.kind == "error"
     assert pane.pages.currentIndex() == 1
@@ -110,7 +110,7 @@ def test_a_cluster_that_stops_answering_stays_and_says_so(pane, works):
     assert "The worker process ended" in pane.fault.state.text
     pane.fault.step()
     assert len(works.asked) == 2
-    came(works, Look(ClusterState(9, {made.NAMES: "no answer"}, ())))
+    came(works, Reading(ClusterState(9, {made.NAMES: "no answer"}, ())))
     assert pane.status().startswith("No name server answers")
 
 
@@ -118,7 +118,7 @@ def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
     said = []
     pane.statusMessage.connect(said.append)
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small()))
+    came(works, Reading(made.small()))
     pane.write_markdown(tmp_path / "c.md")
     assert (tmp_path / "c.md").read_text("utf-8").startswith("# Cluster")
     assert said[-1] == f"Written: {tmp_path / 'c.md'}"
@@ -128,7 +128,7 @@ def test_markdown_is_written_or_why_not(pane, works, tmp_path: Path):
 
 def test_a_narrow_window_folds_the_side_column(pane, works):
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small()))
+    came(works, Reading(made.small()))
     pane.resize(1200, 700)
     assert pane.folded.isVisible()
     assert not pane.side.isVisible()
@@ -141,7 +141,7 @@ def test_a_narrow_window_folds_the_side_column(pane, works):
 def test_a_command_brings_the_lessons_in_any_window(pane, works):
     assert "cluster.lessons" not in pane.commands(), "nobody is asked yet"
     pane.show_place(Place("cluster", name=made.NAMES))
-    came(works, Look(made.small()))
+    came(works, Reading(made.small()))
     pane.resize(860, 560)
     pane.commands()["cluster.lessons"]()
     assert pane.tabs.key == "rebalance"
@@ -153,7 +153,7 @@ def test_a_command_brings_the_lessons_in_any_window(pane, works):
 def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
     pane.show_place(Place("cluster", name=made.NAMES))
     for state in made.rebalanced():
-        works.items(Look(state))
+        works.items(Reading(state))
     QApplication.processEvents()
     bar = pane.replay.bar
     assert bar.note.text() == "live"
@@ -161,11 +161,11 @@ def test_time_is_gone_back_to_and_left_again(pane, works, tmp_path: Path):
     assert pane.model.state.at == made.BEGUN + 10_000
     assert bar.note.text() == "49.0 s before live"
     bar.live.click()
-    assert pane.model.at is None
+    assert pane.model.shown_time_ms is None
     pane.tabs.choose("rebalance")
-    pane.choose(Chosen("group", "billing"))
+    pane.choose(Selection("group", "billing"))
     pane.commands()["list.previous"]()
-    assert pane.model.at == made.BEGUN + 19_000
+    assert pane.model.shown_time_ms == made.BEGUN + 19_000
     pane.write_markdown(tmp_path / "r.md")
     assert (tmp_path / "r.md").read_text("utf-8").startswith("# Rebalance billing")
     assert pane.watch is not None

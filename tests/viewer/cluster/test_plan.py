@@ -7,21 +7,21 @@ from dataclasses import replace
 import made_clusters as made
 import numpy as np
 
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.cluster_model import Selection
 from viewer.cluster.plan import (
     CARD,
-    CARD_HIGH,
+    CARD_HEIGHT,
     EDGE,
+    FAR_BEHIND,
     FEW,
-    LEAST_MIDDLE,
     MIDDLE,
-    MUCH,
-    NEAREST_MIDDLE,
-    NOBODY,
-    QUEUE_HIGH,
+    MIN_MIDDLE,
+    MIN_SIDE,
+    NO_OWNER,
+    QUEUE_HEIGHT,
     ROW,
     SOME_BEHIND,
-    UNTOLD,
+    UNKNOWN,
     cell_codes,
     cells_plan,
     in_order,
@@ -41,15 +41,15 @@ def test_widths_go_in_half_pixels_between_thin_and_thick():
 def test_a_line_goes_from_its_queue_to_the_card_of_its_owner():
     plan = lines_plan(MODEL.picture, 1152)
     cards = {row.client.client_id: y for row, y in plan.clients if row.group == "billing"}
-    for number, whose in enumerate(plan.right.whose):
-        if plan.right.dashed[number]:
+    for number, broker_origin in enumerate(plan.right_bands.client_ids):
+        if plan.right_bands.dashed[number]:
             continue
-        assert plan.right.x0[number] == plan.width - MIDDLE
-        assert plan.right.y0[number] in plan.queue_y
-        if whose in cards:
-            assert cards[whose] <= plan.right.y1[number] <= cards[whose] + CARD_HIGH
-    assert len(plan.right) == 6 + 2 + 2, "a line a queue, and one a topic and broker of a broadcast group"
-    assert len(plan.left) == 4, "each producer is connected to both brokers"
+        assert plan.right_bands.x0[number] == plan.width - MIDDLE
+        assert plan.right_bands.y0[number] in plan.queue_y
+        if broker_origin in cards:
+            assert cards[broker_origin] <= plan.right_bands.y1[number] <= cards[broker_origin] + CARD_HEIGHT
+    assert len(plan.right_bands) == 6 + 2 + 2, "a line a queue, and one a topic and broker of a broadcast group"
+    assert len(plan.left_bands) == 4, "each producer is connected to both brokers"
 
 
 def test_where_there_is_less_room_the_lines_grow_shorter_before_anything_is_cut():
@@ -57,29 +57,29 @@ def test_where_there_is_less_room_the_lines_grow_shorter_before_anything_is_cut(
     plan = lines_plan(MODEL.picture, 1180 - 32 - 12)
     assert plan.width == 1136
     assert plan.right_edge + CARD + EDGE == plan.width
-    assert plan.middle == LEAST_MIDDLE
-    assert set(plan.right.x0.tolist()) == {plan.side + plan.middle}
-    assert set(plan.left.x1.tolist()) == {plan.side - 4}
-    assert lines_plan(MODEL.picture, 0).side == NEAREST_MIDDLE
+    assert plan.middle == MIN_MIDDLE
+    assert set(plan.right_bands.x0.tolist()) == {plan.side + plan.middle}
+    assert set(plan.left_bands.x1.tolist()) == {plan.side - 4}
+    assert lines_plan(MODEL.picture, 0).side == MIN_SIDE
     assert lines_plan(MODEL.picture, 2000).side == MIDDLE
 
 
 def test_things_stand_below_each_other_and_only_those_in_sight_are_asked_for():
     plan = lines_plan(MODEL.picture, 0)
-    assert (np.diff(plan.queue_y) >= QUEUE_HIGH).all()
-    first = plan.queues_seen(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
+    assert (np.diff(plan.queue_y) >= QUEUE_HEIGHT).all()
+    first = plan.visible_queues(float(plan.queue_y[2]) - 1, float(plan.queue_y[2]) + 1)
     assert list(first) == [2]
-    assert plan.right.seen(0, plan.height).size == len(plan.right)
-    assert plan.right.seen(plan.height + 10, plan.height + 20).size == 0
-    assert lines_plan(Picture(), 900).right.seen(0, 1000).size == 0
+    assert plan.right_bands.seen(0, plan.height).size == len(plan.right_bands)
+    assert plan.right_bands.seen(plan.height + 10, plan.height + 20).size == 0
+    assert lines_plan(Picture(), 900).right_bands.seen(0, 1000).size == 0
 
 
 def test_brokers_that_do_not_answer_are_known():
     state = made.small(6)
     silent = tuple(replace(one, words="no answer") if one.name == "broker-b" else one for one in state.brokers)
     model = made.looked_at(made.small(0), made.small(5), replace(state, brokers=silent))
-    assert [one.name for one in lines_plan(model.picture, 1200).gone] == ["broker-b"]
-    assert lines_plan(MODEL.picture, 1200).gone == ()
+    assert [one.name for one in lines_plan(model.picture, 1200).unreachable] == ["broker-b"]
+    assert lines_plan(MODEL.picture, 1200).unreachable == ()
 
 
 def test_cells_say_what_is_behind_and_who_owns_nothing():
@@ -87,16 +87,16 @@ def test_cells_say_what_is_behind_and_who_owns_nothing():
     codes = cell_codes(topics)
     assert codes.shape == (100, 16)
     assert topics[0].name == "Topic003"
-    assert sorted(set(codes[0].tolist())) == [FEW, NOBODY]
-    assert (codes[1] == MUCH).sum() == 4
+    assert sorted(set(codes[0].tolist())) == [FEW, NO_OWNER]
+    assert (codes[1] == FAR_BEHIND).sum() == 4
     assert SOME_BEHIND not in codes
     assert cell_codes(()).size == 0
     quiet = made.looked_at(made.small()).picture.topics
-    assert UNTOLD not in cell_codes(quiet)
+    assert UNKNOWN not in cell_codes(quiet)
 
 
 def test_the_opened_group_shows_its_clients_with_lines_to_the_chosen_topic():
-    plan = cells_plan(LARGE.picture, 1500, Chosen("topic", "Topic000"))
+    plan = cells_plan(LARGE.picture, 1500, Selection("topic", "Topic000"))
     assert isinstance(plan.groups[0], GroupRow)
     assert [isinstance(row, ClientRow) for row in plan.groups[:6]] == [False, True, True, True, True, False]
     number = [row.name for row in plan.topics].index("Topic000")
@@ -104,12 +104,12 @@ def test_the_opened_group_shows_its_clients_with_lines_to_the_chosen_topic():
     assert (abs(plan.bands.y0 - (number + 0.5) * ROW) < ROW / 2).all()
     assert plan.bands.y1.tolist() == [(n + 0.5) * ROW for n in (1, 2, 3, 4)]
     assert plan.trouble_end == 2
-    assert list(plan.rows_seen(0, 3 * ROW - 1)) == [0, 1, 2]
+    assert list(plan.visible_rows(0, 3 * ROW - 1)) == [0, 1, 2]
 
 
 def test_narrow_tables_give_way_before_cells_do():
-    assert cells_plan(LARGE.picture, 1200, Chosen()).shown_cells >= 16
-    assert cells_plan(LARGE.picture, 1500, Chosen()).shown_cells >= 16
+    assert cells_plan(LARGE.picture, 1200, Selection()).shown_cells >= 16
+    assert cells_plan(LARGE.picture, 1500, Selection()).shown_cells >= 16
 
 
 def test_topics_stay_where_they_stood_until_one_gets_into_trouble():

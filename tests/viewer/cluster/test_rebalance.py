@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.cluster.state import Queue
-from viewer.cluster.rebalance import Burst, Moment, Span, Timeline, moment_of, timeline
+from viewer.cluster.rebalance import Burst, DurationBounds, Moment, Timeline, moment_of, timeline
 
 Q = tuple(Queue("T", "a", number) for number in range(4))
 SECOND = 1_000
@@ -58,9 +58,9 @@ def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
     assert len(line.steps) == 2
     step = line.steps[1]
     assert (step.begin, step.end) == (14_000, 18_000)
-    assert (step.came, step.left, step.moved) == ((), ("B",), 2)
-    assert step.pauses == {Q[2]: Span(2_000, 4_000), Q[3]: Span(2_000, 4_000)}
-    assert step.worst_pause == (Q[2], Span(2_000, 4_000))
+    assert (step.joined, step.departed, step.moved) == ((), ("B",), 2)
+    assert step.pauses == {Q[2]: DurationBounds(2_000, 4_000), Q[3]: DurationBounds(2_000, 4_000)}
+    assert step.worst_pause == (Q[2], DurationBounds(2_000, 4_000))
     assert step.bursts[Q[2]] == Burst(100.0, 300.0)
     assert step.worst_burst is not None
     assert step.worst_burst[1].factor == 3.0
@@ -70,7 +70,7 @@ def test_one_that_leaves_makes_a_step_with_a_pause_between_two_bounds():
         ((), 15_000, 18_000),
         (("A",), 18_000, 39_000),
     ]
-    assert line.lanes["B"][-1].there is False
+    assert line.lanes["B"][-1].is_present is False
 
 
 def test_two_owners_and_idle_consumers_are_counted():
@@ -78,8 +78,8 @@ def test_two_owners_and_idle_consumers_are_counted():
     moments += [moment(second, ("A", "BC"), clients="ABC") for second in (5, 6)]
     moments += [moment(second, ("A", "C"), clients="ABC") for second in range(7, 20)]
     step = timeline("g", moments).steps[1]
-    assert step.doubles == {Q[1]: Span(1_000, 3_000)}
-    assert (step.idle_before, step.idle, step.came) == (0, 1, ("C",))
+    assert step.doubles == {Q[1]: DurationBounds(1_000, 3_000)}
+    assert (step.idle_before, step.idle, step.joined) == (0, 1, ("C",))
     assert step.pauses == {}
 
 
@@ -93,9 +93,9 @@ def test_a_client_that_did_not_tell_makes_no_pause():
     moments = [moment(0, ("A",)), moment(1, ("",), clients="A", told=False), moment(2, ("A",))]
     line = timeline("g", moments)
     assert line.steps[1].pauses == {}
-    assert [piece.known for piece in line.pieces[Q[0]]] == [True, False, True]
+    assert [piece.is_known for piece in line.pieces[Q[0]]] == [True, False, True]
     assert line.lanes["A"][1].queues is None
-    assert line.lanes["A"][1].there
+    assert line.lanes["A"][1].is_present
 
 
 def test_where_nobody_read_nothing_is_said():
@@ -114,7 +114,7 @@ def test_offsets_that_fall_are_read_again():
 def test_a_queue_that_stays_without_owner_is_paused_to_the_end():
     moments = [moment(0, ("A",)), moment(1, ("",), clients="B"), moment(9, ("",), clients="B")]
     step = timeline("g", moments).steps[1]
-    assert step.pauses == {Q[0]: Span(8_000, 9_000)}
+    assert step.pauses == {Q[0]: DurationBounds(8_000, 9_000)}
 
 
 def test_a_state_gives_a_moment_and_shares_what_is_the_same():
@@ -125,7 +125,7 @@ def test_a_state_gives_a_moment_and_shares_what_is_the_same():
     assert one.owners[0] == (made.C1.client_id,)
     assert one.offsets[0] == 19_999
     assert one.ends[0] == 20_000
-    assert one.told
+    assert one.is_complete
     other = moment_of(made.small(1), "billing", (*made.A, *made.B), one)
     assert other is not None
     assert other.owners is one.owners

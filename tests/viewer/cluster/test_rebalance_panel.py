@@ -6,8 +6,8 @@ import made_clusters as made
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from viewer.cluster.cluster_model import Chosen, Look
-from viewer.cluster.rebalance_panel import AFTER, BEFORE, RebalancePanel
+from viewer.cluster.cluster_model import Reading, Selection
+from viewer.cluster.rebalance_panel import AFTER_STEP_MS, BEFORE_STEP_MS, RebalancePanel
 from viewer.widgets.basics import Label
 
 
@@ -15,7 +15,7 @@ from viewer.widgets.basics import Label
 def panel(shown) -> RebalancePanel:
     made_panel = RebalancePanel()
     made_panel.model = made.looked_at(*made.rebalanced())
-    made_panel.model.choose(Chosen("group", "billing"))
+    made_panel.model.choose(Selection("group", "billing"))
     shown(made_panel, width=1400)
     made_panel.resize(1400, 800)
     made_panel.refresh()
@@ -42,7 +42,7 @@ def test_a_step_is_gone_back_to_and_now_is_behind_the_last(panel):
     assert panel.at.text() == "Step 2 of 3"
     assert went == [made.BEGUN + 19_000]
     step = panel.chosen_step
-    assert panel.window_ms == (step.begin - BEFORE, step.begin + BEFORE + AFTER)
+    assert panel.window_ms == (step.begin - BEFORE_STEP_MS, step.begin + BEFORE_STEP_MS + AFTER_STEP_MS)
     assert "Pause · 2.0–4.0 s" in words(panel)
     assert panel.moves.total_rows() == 6
     panel.walk(-1)
@@ -69,11 +69,11 @@ def test_another_group_and_readings_that_come(panel):
     panel.group.setCurrentText("ledger")
     panel._group_chosen()
     assert chosen == ["ledger"]
-    panel.model.choose(Chosen("group", "ledger"))
+    panel.model.choose(Selection("group", "ledger"))
     panel.refresh()
     assert panel.line.group == "ledger"
     assert panel.at.text() == "Step 1 of 1"
-    panel.model.take(Look(made.small(61)))
+    panel.model.take(Reading(made.small(61)))
     panel.refresh()
     assert panel.line.end == made.BEGUN + 61_000
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import made_clusters as made
 
 import engine.client
-from viewer.cluster.cluster_model import Mark
-from viewer.cluster.deliveries import Handed, Shared
-from viewer.cluster.rebalance import Burst, Span, Timeline, timeline
+from viewer.cluster.cluster_model import TimeMark
+from viewer.cluster.deliveries import Delivery, RebalanceEvent
+from viewer.cluster.rebalance import Burst, DurationBounds, Timeline, timeline
 from viewer.cluster.rebalance_words import (
-    WHY,
+    REASONS,
     harms,
     length,
     list_rows,
@@ -48,7 +48,7 @@ def test_steps_say_who_came_and_who_left():
         (3, 0, "", 1),
     ]
     assert [mark_words(MODEL, one) for one in MODEL.marks] == ["C3 left", "C3 joins"]
-    assert mark_words(MODEL, Mark(0, "registers", "broker-b")) == "broker-b registers"
+    assert mark_words(MODEL, TimeMark(0, "registers", "broker-b")) == "broker-b registers"
 
 
 def test_harms_have_a_figure_each():
@@ -61,13 +61,16 @@ def test_harms_have_a_figure_each():
     assert (none[0].figure, none[0].kind) == ("0", "ok")
     assert (none[3].figure, none[3].kind) == ("0 → 1", "warn")
     bad = replace(
-        LINE.steps[1], doubles={made.A[0]: Span(0, 1_000)}, went_back=40, bursts={made.A[1]: Burst(100.0, 310.0)}
+        LINE.steps[1],
+        doubles={made.A[0]: DurationBounds(0, 1_000)},
+        went_back=40,
+        bursts={made.A[1]: Burst(100.0, 310.0)},
     )
     _, twice, burst, _ = harms(bad, 1.0)
     assert (twice.figure, twice.kind) == ("≥ 40", "warn")
     assert "broker-a q0 had two owners for 0.0–1.0 s · offsets fell by 40" in twice.note
     assert (burst.figure, burst.note) == ("× 3.1", "broker-a q1: 310 /s after 100 /s")
-    assert length(Span(500, 1_500)) == "0.5–1.5 s"
+    assert length(DurationBounds(500, 1_500)) == "0.5–1.5 s"
 
 
 def test_each_queue_says_whose_it_was_and_is():
@@ -81,7 +84,7 @@ def test_each_queue_says_whose_it_was_and_is():
         ("C4", "C4", "stays"),
     ]
     assert {row.change for row in move_rows(MODEL, LINE.steps[0])} == {"taken"}
-    gone = replace(LINE.steps[1], after={made.A[0]: ()}, before={made.A[0]: ("x",)})
+    gone = replace(LINE.steps[1], owners_after={made.A[0]: ()}, owners_before={made.A[0]: ("x",)})
     assert move_rows(MODEL, gone)[0].change == "nobody has it"
 
 
@@ -100,14 +103,14 @@ def test_with_consumers_of_ones_own_harms_are_counted():
     begin = step.begin + 400
     queue = made.A[2]
 
-    def handed(first: int, end: int, every: int, client: str, offset: int) -> list[Handed]:
-        return [Handed(at, client, "billing", queue, offset + n) for n, at in enumerate(range(first, end, every))]
+    def handed(first: int, end: int, every: int, client: str, offset: int) -> list[Delivery]:
+        return [Delivery(at, client, "billing", queue, offset + n) for n, at in enumerate(range(first, end, every))]
 
     c2, c1 = made.C2.client_id, made.C1.client_id
     model.deliveries.add(handed(begin - 14_000, begin, 100, c2, 0))
     model.deliveries.add(
         handed(begin + 612, begin + 8_000, 30, c1, 130),
-        [Shared(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
+        [RebalanceEvent(begin + 500, c1, "billing", "OrderPaid", (c1,), made.OWNS[made.C1], (queue,), (), "")],
     )
     end = until(model, LINE, step)
     assert end == LINE.steps[2].begin
@@ -129,7 +132,7 @@ def test_what_went_slower_afterwards_is_no_burst():
     model = made.looked_at(*made.rebalanced())
     step = LINE.steps[1]
     times = [*range(step.begin - 14_000, step.begin, 30), *range(step.end, step.end + 8_000, 100)]
-    model.deliveries.add([Handed(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
+    model.deliveries.add([Delivery(at, "a", "billing", made.A[2], n) for n, at in enumerate(times)])
     burst = harms(step, 1.0, model.deliveries, "billing", until(model, LINE, step))[2]
     assert (burst.figure, burst.note, burst.kind) == ("× 1", "no queue went faster afterwards", "ok")
 
@@ -139,15 +142,15 @@ def test_a_queue_that_nobody_takes_over_stands_still_to_the_end():
     model = made.looked_at(*made.rebalanced()[:19])
     line = timeline("billing", tuple(model.moments["billing"]))
     step = line.steps[-1]
-    assert step.after[made.A[2]] == ()
+    assert step.owners_after[made.A[2]] == ()
     times = {made.A[0]: range(step.begin - 14_000, line.end, 90), made.A[2]: range(step.begin - 14_000, step.begin, 70)}
     model.deliveries.add(
-        [Handed(at, "a", "billing", queue, n) for queue, some in times.items() for n, at in enumerate(some)]
+        [Delivery(at, "a", "billing", queue, n) for queue, some in times.items() for n, at in enumerate(some)]
     )
     pause = harms(step, 1.0, model.deliveries, "billing", until(model, line, step))[0]
     assert (pause.figure, pause.kind) == (f"≥ {line.end - times[made.A[2]][-1]:,} ms", "warn")
     assert pause.note == "broker-a q2 has no owner; the others at most 90 ms"
-    nobody_knows = replace(step, told=False)
+    nobody_knows = replace(step, is_complete=False)
     assert harms(nobody_knows, 1.0, model.deliveries, "billing", until(model, line, step))[0].figure == "90 ms"
 
 
@@ -156,4 +159,4 @@ def test_every_reason_of_a_client_has_its_words():
     said = {"start", "interval", "asked for"}
     for module in folder.glob("*.py"):
         said.update(re.findall(r'rebalance_soon\("([^"]+)"\)', module.read_text("utf-8")))
-    assert said == set(WHY)
+    assert said == set(REASONS)

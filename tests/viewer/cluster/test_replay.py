@@ -9,8 +9,8 @@ import pytest
 from made_clusters import Works
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from viewer.cluster.cluster_model import Look
-from viewer.cluster.replay import PLAY_MS, Replay, file_dialog
+from viewer.cluster.cluster_model import Reading
+from viewer.cluster.replay import PLAY_INTERVAL_MS, Replay, file_dialog
 from viewer.cluster.watch import ClusterWatch
 
 
@@ -24,7 +24,7 @@ def replay(shown) -> Replay:
     made_replay.went.connect(lambda at: (watch.model.go_to(at), made_replay.show_bar()))
     watch.begin(made.NAMES)
     for second in range(10):
-        works.items(Look(made.small(second)))
+        works.items(Reading(made.small(second)))
     made_replay.show_bar()
     return made_replay
 
@@ -36,16 +36,16 @@ def test_it_plays_from_the_beginning_to_the_end(replay):
     assert replay.bar.play.isChecked()
     assert model.state.at == made.BEGUN
     replay.play_on()
-    assert model.at == made.BEGUN + PLAY_MS
+    assert model.shown_time_ms == made.BEGUN + PLAY_INTERVAL_MS
     replay.play()
     assert not replay.player.isActive()
     replay.play()
-    assert model.at == made.BEGUN + PLAY_MS, "it goes on where it stood"
+    assert model.shown_time_ms == made.BEGUN + PLAY_INTERVAL_MS, "it goes on where it stood"
     for _ in range(40):
         replay.play_on()
         if not replay.player.isActive():
             break
-    assert model.at is None
+    assert model.shown_time_ms is None
     assert replay.bar.held.text() == "0:09"
 
 

@@ -13,10 +13,10 @@ from viewer.cluster.rows import (
     Picture,
     broker_rows,
     group_rows,
-    known,
-    of_users,
     producer_rows,
+    sum_if_all_known,
     topic_rows,
+    user_queues,
 )
 
 FIGURES = Figures({made.A[0]: 100.0}, {"billing": {made.A[0]: 90.0}})
@@ -28,15 +28,15 @@ def test_topics_in_trouble_come_first_and_their_groups_that_share_queues():
     assert first.groups == ("billing", "audit")
     assert (second.name, second.trouble, second.worst) == ("StockReserved", "", 0)
     row = first.queues[0]
-    assert (row.group, row.next_offset, row.behind, row.owners) == ("billing", 19_999, 1, (made.C1.client_id,))
-    assert (row.came, row.went, row.others) == (100.0, 90.0, ())
+    assert (row.group, row.next_offset, row.lag, row.owners) == ("billing", 19_999, 1, (made.C1.client_id,))
+    assert (row.in_rate, row.out_rate, row.other_offsets) == (100.0, 90.0, ())
 
 
 def test_the_group_that_is_looked_at_goes_before_others():
     (first, _) = topic_rows(Index(made.small(), FIGURES), "audit")
     assert first.groups == ("audit", "billing")
     assert first.queues[0].group == "audit"
-    assert first.queues[0].others == (19_999,)
+    assert first.queues[0].other_offsets == (19_999,)
 
 
 def test_a_queue_without_owner_is_an_error_only_where_everybody_told():
@@ -60,7 +60,7 @@ def test_groups_tell_what_their_clients_own_and_who_is_idle():
     assert [len(client.owned or ()) for client in billing.clients] == [2, 2, 0]
     assert (billing.idle, billing.orphans, billing.trouble) == (1, 2, "error")
     assert rows["audit"].broadcast
-    assert rows["audit"].behind is None
+    assert rows["audit"].lag is None
     assert rows["audit"].orphans == 0
 
 
@@ -89,7 +89,7 @@ def test_topics_that_users_did_not_make_are_left_out():
     first = replace(state.brokers[0], queues={**state.brokers[0].queues, **{one: QueueEnds(0, 1, 1) for one in own}})
     whole = replace(state, brokers=(first, *state.brokers[1:]))
     assert len(whole.queues) == 12
-    assert not set(own) & set(of_users(whole))
+    assert not set(own) & set(user_queues(whole))
 
 
 def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
@@ -106,6 +106,6 @@ def test_a_picture_is_large_where_each_queue_cannot_be_drawn():
 
 
 def test_a_sum_with_a_part_that_nobody_told_is_not_known():
-    assert known([1, 2]) == 3
-    assert known([1, None]) is None
-    assert known([]) == 0
+    assert sum_if_all_known([1, 2]) == 3
+    assert sum_if_all_known([1, None]) is None
+    assert sum_if_all_known([]) == 0

@@ -8,7 +8,7 @@ import made_clusters as made
 import pytest
 from PySide6.QtCore import Qt
 
-from viewer.cluster.cluster_model import Chosen, Look
+from viewer.cluster.cluster_model import Reading, Selection
 from viewer.cluster.side import FoldedSide, MinuteCurve, SidePanel, _round_up
 from viewer.widgets.basics import Link
 
@@ -21,7 +21,7 @@ def model():
 def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtbot):
     panel = SidePanel()
     shown(panel)
-    model.choose(Chosen("client", made.C3.client_id, "billing"))
+    model.choose(Selection("client", made.C3.client_id, "billing"))
     panel.show_chosen(model, lambda chosen: [(f"to {chosen.group}", "place"), ("no way", None)])
     said = "\n".join(panel.facts.texts())
     assert "Client: 10.0.1.3@23#3" in said
@@ -34,20 +34,20 @@ def test_the_chosen_thing_is_taken_apart_and_its_lines_lead_on(shown, model, qtb
     links = panel.findChildren(Link)
     qtbot.mouseClick(next(link for link in links if link.text() == "billing"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(next(link for link in links if link.text() == "to billing"), Qt.MouseButton.LeftButton)
-    assert chosen == [Chosen("group", "billing")]
+    assert chosen == [Selection("group", "billing")]
     assert followed == ["place"]
-    model.choose(Chosen("names"))
+    model.choose(Selection("names"))
     panel.show_chosen(model, lambda _chosen: [])
     assert not panel.curve.isVisibleTo(panel)
 
 
 def test_many_lines_are_cut_with_a_word(shown):
     model = made.looked_at(made.large(0, topics=2, queues=200, clients=3))
-    model.choose(Chosen("topic", "Topic000"))
+    model.choose(Selection("topic", "Topic000"))
     panel = shown(SidePanel())
     panel.show_chosen(model, lambda _chosen: [])
-    assert panel.more.text().endswith("lines more: Tables has them")
-    model.take(Look(made.large(5, topics=2, queues=200, clients=3)))
+    assert panel.hidden_note.text().endswith("lines more: Tables has them")
+    model.take(Reading(made.large(5, topics=2, queues=200, clients=3)))
 
 
 def test_the_curve_breaks_where_nobody_measured(shown):
@@ -67,7 +67,7 @@ def test_scales_end_at_round_figures():
 
 def test_folded_it_says_what_is_chosen(shown, model):
     folded = shown(FoldedSide())
-    model.choose(Chosen("group", "billing"))
+    model.choose(Selection("group", "billing"))
     folded.show_chosen(model)
     assert folded.accessibleName() == "Side column: billing consumer group"
     folded.click()

@@ -7,11 +7,11 @@ import pytest
 from made_clusters import Works
 
 from engine.client.events import Started
-from viewer.cluster.clients_work import Seen
-from viewer.cluster.cluster_model import Look, NoAddress
+from viewer.cluster.clients_process import ClientActivity
+from viewer.cluster.cluster_model import NoAddress, Reading
 from viewer.cluster.lessons import LESSONS, LessonRun
 from viewer.cluster.own_clients import OwnClients
-from viewer.cluster.watch import READS, ClusterWatch
+from viewer.cluster.watch import WATCH_TARGET, ClusterWatch
 from viewer.runtime.worker import Cancelled
 
 
@@ -31,12 +31,12 @@ def test_it_asks_whom_it_is_told_and_keeps_what_comes(watch, works):
     watch.changed.connect(lambda: heard.append("changed"))
     watch.asked.connect(lambda question: heard.append(question.name))
     watch.begin("127.0.0.1")
-    assert works.asked == [(READS, (("127.0.0.1:9876",), 1.0))]
+    assert works.asked == [(WATCH_TARGET, (("127.0.0.1:9876",), 1.0))]
     assert watch.runs
-    works.items(Look(made.small(), made.ASKED))
-    works.items(Look(made.small(5), made.ASKED))
+    works.items(Reading(made.small(), made.ASKED))
+    works.items(Reading(made.small(5), made.ASKED))
     assert heard == ["changed", "GET_BROKER_CLUSTER_INFO", "GET_TOPIC_STATS_INFO", "looked", "looked"]
-    assert watch.model.whole.topics
+    assert watch.model.unfiltered.topics
 
 
 def test_what_comes_after_it_was_stopped_is_left_alone(watch, works):
@@ -44,9 +44,9 @@ def test_what_comes_after_it_was_stopped_is_left_alone(watch, works):
     late = works.items
     watch.end()
     assert works.cancelled == [1]
-    late(Look(made.small()))
+    late(Reading(made.small()))
     assert watch.model.state is None
-    assert watch.model.standing == "off"
+    assert watch.model.status == "off"
     works.finished(None, Cancelled())
     assert not watch.runs
 
@@ -55,9 +55,9 @@ def test_a_pause_goes_on_with_the_same_picture(watch, works):
     watch.pause()
     assert works.asked == []
     watch.begin("a:1")
-    works.items(Look(made.small()))
+    works.items(Reading(made.small()))
     watch.pause()
-    assert watch.model.standing == "paused"
+    assert watch.model.status == "paused"
     assert watch.model.stale
     watch.pause()
     assert watch.runs
@@ -71,7 +71,7 @@ def test_a_pause_goes_on_with_the_same_picture(watch, works):
 def test_a_worker_that_ends_is_a_failure_that_can_be_tried_again(watch, works):
     watch.begin("a:1")
     works.finished(None, RuntimeError("The worker process ended"))
-    assert (watch.model.standing, watch.model.fault) == ("failed", "The worker process ended")
+    assert (watch.model.status, watch.model.fault) == ("failed", "The worker process ended")
     assert not watch.runs
     watch.again()
     assert watch.runs
@@ -90,17 +90,17 @@ def test_readings_are_recorded_and_a_recording_is_shown(watch, works, tmp_path):
     said = []
     watch.said.connect(said.append)
     watch.begin(made.NAMES)
-    works.items(Look(made.small(0)))
+    works.items(Reading(made.small(0)))
     file = tmp_path / "r.jsonl"
     watch.record(file)
-    works.items(Look(made.small(1)))
+    works.items(Reading(made.small(1)))
     assert watch.recorder is not None
     assert watch.recorder.count == 2
     watch.record(None)
-    works.items(Look(made.small(2)))
+    works.items(Reading(made.small(2)))
     watch.load(file)
     assert not watch.runs
-    assert (watch.model.standing, len(watch.model.kept)) == ("replay", 2)
+    assert (watch.model.status, len(watch.model.readings)) == ("replay", 2)
     watch.again()
     assert watch.model.recording == ""
     assert watch.model.address == made.NAMES
@@ -118,7 +118,7 @@ def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
     said = []
     watch.said.connect(said.append)
     watch.begin(made.NAMES)
-    works.items(Look(made.small(0)))
+    works.items(Reading(made.small(0)))
     watch.record(tmp_path / "nowhere" / "r.jsonl")
     assert watch.recorder is None
     assert "nowhere" in said[-1]
@@ -129,9 +129,9 @@ def test_what_cannot_be_written_or_read_is_said(works, dressed, tmp_path):
 def test_a_window_that_closes_writes_what_was_recorded(works, dressed, tmp_path):
     watch = ClusterWatch(works, lambda _work, _done, _failed: None)
     watch.begin(made.NAMES)
-    works.items(Look(made.small(0)))
+    works.items(Reading(made.small(0)))
     watch.record(tmp_path / "r.jsonl")
-    works.items(Look(made.small(1)))
+    works.items(Reading(made.small(1)))
     assert not (tmp_path / "r.jsonl").exists()
     watch.close()
     assert (tmp_path / "r.jsonl").read_text("utf-8").count("\n") == 3
@@ -141,14 +141,14 @@ def test_a_window_that_closes_writes_what_was_recorded(works, dressed, tmp_path)
 def test_brokers_of_lessons_that_ended_are_not_waited_for(watch, works, monkeypatch):
     monkeypatch.setattr(OwnClients, "_ask", lambda _self, *_command: None)
     watch.begin("a:1")
-    works.items(Look(made.small()))
+    works.items(Reading(made.small()))
     names = {one.name for one in watch.model.state.brokers}
     gone = min(names)
     watch.own.add("broker", ("a:1",), gone, "T", 0)
-    works.items(Look(made.small(1)))
+    works.items(Reading(made.small(1)))
     assert {one.name for one in watch.model.state.brokers} == names
     watch.own.stop(1)
-    works.items(Look(made.small(2)))
+    works.items(Reading(made.small(2)))
     assert {one.name for one in watch.model.state.brokers} == names - {gone}
 
 
@@ -157,7 +157,7 @@ def test_what_clients_of_a_lesson_told_is_kept_by_its_run(watch):
     watch.told.connect(lambda: told.append(1))
     run = watch.lessons["many"] = LessonRun(LESSONS[1], 1)
     run.record.groups.add(run.group)
-    watch._saw(Seen(whole=(Started(1, "c", run.group), Started(1, "c", "another"))))
-    watch._saw(Seen(sent={"p": 1}))
+    watch._on_activity(ClientActivity(events=(Started(1, "c", run.group), Started(1, "c", "another"))))
+    watch._on_activity(ClientActivity(sent={"p": 1}))
     assert [one.group for one in run.record.events] == [run.group]
     assert told == [1]

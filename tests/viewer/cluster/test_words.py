@@ -8,25 +8,25 @@ import made_clusters as made
 import pytest
 
 from engine.cluster.state import ClusterState, Refusal
-from viewer.cluster.cluster_model import Chosen, ClusterModel, Look
+from viewer.cluster.cluster_model import ClusterModel, Reading, Selection
 from viewer.cluster.words import (
+    broker_origin,
+    details_of,
     fault_words,
     held_words,
     markdown,
     queue_words,
     rate,
     refusal_words,
-    standing_words,
+    status_sentence,
     title_of,
-    told_of,
-    whose,
 )
 
 MODEL = made.looked_at(made.small(0), made.small(5))
 
 
-def texts(model: ClusterModel, chosen: Chosen) -> str:
-    return "\n".join(f"{one.name} {one.value} {one.note}".strip() for one in told_of(model, chosen))
+def texts(model: ClusterModel, chosen: Selection) -> str:
+    return "\n".join(f"{one.name} {one.value} {one.note}".strip() for one in details_of(model, chosen))
 
 
 def test_rates_are_said_as_they_are_known():
@@ -34,18 +34,18 @@ def test_rates_are_said_as_they_are_known():
 
 
 def test_how_it_stands_is_one_sentence():
-    said = standing_words(MODEL)
+    said = status_sentence(MODEL)
     assert said.startswith("127.0.0.1:9876 · 2 topics, 8 queues on 2 brokers · 5 consumers in 3 groups · 2 producers")
     assert "billing is 9,004 behind" in said
     assert "3 requests in the last look" in said
     empty = ClusterModel()
-    assert standing_words(empty) == "No cluster is looked at."
+    assert status_sentence(empty) == "No cluster is looked at."
     empty.begin((made.NAMES,))
-    assert standing_words(empty) == "Asking 127.0.0.1:9876 …"
+    assert status_sentence(empty) == "Asking 127.0.0.1:9876 …"
 
 
 def test_a_queue_tells_its_offsets_its_owner_and_each_group():
-    said = texts(MODEL, Chosen("queue", queue=made.B[0]))
+    said = texts(MODEL, Selection("queue", queue=made.B[0]))
     assert "Max offset 20,500" in said
     assert "Next offset 16,000 4,500 behind" in said
     assert "Owner C4" in said
@@ -61,16 +61,16 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
 @pytest.mark.parametrize(
     ("chosen", "title", "parts"),
     [
-        (Chosen(), "Nothing is chosen", ("Brokers 2", "Topics 2 8 queues", "Groups 3 5 consumers")),
-        (Chosen("names"), "Name servers", ("127.0.0.1:9876 answers", "broker-a 10.0.0.9:10911")),
-        (Chosen("broker", "broker-a"), "broker-a", ("master 10.0.0.9:10911 ours, 5.3.3", "slave 1", "In 500 /s")),
+        (Selection(), "Nothing is chosen", ("Brokers 2", "Topics 2 8 queues", "Groups 3 5 consumers")),
+        (Selection("names"), "Name servers", ("127.0.0.1:9876 answers", "broker-a 10.0.0.9:10911")),
+        (Selection("broker", "broker-a"), "broker-a", ("master 10.0.0.9:10911 ours, 5.3.3", "slave 1", "In 500 /s")),
         (
-            Chosen("topic", "OrderPaid"),
+            Selection("topic", "OrderPaid"),
             "OrderPaid",
             ("Queues 6 broker-a, broker-b", "Worst behind 4,500", "broker-b / 1 16,000 · 4,500 behind"),
         ),
         (
-            Chosen("group", "billing"),
+            Selection("group", "billing"),
             "billing",
             (
                 "Model cluster · push",
@@ -81,12 +81,12 @@ def test_a_queue_tells_its_offsets_its_owner_and_each_group():
             ),
         ),
         (
-            Chosen("client", made.C3.client_id, "billing"),
+            Selection("client", made.C3.client_id, "billing"),
             "C4",
             ("Language JAVA 5.3.3 version 479", "Consumes 0 /s", "Owns 2 queues of 6 of its group"),
         ),
         (
-            Chosen("producer", made.P2.client_id),
+            Selection("producer", made.P2.client_id),
             "P2",
             ("Language GO", "Group order-service", "Connected broker-b", "told by no administrator's request"),
         ),
@@ -100,14 +100,14 @@ def test_what_is_chosen_is_taken_apart(chosen, title, parts):
 
 def test_a_thing_that_is_gone_tells_nothing():
     for chosen in (
-        Chosen("queue", queue=replace_queue()),
-        Chosen("group", "x"),
-        Chosen("client", "x", "billing"),
-        Chosen("topic", "x"),
-        Chosen("broker", "x"),
-        Chosen("producer", "x"),
+        Selection("queue", queue=replace_queue()),
+        Selection("group", "x"),
+        Selection("client", "x", "billing"),
+        Selection("topic", "x"),
+        Selection("broker", "x"),
+        Selection("producer", "x"),
     ):
-        assert told_of(MODEL, chosen) == []
+        assert details_of(MODEL, chosen) == []
 
 
 def replace_queue():
@@ -117,13 +117,13 @@ def replace_queue():
 def test_errors_say_what_was_expected():
     model = ClusterModel()
     model.begin(("127.0.0.1:1",))
-    model.take(Look(ClusterState(1, {"127.0.0.1:1": "Connect call failed ('127.0.0.1', 1)"}, ())))
+    model.take(Reading(ClusterState(1, {"127.0.0.1:1": "Connect call failed ('127.0.0.1', 1)"}, ())))
     assert "Expected a name server that answers at HOST:PORT" in fault_words(model)
-    model.take(Look(ClusterState(1, {"127.0.0.1:1": "request type 106 not supported"}, ())))
+    model.take(Reading(ClusterState(1, {"127.0.0.1:1": "request type 106 not supported"}, ())))
     assert fault_words(model).endswith("Expected a name server: HOST:PORT, its port is usually 9876.")
-    assert standing_words(model) == fault_words(model)
+    assert status_sentence(model) == fault_words(model)
     late = made.looked_at(made.small())
-    late.take(Look(made.small(5, name_servers={made.NAMES: "no answer"})))
+    late.take(Reading(made.small(5, name_servers={made.NAMES: "no answer"})))
     assert fault_words(late).startswith("No name server answers: 127.0.0.1:9876: no answer. What stands here is from")
 
 
@@ -134,8 +134,8 @@ def test_what_was_refused_is_told_with_its_code():
     )
     assert "no answer from" in refusal_words(replace(one, code=-1))
     model = made.looked_at(made.small(refusals=(one,)))
-    assert "Not told GET_CONSUMER_RUNNING_INFO billing c@1 3 not supported" in texts(model, Chosen())
-    assert "1 request was refused" in standing_words(model)
+    assert "Not told GET_CONSUMER_RUNNING_INFO billing c@1 3 not supported" in texts(model, Selection())
+    assert "1 request was refused" in status_sentence(model)
 
 
 def test_markdown_has_every_broker_client_and_queue():
@@ -154,11 +154,11 @@ def test_markdown_has_every_broker_client_and_queue():
 
 def test_whose_a_broker_is_and_what_it_holds():
     ours, slave, real = made.small().brokers
-    assert [whose(one) for one in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
-    assert whose(replace(real, at=0)) == "…"
+    assert [broker_origin(one) for one in (ours, slave, real)] == ["ours, 5.3.3", "ours, 5.3.3", "real, 5.3.3"]
+    assert broker_origin(replace(real, at=0)) == "…"
     row = MODEL.find_queue(made.A[0])
     assert row is not None
     assert held_words(row) == "1 pull held"
-    assert "Held pulls 1 wait at the broker for a message" in texts(MODEL, Chosen("queue", queue=made.A[0]))
-    assert "Held pulls … nobody can ask a broker of RocketMQ's own" in texts(MODEL, Chosen("queue", queue=made.B[0]))
-    assert "4 pulls held" in standing_words(MODEL)
+    assert "Held pulls 1 wait at the broker for a message" in texts(MODEL, Selection("queue", queue=made.A[0]))
+    assert "Held pulls … nobody can ask a broker of RocketMQ's own" in texts(MODEL, Selection("queue", queue=made.B[0]))
+    assert "4 pulls held" in status_sentence(MODEL)

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from engine.broker.serving import serving_beside
-from viewer.cluster.cluster_model import Look
+from viewer.cluster.cluster_model import Reading
 from viewer.cluster.work import watch
 
 
@@ -15,10 +15,10 @@ class Control:
 
     def __init__(self, most: int) -> None:
         self.stop = threading.Event()
-        self.looks: list[Look] = []
+        self.looks: list[Reading] = []
         self._most = most
 
-    def emit(self, look: Look) -> None:
+    def emit(self, look: Reading) -> None:
         self.looks.append(look)
         if len(self.looks) == self._most:
             self.stop.set()
@@ -30,17 +30,17 @@ def test_a_cluster_is_read_again_and_again(tmp_path: Path):
         watch(control, (addresses.namesrv,), 0.05)
     assert [one.state.name_servers for one in control.looks] == [{addresses.namesrv: ""}] * 3
     assert {one.state.brokers[0].name for one in control.looks} == {"broker-a"}
-    asked = {question.name: times for question, times, _ in control.looks[-1].asked}
+    asked = {question.name: times for question, times, _ in control.looks[-1].requests}
     assert asked["GET_BROKER_CLUSTER_INFO"] == 1
     assert {"GET_BROKER_RUNTIME_INFO", "GET_ALL_TOPIC_CONFIG", "GET_ALL_PRODUCER_INFO"} <= asked.keys()
-    assert all(one.took > 0 for one in control.looks)
+    assert all(one.took_ms > 0 for one in control.looks)
 
 
 def test_nobody_answering_is_a_reading_with_a_reason():
     control = Control(1)
     watch(control, ("127.0.0.1:1",), 1.0)
     assert control.looks[0].state.name_servers["127.0.0.1:1"]
-    assert control.looks[0].asked[0][0].answer == -1
+    assert control.looks[0].requests[0][0].answer == -1
 
 
 def test_told_to_stop_while_it_reads_it_ends():

@@ -10,12 +10,12 @@ from engine.remoting.frame import Command
 from viewer.requests.columns import (
     EXCHANGES,
     FIELD_ROWS,
-    TALKS,
+    FILTER_ENTRIES,
     answer_chip,
     entry_place,
     field_rows,
+    filter_entries,
     ms_text,
-    talk_rows,
     unit_place,
 )
 from viewer.requests.fields import request_filter
@@ -100,7 +100,7 @@ def test_letters_have_their_long_names() -> None:
 
 
 def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) -> None:
-    rows = talk_rows(log)
+    rows = filter_entries(log)
     heads = [row.name for row in rows if row.kind == "head"]
     assert heads == ["Connections", "Codes", "Answers", "Held now", "Broken frames"]
     for row in rows:
@@ -108,4 +108,4 @@ def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) ->
         matching = sum(test.matches(one) for one in log.rows)  # type: ignore[arg-type]
         if row.kind != "head":
             assert matching == row.count, row
-    assert TALKS.as_text(rows[1], " ").split() == ["C1", "senders,", "readers", "12"]
+    assert FILTER_ENTRIES.as_text(rows[1], " ").split() == ["C1", "senders,", "readers", "12"]

@@ -9,7 +9,7 @@ from engine.remoting.exchanges import CAME, CLOSED, OPENED, WENT, Seen
 from engine.remoting.frame import ANSWER, ONE_WAY, Command, encode
 from engine.remoting.replaying import exchanges_of
 from viewer.requests.fields import request_filter
-from viewer.requests.request_log import Frame, RequestLog, family, frame_record, is_trouble
+from viewer.requests.request_log import Frame, RequestLog, family_index, frame_record, is_trouble
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_a_row_comes_with_its_request_and_changes_with_its_answer(talk: list[See
         new, changed = log.take([seen])
         assert len(new) + len(changed) <= 1
     assert [row.name for row in log.rows[:3]] == ["HEART_BEAT", "NOTIFY_CONSUMER_IDS_CHANGED", "SEND_MESSAGE"]
-    assert (log.total, log.kept, log.dropped, log.waiting) == (12, 12, 0, 0)
+    assert (log.total, log.stored_count, log.dropped, log.waiting) == (12, 12, 0, 0)
     assert (log.codes[10], log.codes[11], log.answers[17]) == (5, 3, 1)
 
 
@@ -48,7 +48,7 @@ def test_a_filter_lets_through_what_comes_later_too() -> None:
     log.show(lambda row: row.code == 10)
     new, _ = log.take([frame(Command(34, opaque=1)), frame(Command(10, opaque=2))])
     assert [row.code for row in new] == [row.code for row in log.rows] == [10]
-    assert log.kept == 2
+    assert log.stored_count == 2
     log.show(None)
     assert len(log.rows) == 2
 
@@ -58,8 +58,8 @@ def test_the_oldest_go_where_there_is_no_room() -> None:
     for number in range(100):
         log.take([frame(Command(10, opaque=number, body=b"x" * 500), ms=number)])
     assert log.bytes <= 50_000
-    assert log.dropped == 100 - log.kept > 0
-    assert len(log.rows) == log.kept
+    assert log.dropped == 100 - log.stored_count > 0
+    assert len(log.rows) == log.stored_count
     assert log.rows[0].exchange.number == log.dropped + 1
     assert log.row(1) is None
     answer = Command(0, opaque=0, flag=ANSWER)
@@ -78,7 +78,7 @@ def test_seconds_tell_families_and_what_was_not_done() -> None:
         ]
     )
     assert [(one.at, one.counts, one.not_ok) for one in log.seconds] == [(1, [1, 1, 0, 0], 1), (3, [0, 0, 1, 1], 0)]
-    assert [family(code) for code in (11, 310, 14, 34)] == [0, 1, 2, 3]
+    assert [family_index(code) for code in (11, 310, 14, 34)] == [0, 1, 2, 3]
 
 
 def test_the_next_one_of_a_client_is_of_its_connection() -> None:
@@ -158,7 +158,7 @@ def test_both_views_of_a_talk_hold_the_same(talk: list[Seen]) -> None:
     later.show_by_frame(True)
     assert halves(live) == halves(later)
     assert len(live.rows) == live.showable == live.frames
-    assert [row.seen.data for row in live.rows] == [seen.data for seen in talk if seen.command is not None]
+    assert [row.recorded.data for row in live.rows] == [seen.data for seen in talk if seen.command is not None]
     lines = RequestLog()
     lines.show_by_frame(True)
     lines.take_exchanges(exchanges_of(talk))
@@ -245,5 +245,5 @@ def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> Non
         assert shown == log.rows
     assert log.dropped > 100
     assert log.bytes <= 60_000
-    held = [row.exchange for row in log.kept_rows()] + [one.row.exchange for one in log._strays]
+    held = [row.exchange for row in log.stored_rows()] + [one.row.exchange for one in log._strays]
     assert log.bytes == sum(one.bytes + 1500 for one in held)

@@ -36,7 +36,7 @@ JOBS: dict[str, tuple[str, Args]] = {
     "log.find_work:hits": ("commitlog", lambda _tmp: (NOWHERE, "", 0, 0, END)),
     "log.work:count_values": ("commitlog", lambda _tmp: ("topic", "", 0, 0, END)),
     "space.work:account": ("consumequeue", lambda _tmp: (False,)),
-    "space.work:around": ("commitlog", lambda _tmp: ()),
+    "space.work:read_forecast": ("commitlog", lambda _tmp: ()),
     "space.work:map_of": ("commitlog", lambda _tmp: (f"{0:020d}", 100)),
     "runtime.store_work:check": ("index", lambda _tmp: ()),
     "runtime.store_work:plan": ("consumequeue", lambda _tmp: ("5.3",)),

@@ -52,7 +52,7 @@ def test_quitting_with_a_lab_that_serves_and_what_was_recorded_asks(run, window)
         window.show_view("requests")
         watch = window.workspace.requests
         watch.source_status.kind = "ended"
-        watch.log = SimpleNamespace(kept=17 << 20, kept_rows=lambda: [None] * 1214)
+        watch.log = SimpleNamespace(stored_count=17 << 20, stored_rows=lambda: [None] * 1214)
         window.lab.session.serving = SimpleNamespace(broker="127.0.0.1:10911", connections=2)
         window.actions_by_id["app.quit"].trigger()
         assert not window.closed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from made_stores import MadeStore
 
-from viewer.space.work import Forecast, account, around, map_of
+from viewer.space.work import Forecast, account, map_of, read_forecast
 
 
 class Told:
@@ -48,7 +48,7 @@ def test_the_quick_account_comes_first_and_both_are_of_the_same_bytes(store, tmp
 
 def test_the_forecast_comes_before_the_page_cache(store):
     told = Told()
-    found = around(told, store, None)
+    found = read_forecast(told, store, None)
     (first,) = told.emitted
     assert (first, first.cache) == (Forecast(found.retention, None), None)
     assert found.cache is not None

@@ -40,7 +40,7 @@ def test_evidence_and_ways_are_rows_with_places(results):
     rows = evidence_rows(results["K3"])
     assert [row.number for row in rows] == list(range(1, len(rows) + 1))
     assert any(row.place is not None for row in rows)
-    assert not any(row.against for row in rows)
+    assert not any(row.is_against for row in rows)
     assert {row.chip.kind for row in route_rows(results["K3"])} == {"ok"}
 
 
@@ -60,4 +60,4 @@ def test_long_names_lose_their_middle():
     )
     assert one.short_place == "a/very/long/…has/no/room"
     assert one.says == "TTTTTT…" + "T" * 9 + "/0/5"
-    assert one.against
+    assert one.is_against

@@ -22,7 +22,17 @@ from engine.client.producer import Producer
 from engine.client.routes import MessageQueue
 from engine.cluster.reader import ClusterReader
 from engine.cluster.state import Queue
-from viewer.cluster.clients_work import ClientSpec, Options, Seen, Taking, Told, Undecided, forget, seen_of, serve
+from viewer.cluster.clients_process import (
+    ClientActivity,
+    ClientSpec,
+    ClientStatus,
+    Options,
+    ScriptedListener,
+    UndecidedTransactions,
+    activity_of,
+    forget,
+    serve,
+)
 
 SECONDS = 60
 
@@ -40,7 +50,7 @@ class Process:
         self.pipe, theirs = multiprocessing.Pipe()
         self._thread = threading.Thread(target=run, args=(theirs,))
         self._thread.start()
-        self.told: list[Told] = []
+        self.told: list[ClientStatus] = []
         self.handed = 0
         self.sent = 0
         self.shared = 0
@@ -51,16 +61,16 @@ class Process:
             assert time.monotonic() < end, f"waited in vain until {what}: {self.told}"
             if self.pipe.poll(0.1):
                 value = self.pipe.recv()
-                if isinstance(value, Told):
+                if isinstance(value, ClientStatus):
                     self.told.append(value)
                 else:
-                    assert isinstance(value, Seen)
+                    assert isinstance(value, ClientActivity)
                     self.handed += len(value.handed)
                     self.shared += len(value.shared)
                     self.sent += sum(value.sent.values())
 
-    def standing(self, number: int) -> str:
-        return next((one.standing for one in reversed(self.told) if one.number == number), "")
+    def status(self, number: int) -> str:
+        return next((one.status for one in reversed(self.told) if one.number == number), "")
 
     def end(self) -> None:
         self.pipe.send(("end",))
@@ -71,7 +81,7 @@ class Process:
 
 def run(pipe: Connection) -> None:
     """As :func:`serve`, in a thread, which has no signals."""
-    from viewer.cluster.clients_work import Clients
+    from viewer.cluster.clients_process import Clients
 
     asyncio.run(Clients(pipe).serve())
 
@@ -81,7 +91,7 @@ def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
     process = Process()
     names = (served.namesrv,)
     process.pipe.send(("add", ClientSpec(1, "producer", names, "senders", "Orders", rate=200)))
-    process.until(lambda: process.standing(1) == "running", "it runs")
+    process.until(lambda: process.status(1) == "running", "it runs")
     process.until(lambda: process.sent > 5, "it sends")
     process.pipe.send(("add", ClientSpec(2, "consumer", names, "readers", "Orders")))
     process.until(lambda: process.handed > 5, "it consumes")
@@ -89,11 +99,11 @@ def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
     for command in (("slow", 2, 0.01), ("pause", 2), ("resume", 2), ("pause", 1), ("resume", 1), ("slow", 9, 1.0)):
         process.pipe.send(command)
     process.pipe.send(("add", ClientSpec(3, "consumer", names, "readers", "Orders", delay=0.001)))
-    process.until(lambda: process.standing(3) == "running", "another one")
+    process.until(lambda: process.status(3) == "running", "another one")
     process.pipe.send(("kill", 2))
-    process.until(lambda: process.standing(2) == "killed", "it is killed")
+    process.until(lambda: process.status(2) == "killed", "it is killed")
     process.pipe.send(("stop", 1))
-    process.until(lambda: process.standing(1) == "stopped", "it says goodbye")
+    process.until(lambda: process.status(1) == "stopped", "it says goodbye")
     assert len({one.client_id for one in process.told if one.client_id}) == 3
     process.end()
 
@@ -101,10 +111,10 @@ def test_they_send_and_consume_and_end_in_every_way(served: Addresses) -> None:
 def test_where_nobody_listens_it_says_so() -> None:
     process = Process()
     process.pipe.send(("add", ClientSpec(1, "producer", ("127.0.0.1:1",), "senders", "Orders")))
-    process.until(lambda: process.standing(1) == "failed", "it failed")
+    process.until(lambda: process.status(1) == "failed", "it failed")
     assert process.told[-1].words
     process.pipe.send(("add", ClientSpec(2, "consumer", ("127.0.0.1:1",), "no group!", "Orders")))
-    process.until(lambda: process.standing(2) == "failed", "that is no group")
+    process.until(lambda: process.status(2) == "failed", "that is no group")
     process.end()
 
 
@@ -119,26 +129,26 @@ def test_events_become_one_report():
         Rebalanced(4, "c", "g", "T", (queue,), ("c",), (queue,), (queue,), ()),
     ):
         stream.emit(event)
-    seen = seen_of(ring.take(), 2)
+    seen = activity_of(ring.take(), 2)
     assert seen is not None
     assert (seen.sent, seen.dropped) == ({"p": 3}, 2)
     assert seen.handed[0].queue == Queue("T", "a", 0)
     assert seen.handed[0].offset == 7
     assert seen.shared[0].taken == (Queue("T", "a", 0),)
-    assert seen_of([]) is None
+    assert activity_of([]) is None
 
 
 def test_events_of_a_lesson_are_reported_whole():
     queue = MessageQueue("T", "a", 0)
     started, sent = Started(1, "c", "lesson"), Sent(2, "p", "other", queue, 0, "id", "k", "SEND_OK", 1, 1, 10, 1.0)
-    seen = seen_of([started, sent], whole={"lesson"})
+    seen = activity_of([started, sent], full_groups={"lesson"})
     assert seen is not None
-    assert seen.whole == (started,)
-    assert seen_of([started]) is None
+    assert seen.events == (started,)
+    assert activity_of([started]) is None
 
 
 def test_a_listener_refuses_and_stalls_as_it_is_told(monkeypatch):
-    monkeypatch.setattr("viewer.cluster.clients_work.STALL", 0.01)
+    monkeypatch.setattr("viewer.cluster.clients_process.STALL_S", 0.01)
     queue = MessageQueue("T", "a", 0)
 
     def message(number: int) -> ReceivedMessage:
@@ -146,35 +156,40 @@ def test_a_listener_refuses_and_stalls_as_it_is_told(monkeypatch):
 
     async def walk() -> None:
         context = ConsumeContext(queue)
-        assert [await Taking()([message(n)], context) for n in range(3)] == [True] * 3
-        assert [await Taking(refuses=2)([message(n)], context) for n in range(4)] == [False, True, False, True]
+        assert [await ScriptedListener()([message(n)], context) for n in range(3)] == [True] * 3
+        assert [await ScriptedListener(refuses=2)([message(n)], context) for n in range(4)] == [
+            False,
+            True,
+            False,
+            True,
+        ]
         begun = time.monotonic()
-        assert await Taking(stalls=5)([message(5)], context)
+        assert await ScriptedListener(stalls=5)([message(5)], context)
         assert time.monotonic() - begun >= 0.01
 
     asyncio.run(walk())
-    assert [Undecided(2).execute(Message("T", b"%d" % n), None).name for n in range(3)] == [
+    assert [UndecidedTransactions(2).execute(Message("T", b"%d" % n), None).name for n in range(3)] == [
         "COMMIT",
         "UNKNOWN",
         "COMMIT",
     ]
-    assert Undecided(2).check(message(1)).name == "UNKNOWN"
+    assert UndecidedTransactions(2).check(message(1)).name == "UNKNOWN"
 
 
 def test_a_broker_of_a_lesson_comes_and_goes_with_its_clients(served: Addresses) -> None:
     process = Process()
     names = (served.namesrv,)
-    process.pipe.send(("add", ClientSpec(1, "broker", names, "own-1", "Own", options=Options(told=True))))
-    process.until(lambda: process.standing(1) == "running", "it runs")
-    few = Options(most=5, told=True)
+    process.pipe.send(("add", ClientSpec(1, "broker", names, "own-1", "Own", options=Options(reports_events=True))))
+    process.until(lambda: process.status(1) == "running", "it runs")
+    few = Options(message_count=5, reports_events=True)
     process.pipe.send(("add", ClientSpec(2, "producer", names, "senders", "Own", rate=500, options=few)))
     process.until(lambda: process.sent == 5, "all are sent")
     wrong = Options(settings="flushDiskType=NEVER")
     process.pipe.send(("add", ClientSpec(3, "broker", names, "own-2", "Own", options=wrong)))
-    process.until(lambda: process.standing(3) == "failed", "that is no setting")
+    process.until(lambda: process.status(3) == "failed", "that is no setting")
     assert "flushDiskType" in process.told[-1].words
     process.pipe.send(("stop", 1))
-    process.until(lambda: process.standing(1) == "stopped", "it is gone")
+    process.until(lambda: process.status(1) == "stopped", "it is gone")
     process.end()
     assert not list(Path(tempfile.gettempdir()).glob("storescope-clients-*/broker-1"))
 
@@ -184,7 +199,7 @@ def test_topics_and_groups_of_a_lesson_are_deleted(served: Addresses) -> None:
         names = (served.namesrv,)
         async with Producer("senders", served.namesrv) as producer, ClusterReader(names) as reader:
             await producer.send(Message("Gone", b"x"))
-            consumer = Consumer("gone", Taking(), served.namesrv)
+            consumer = Consumer("gone", ScriptedListener(), served.namesrv)
             consumer.subscribe("Gone")
             async with consumer:
                 assert "gone" in (await reader.read()).groups

@@ -1,8 +1,7 @@
-"""What one does with the cluster that the lab of this window serves: give a topic queues, add a broker, cut a client.
+"""Actions on the cluster that the lab of this window serves: add queues, add a broker, cut a client's connection.
 
-Any other cluster is only asked: there each of these stands in grey and says why. A broker runs in the lab's process
-over a store of its own beside the lab's; it is ended by a click, or with Undo, and its store stays. Queues are
-taken back with Undo as long as they are empty.
+For any other cluster they are grey and say why. An added broker runs in the lab's process over its own store beside
+the lab's; a click or Undo ends it, and its store stays. Undo takes back added queues while they are empty.
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ if TYPE_CHECKING:
     from engine.lab.serving import ServedBroker, ServedClient
     from viewer.runtime.lab_session import LabSession
 
-MORE = 4
-"""Queues that are added where nobody says otherwise."""
+DEFAULT_QUEUE_COUNT = 4
+"""Proposed number of additional queues."""
 
 
-class LabActs(QObject):
-    """Its tools and its form stand in :class:`~viewer.cluster.clients_bar.ClientsBar`. ``did(command, words,
-    parameters)`` for the operation log, ``edited(Edit)`` for Undo, ``said(words)`` for the status bar, ``changed()``
-    as something else can be done, ``asks()`` as its form opens.
+class LabActions(QObject):
+    """Tools and form for :class:`~viewer.cluster.clients_bar.ClientsBar`.
+
+    Emits ``did(command, words, parameters)`` for the operation log, ``edited(Edit)`` for Undo, ``said(words)`` for
+    the status bar, ``changed()`` when other actions become possible, ``asks()`` when its form opens.
     """
 
     did = Signal(str, str, object)
@@ -47,7 +47,7 @@ class LabActs(QObject):
         self.model = ClusterModel()
         self.session: LabSession | None = None
         self._kind = ""
-        self._sure = False
+        self._is_confirmed = False
         self.queues = self._tool("plus", "cluster.add.queues", tr("Queues…"))
         self.broker = self._tool("plus", "cluster.add.broker", tr("Broker…"))
         self.cut = self._tool("cut", "cluster.cut", tr("Cut connection"))
@@ -60,10 +60,10 @@ class LabActs(QObject):
 
     @staticmethod
     def _tool(icon: str, name: str, text: str) -> Tool:
-        made = Tool(icon, "", text)
-        made.setObjectName(name)
-        made.setAccessibleName(text)
-        return made
+        tool = Tool(icon, "", text)
+        tool.setObjectName(name)
+        tool.setAccessibleName(text)
+        return tool
 
     def _form(self) -> Boxed:
         self.what, self.note, self.fault = Label("", 13, "text", 600), Label("", 12, "text3"), Label("", 12, "error")
@@ -76,8 +76,8 @@ class LabActs(QObject):
             part.setObjectName(f"cluster.lab.{name}")
         for field in (self.topic, self.name, self.amount):
             field.returnPressed.connect(self.do)
-            field.textEdited.connect(lambda _text: self._noted())
-        self.at.activated.connect(lambda _at: self._noted())
+            field.textEdited.connect(lambda _text: self._show_effect())
+        self.at.activated.connect(lambda _at: self._show_effect())
         self.go, close = Button(tr("Add"), "primary"), Button(tr("Close"), "flat")
         self.go.setObjectName("cluster.lab.do")
         close.setObjectName("cluster.lab.close")
@@ -103,12 +103,12 @@ class LabActs(QObject):
 
     @property
     def serves(self) -> bool:
-        """The lab of this window serves the cluster that is looked at."""
+        """Return True if the lab of this window serves the shown cluster."""
         serving = self.session.serving if self.session is not None else None
         return serving is not None and serving.namesrv in self.model.addresses
 
     def why_not(self) -> str:
-        """Why nothing of this can be done; "" where it can."""
+        """Return why these actions are not possible; "" if they are."""
         if self.serves:
             return ""
         if self.session is None or self.session.serving is None:
@@ -116,155 +116,172 @@ class LabActs(QObject):
         return tr("Only asked: the lab of this window serves {address}.", address=self.session.serving.namesrv)
 
     def connections(self) -> list[ServedClient]:
-        """The chosen client's, to brokers of the lab."""
+        """Return the selected client's connections to brokers of the lab."""
         chosen = self.model.chosen
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None or chosen.kind not in {"client", "producer"}:
             return []
-        return [one for one in serving.clients if one.client_id == chosen.name]
+        return [client for client in serving.clients if client.client_id == chosen.name]
 
     def added(self) -> ServedBroker | None:
-        """The chosen broker, where it is one that was added to the lab."""
+        """Return the selected broker if it was added to the lab."""
         chosen = self.model.chosen
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None or chosen.kind != "broker":
             return None
-        return next((one for one in serving.brokers if one.name == chosen.name and not one.first), None)
+        return next((broker for broker in serving.brokers if broker.name == chosen.name and not broker.first), None)
 
     def refresh(self) -> None:
-        """As model and lab have it now."""
+        """Show the present state of model and lab."""
         self.model.of_lab = self.serves
-        why = self.why_not()
+        reason = self.why_not()
         chosen = self.model.chosen
-        client = chosen.kind in {"client", "producer"}
-        there = bool(self.connections())
-        cut = tr("End its connection; it comes again by itself (Ctrl+Del)")
-        lost = tr("This client has no connection to a broker of the lab.")
+        is_client = chosen.kind in {"client", "producer"}
+        has_connections = bool(self.connections())
+        cut_tip = tr("End its connection; it comes again by itself (Ctrl+Del)")
+        no_connection_tip = tr("This client has no connection to a broker of the lab.")
         tips = {
-            self.queues: (not why, why or tr("Give a topic more queues (+)")),
-            self.broker: (not why, why or tr("One more broker in the lab, at the same name server (Ctrl+Ins)")),
-            self.cut: (there, why or (cut if there else lost)),
-            self.end: (not why, why or tr("It leaves the name server; its store stays (Del)")),
+            self.queues: (not reason, reason or tr("Give a topic more queues (+)")),
+            self.broker: (not reason, reason or tr("One more broker in the lab, at the same name server (Ctrl+Ins)")),
+            self.cut: (has_connections, reason or (cut_tip if has_connections else no_connection_tip)),
+            self.end: (not reason, reason or tr("It leaves the name server; its store stays (Del)")),
         }
         for tool, (able, tip) in tips.items():
             tool.setEnabled(able)
             tool.setToolTip(tip)
             tool.setAccessibleDescription("" if able else tip)
-        self.cut.setVisible(client)
+        self.cut.setVisible(is_client)
         self.end.setVisible(self.added() is not None)
-        if why:
+        if reason:
             self.form.hide()
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def ask(self, kind: str) -> None:
-        """Ask for what is needed; what is chosen gives it, as far as it goes."""
+        """Open the form, filled in from the selection."""
         serving = self.session.serving if self.session is not None else None
         if not self.serves or serving is None:
             self.said.emit(self.why_not())
             return
         self.asks.emit()
-        self._kind, self._sure = kind, False
+        self._kind, self._is_confirmed = kind, False
         model, chosen = self.model, self.model.chosen
-        queues = kind == "queues"
+        for_queues = kind == "queues"
         for part in (self.topic, self.at, self.amount):
-            part.setVisible(queues)
-        self.name.setVisible(not queues)
-        self.what.setText(tr("More queues") if queues else tr("New broker"))
-        if queues:
+            part.setVisible(for_queues)
+        self.name.setVisible(not for_queues)
+        self.what.setText(tr("More queues") if for_queues else tr("New broker"))
+        if for_queues:
             topic = chosen.queue.topic if chosen.queue is not None else chosen.name if chosen.kind == "topic" else ""
-            names = [one.name for one in serving.brokers]
-            at = chosen.queue.broker if chosen.queue is not None else chosen.name if chosen.kind == "broker" else ""
-            self.topic.setText(topic or next((one.name for one in model.whole.topics), "Orders"))
+            names = [named_row.name for named_row in serving.brokers]
+            broker_name = (
+                chosen.queue.broker if chosen.queue is not None else chosen.name if chosen.kind == "broker" else ""
+            )
+            self.topic.setText(topic or next((named_row.name for named_row in model.unfiltered.topics), "Orders"))
             self.at.clear()
             self.at.addItems(names)
-            self.at.setCurrentIndex(names.index(at) if at in names else 0)
-            self.amount.setText(str(MORE))
+            self.at.setCurrentIndex(names.index(broker_name) if broker_name in names else 0)
+            self.amount.setText(str(DEFAULT_QUEUE_COUNT))
         else:
             self.name.setText(self._free_name())
-        self._noted()
+        self._show_effect()
         self.form.show()
-        (self.amount if queues else self.name).setFocus()
+        (self.amount if for_queues else self.name).setFocus()
 
     def _free_name(self) -> str:
-        taken = {one.name for one in self.model.whole.brokers}
-        taken |= {one.name for one in self.session.serving.brokers} if self.session and self.session.serving else set()
-        return next(name for letter in "bcdefghijklmnopqrstuvwxyz" if (name := f"broker-{letter}") not in taken)
+        used_names = {broker.name for broker in self.model.unfiltered.brokers}
+        used_names |= (
+            {broker.name for broker in self.session.serving.brokers} if self.session and self.session.serving else set()
+        )
+        return next(name for letter in "bcdefghijklmnopqrstuvwxyz" if (name := f"broker-{letter}") not in used_names)
 
-    def _noted(self) -> None:
-        """What would be done, beside the fields."""
-        self._sure = False
+    def _show_effect(self) -> None:
+        """Show beside the fields what would be done."""
+        self._is_confirmed = False
         self.fault.setText("")
         self.go.setText(tr("Add"))
         if self._kind == "queues":
-            before = self._queues(self.at.currentText(), self.topic.text().strip())
-            self.note.setText(tr("{n:,} queues there now", n=before))
+            queue_count = self._queues(self.at.currentText(), self.topic.text().strip())
+            self.note.setText(tr("{n:,} queues there now", n=queue_count))
         else:
             self.note.setText(tr("its store: {folder}", folder=self._folder(self.name.text().strip()).name))
             self.note.setToolTip(str(self._folder(self.name.text().strip())))
 
     def _queues(self, broker: str, topic: str) -> int:
         state = self.model.state
-        return sum(one.topic == topic and one.broker == broker for one in (state.queues if state is not None else ()))
+        return sum(
+            queue.topic == topic and queue.broker == broker for queue in (state.queues if state is not None else ())
+        )
 
     def _folder(self, name: str) -> Path:
-        """Beside the lab's own store."""
+        """Return the store folder of a new broker, beside the lab's store."""
         lab = self.session
-        own = (lab.folder or lab.store or Path("lab")) if lab is not None else Path("lab")
-        return own.with_name(f"{own.name}-{name}")
+        lab_folder = (lab.folder or lab.store or Path("lab")) if lab is not None else Path("lab")
+        return lab_folder.with_name(f"{lab_folder.name}-{name}")
 
     # ---- doing -------------------------------------------------------------------------------------------------------
 
     def do(self) -> None:
-        """Do what the form asks for. Where the store is somebody's own, no lab store, it is asked once more."""
+        """Do what the form describes; ask once more before writing to a store that is not a lab store."""
         lab = self.session
         if not self.serves or lab is None:
             return
         if self._kind == "queues":
-            topic, at = self.topic.text().strip(), self.at.currentText()
+            topic, broker_name = self.topic.text().strip(), self.at.currentText()
             amount = self.amount.text().strip()
             if not topic or not amount.isdigit() or not int(amount):
                 self.fault.setText(tr("Expected a topic and a number of queues."))
                 return
             serving = lab.serving
-            first = serving is not None and any(one.name == at and one.first for one in serving.brokers)
-            if lab.folder is None and first and not self._sure:
-                self._sure = True
+            is_first_broker = serving is not None and any(
+                broker.name == broker_name and broker.first for broker in serving.brokers
+            )
+            if lab.folder is None and is_first_broker and not self._is_confirmed:
+                self._is_confirmed = True
                 self.fault.setText(tr("This is your own store, not one of the lab: its table of topics is written."))
                 self.go.setText(tr("Write it"))
                 return
-            self._add_queues(at, topic, int(amount))
+            self._add_queues(broker_name, topic, int(amount))
         else:
             name = self.name.text().strip()
-            if not name or name in {one.name for one in self.model.whole.brokers if not self._gone(one.name)}:
+            if not name or name in {
+                broker.name for broker in self.model.unfiltered.brokers if not self._is_unreachable(broker.name)
+            }:
                 self.fault.setText(tr("Expected the name of a broker that is not there yet."))
                 return
             self._add_broker(name)
 
-    def _gone(self, name: str) -> bool:
-        row = next((one for one in self.model.whole.brokers if one.name == name), None)
+    def _is_unreachable(self, name: str) -> bool:
+        row = next((broker_row for broker_row in self.model.unfiltered.brokers if broker_row.name == name), None)
         return row is not None and row.master is not None and bool(row.master.words)
 
-    def _add_queues(self, at: str, topic: str, more: int) -> None:
-        before = self._queues(at, topic)
-        parameters = {"topic": topic, "broker": at, "queues": before + more}
+    def _add_queues(self, broker: str, topic: str, added_count: int) -> None:
+        count_before = self._queues(broker, topic)
+        parameters = {"topic": topic, "broker": broker, "queues": count_before + added_count}
 
         def done() -> None:
             self.form.hide()
             self.did.emit("cluster.add.queues", tr("Give a topic more queues"), parameters)
-            what = tr("{n:,} queues of {topic} at {broker}", n=more, topic=topic, broker=at)
-            self.edited.emit(Edit(what, before, before + more, lambda queues: self._put_queues(at, topic, queues)))
+            description = tr("{n:,} queues of {topic} at {broker}", n=added_count, topic=topic, broker=broker)
+            self.edited.emit(
+                Edit(
+                    description,
+                    count_before,
+                    count_before + added_count,
+                    lambda queues: self._set_queues(broker, topic, queues),
+                )
+            )
 
-        self._begin(lambda lab: lab.set_queues(at, topic, before + more), done)
+        self._begin(lambda lab: lab.set_queues(broker, topic, count_before + added_count), done)
 
-    def _put_queues(self, at: str, topic: str, queues: int) -> None:
-        """Undo and Redo."""
-        parameters = {"topic": topic, "broker": at, "queues": queues}
+    def _set_queues(self, broker: str, topic: str, queues: int) -> None:
+        """Set the number of queues for Undo and Redo."""
+        parameters = {"topic": topic, "broker": broker, "queues": queues}
 
         def done() -> None:
             self.did.emit("cluster.add.queues", tr("Give a topic so many queues"), parameters)
 
-        self._begin(lambda lab: lab.set_queues(at, topic, queues), done)
+        self._begin(lambda lab: lab.set_queues(broker, topic, queues), done)
 
     def _add_broker(self, name: str) -> None:
         folder = self._folder(name)
@@ -272,38 +289,42 @@ class LabActs(QObject):
         def done() -> None:
             self.form.hide()
             self.did.emit("cluster.add.broker", tr("Add a broker to the lab"), {"broker": name, "store": str(folder)})
-            what = tr("broker {name} of the lab", name=name)
-            self.edited.emit(Edit(what, False, True, lambda there: self._put_broker(name, folder, there)))
+            description = tr("broker {name} of the lab", name=name)
+            self.edited.emit(
+                Edit(description, False, True, lambda is_running: self._set_broker(name, folder, is_running))
+            )
 
         self.note.setText(tr("opens …"))
         self._begin(lambda lab: lab.add_broker(name, folder), done)
 
-    def _put_broker(self, name: str, folder: Path, there: bool) -> None:
-        """Undo and Redo."""
-        if there:
+    def _set_broker(self, name: str, folder: Path, is_running: bool) -> None:
+        """Start or end the broker for Undo and Redo."""
+        if is_running:
             self._begin(lambda lab: lab.add_broker(name, folder))
         else:
             self._begin(lambda lab: lab.end_broker(name))
 
     def end_now(self) -> None:
-        """End the chosen broker, where it was added here."""
-        found = self.added()
-        if found is None:
+        """End the selected broker if it was added to the lab."""
+        broker = self.added()
+        if broker is None:
             return
-        name, folder = found.name, found.folder
+        name, folder = broker.name, broker.folder
 
         def done() -> None:
             self.did.emit("cluster.broker.end", tr("End a broker of the lab"), {"broker": name, "store": str(folder)})
-            what = tr("end of broker {name}", name=name)
-            self.edited.emit(Edit(what, True, False, lambda there: self._put_broker(name, folder, there)))
+            description = tr("end of broker {name}", name=name)
+            self.edited.emit(
+                Edit(description, True, False, lambda is_running: self._set_broker(name, folder, is_running))
+            )
 
         self._begin(lambda lab: lab.end_broker(name), done)
 
     def cut_now(self) -> None:
-        """Cut the chosen client; where it is connected to several brokers, a menu asks which."""
-        found = self.connections()
-        names = list(dict.fromkeys(one.broker for one in found))
-        if not found:
+        """Cut the selected client's connection; with several brokers, a menu asks which."""
+        connections = self.connections()
+        names = list(dict.fromkeys(connection.broker for connection in connections))
+        if not connections:
             self.said.emit(self.why_not() or tr("This client has no connection to a broker of the lab."))
         elif len(names) == 1:
             self.cut_client(names[0])
@@ -318,7 +339,7 @@ class LabActs(QObject):
             menu.popup(self.cut.mapToGlobal(QPoint(0, self.cut.height())))
 
     def cut_client(self, broker: str) -> None:
-        """End the chosen client's connections, to one broker or with "" to all."""
+        """End the selected client's connections to one broker, or to all with ""."""
         client_id = self.model.chosen.name
         name = self.model.name_of(client_id)
 
@@ -326,13 +347,13 @@ class LabActs(QObject):
             number = await lab.cut_client(client_id, broker)
             self.said.emit(tr("Cut {n:,} connections of {client}: it comes again by itself.", n=number, client=name))
 
-        told = {"client": name, "broker": broker or "*"}
-        self._begin(cut, lambda: self.did.emit("cluster.cut", tr("Cut the connection of a client"), told))
+        parameters = {"client": name, "broker": broker or "*"}
+        self._begin(cut, lambda: self.did.emit("cluster.cut", tr("Cut the connection of a client"), parameters))
 
     def _begin(
         self, work: Callable[[LabSession], Coroutine[Any, Any, object]], done: Callable[[], object] = lambda: None
     ) -> None:
-        """Have the lab do it; why it does not stands in the form, or in the status bar where that is closed."""
+        """Run work in the lab; an error is shown in the form, or in the status bar if the form is closed."""
         lab = self.session
         if lab is None or not self.serves:
             self.said.emit(self.why_not())
@@ -342,9 +363,9 @@ class LabActs(QObject):
             try:
                 await work(lab)
             except (StoreError, OSError, EOFError, TimeoutError) as error:
-                said = engine_words(cause_of(error, type(error).__name__))
-                self.fault.setText(said)
-                self.said.emit(said)
+                message = engine_words(cause_of(error, type(error).__name__))
+                self.fault.setText(message)
+                self.said.emit(message)
                 return
             done()
             self.changed.emit()

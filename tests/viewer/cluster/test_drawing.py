@@ -6,15 +6,15 @@ import made_clusters as made
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 
-from viewer.cluster.cluster_model import Chosen
-from viewer.cluster.drawn import (
+from viewer.cluster.cluster_model import Selection
+from viewer.cluster.drawing import (
     client_colour,
     draw_badge,
     draw_bands,
     elided,
+    item_mark,
+    item_words,
     same,
-    thing_mark,
-    thing_words,
     words_font,
 )
 from viewer.cluster.plan import lines_plan
@@ -25,25 +25,25 @@ MODEL = made.looked_at(made.small(0), made.small(5))
 
 
 def test_a_queue_is_the_same_whichever_group_is_looked_at():
-    assert same(Chosen("queue", group="a", queue=made.A[0]), Chosen("queue", group="b", queue=made.A[0]))
-    assert not same(Chosen("queue", queue=made.A[0]), Chosen("queue", queue=made.A[1]))
-    assert not same(Chosen("client", "c", "a"), Chosen("client", "c", "b"))
-    assert same(Chosen("group", "g"), Chosen("group", "g", "x"))
-    assert not same(Chosen("group", "g"), Chosen("topic", "g"))
+    assert same(Selection("queue", group="a", queue=made.A[0]), Selection("queue", group="b", queue=made.A[0]))
+    assert not same(Selection("queue", queue=made.A[0]), Selection("queue", queue=made.A[1]))
+    assert not same(Selection("client", "c", "a"), Selection("client", "c", "b"))
+    assert same(Selection("group", "g"), Selection("group", "g", "x"))
+    assert not same(Selection("group", "g"), Selection("topic", "g"))
 
 
 def test_a_thing_has_a_mark_with_its_command_and_what_it_says():
-    mark = thing_mark(MODEL, Chosen("queue", group="billing", queue=made.B[0]), "there")
+    mark = item_mark(MODEL, Selection("queue", group="billing", queue=made.B[0]), "there")
     assert (mark.facts.topic, mark.facts.queue_id, mark.facts.queue_offset) == ("OrderPaid", 0, 16_000)
     assert mark.facts.command == "storescope cluster 127.0.0.1:9876"
     assert mark.facts.link == "there"
     assert mark.value == "OrderPaid / broker-b / 0"
-    group = thing_mark(MODEL, Chosen("client", made.C1.client_id, "billing"), None)
+    group = item_mark(MODEL, Selection("client", made.C1.client_id, "billing"), None)
     assert group.facts.group == "billing"
     assert group.words.startswith("C2 10.0.1.1@21#1 · billing · JAVA 5.3.3 · 2 queues · 200 /s")
-    assert thing_words(MODEL, Chosen("client", "who", "billing")) == "who"
-    assert thing_words(MODEL, Chosen("queue", queue=made.B[0]._replace(queue_id=9))) == ""
-    assert thing_words(MODEL, Chosen("producer", made.P1.client_id)) == f"P1 {made.P1.client_id}"
+    assert item_words(MODEL, Selection("client", "who", "billing")) == "who"
+    assert item_words(MODEL, Selection("queue", queue=made.B[0]._replace(queue_id=9))) == ""
+    assert item_words(MODEL, Selection("producer", made.P1.client_id)) == f"P1 {made.P1.client_id}"
 
 
 def test_badges_and_lines_are_in_their_clients_colour(dressed):
@@ -52,7 +52,7 @@ def test_badges_and_lines_are_in_their_clients_colour(dressed):
     p = QPainter(picture)
     p.setRenderHint(QPainter.RenderHint.Antialiasing)
     draw_badge(p, QRectF(10, 10, 40, 20), Badge("C1", 2))
-    bands = lines_plan(MODEL.picture, 1152).right
+    bands = lines_plan(MODEL.picture, 1152).right_bands
     draw_bands(p, bands, made.C3.client_id, 0, 900)
     p.end()
     assert picture.pixelColor(14, 20) == client_colour(2)

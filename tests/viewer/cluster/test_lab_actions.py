@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QMenu
 from engine.errors import UsageError
 from engine.lab.serving import ServedBroker, ServedClient, ServingState
 from viewer.cluster.clients_bar import ClientsBar
-from viewer.cluster.cluster_model import Chosen
+from viewer.cluster.cluster_model import Selection
 from viewer.cluster.own_clients import OwnClients
 
 SERVING = ServingState(
@@ -90,7 +90,7 @@ def bar(shown, monkeypatch) -> ClientsBar:
 
 def test_queues_are_added_at_what_is_chosen_and_taken_back(bar):
     acts, desk = bar.lab, bar.lab.session
-    bar.model.choose(Chosen("queue", queue=made.B[0]))
+    bar.model.choose(Selection("queue", queue=made.B[0]))
     acts.queues.click()
     assert (acts.topic.text(), acts.at.currentText(), acts.amount.text()) == ("OrderPaid", "broker-b", "4")
     assert acts.note.text() == "2 queues there now"
@@ -141,11 +141,11 @@ def test_a_broker_is_added_beside_the_lab_ended_and_comes_again(bar):
     assert desk.done == [("add", "broker-c", folder)]
     bar.edits[-1].put(False)
     assert desk.done[-1] == ("end", "broker-c")
-    bar.model.choose(Chosen("broker", "broker-a"))
+    bar.model.choose(Selection("broker", "broker-a"))
     bar.refresh()
     assert not acts.end.isVisible(), "that of the lab's own store"
     acts.end_now()
-    bar.model.choose(Chosen("broker", "broker-b"))
+    bar.model.choose(Selection("broker", "broker-b"))
     bar.refresh()
     assert acts.end.isVisible()
     assert bar.name.text() == "broker-b"
@@ -157,13 +157,13 @@ def test_a_broker_is_added_beside_the_lab_ended_and_comes_again(bar):
 
 def test_a_client_is_cut_from_one_broker_or_from_all(bar):
     acts, desk = bar.lab, bar.lab.session
-    bar.model.choose(Chosen("client", made.C2.client_id, "billing"))
+    bar.model.choose(Selection("client", made.C2.client_id, "billing"))
     bar.refresh()
     assert not acts.cut.isEnabled()
     assert acts.cut.toolTip() == "This client has no connection to a broker of the lab."
     acts.cut_now()
     assert bar.words_said == [acts.cut.toolTip()]
-    bar.model.choose(Chosen("client", made.C1.client_id, "billing"))
+    bar.model.choose(Selection("client", made.C1.client_id, "billing"))
     bar.refresh()
     assert acts.cut.isEnabled()
     assert bar.press(key(Qt.Key.Key_Delete, Qt.KeyboardModifier.ControlModifier))
@@ -181,7 +181,7 @@ def test_a_client_is_cut_from_one_broker_or_from_all(bar):
 
 def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
     acts, desk = bar.lab, bar.lab.session
-    assert {"cluster.add.queues", "cluster.add.broker"} <= bar.able().keys()
+    assert {"cluster.add.queues", "cluster.add.broker"} <= bar.possible_commands().keys()
     assert bar.model.of_lab
     acts.ask("queues")
     for serving, said in (
@@ -199,7 +199,7 @@ def test_elsewhere_each_stands_in_grey_with_its_reason(bar):
         assert bar.press(key(Qt.Key.Key_Insert, Qt.KeyboardModifier.ControlModifier))
         acts.cut_client("")
         assert bar.words_said[-3:] == [said] * 3
-    assert not {"cluster.add.queues", "cluster.cut"} & bar.able().keys()
+    assert not {"cluster.add.queues", "cluster.cut"} & bar.possible_commands().keys()
     assert desk.done == []
 
 
