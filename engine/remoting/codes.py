@@ -59,7 +59,7 @@ _FAQ = {
 
 
 def see(like: Release) -> str:
-    """What RocketMQ's brokers add to some refusals: where to read more."""
+    """Return the link to further reading that RocketMQ's brokers add to some refusals."""
     return f"\nSee {_FAQ[of(like).major]} for further details."
 
 
@@ -113,31 +113,31 @@ class Request:
     """Text that is no number is an error, as where Java decodes without reflection (``FastCodesHeader``)."""
 
     def read(self, command: Command) -> dict[str, str | int | bool | None]:
-        """The header fields with their types, None for what is absent. Raises :class:`WrongRequest`.
+        """Return the header fields with their types, None for what is absent. Raises :class:`WrongRequest`.
 
         Text that is no number counts as absent, as with most of Java's decoders, and whatever is true is "true" in any
         case.
         """
-        found: dict[str, str | int | bool | None] = {}
-        given = command.fields
+        values: dict[str, str | int | bool | None] = {}
+        fields = command.fields
         for sent_as, name, parsed, mandatory in self._plan:
-            text = given.get(sent_as)
+            text = fields.get(sent_as)
             value = text if parsed is None or text is None else parsed(text)
             if value is None and (mandatory or (self.is_strict and text is not None)):
                 raise WrongRequest(f"the request {self.name} needs the field {sent_as}")
-            found[name] = value
-        return found
+            values[name] = value
+        return values
 
     @cached_property
     def _plan(self) -> list[tuple[str, str, Callable[[str], int | bool | None] | None, bool]]:
-        return [(one.sent_as, one.name, _PARSED[one.kind], one.mandatory) for one in self.fields]
+        return [(field.sent_as, field.name, _PARSED[field.kind], field.mandatory) for field in self.fields]
 
 
 _SIGNED = re.compile(r"[+-]\d+")
 
 
 def _number(bits: int) -> Callable[[str], int | None]:
-    """What ``Integer.parseInt`` and ``Long.parseLong`` of Java read: digits of any script and a sign, in ``bits``."""
+    """Parse as Java's ``Integer.parseInt`` and ``Long.parseLong`` do: digits of any script and a sign, in ``bits``."""
     end = 1 << (bits - 1)
 
     @lru_cache(maxsize=1024)  # a client sends the same few all the time
@@ -459,8 +459,8 @@ TO_CLIENTS = (
 
 
 def by_code(requests: tuple[Request, ...]) -> dict[int, Request]:
-    """The table by number."""
-    return {one.code: one for one in requests}
+    """Index the requests by their codes."""
+    return {request.code: request for request in requests}
 
 
 _REQUEST_NAMES = {code: one.name for table in (NAME_SERVER, BROKER) for code, one in by_code(table).items()}

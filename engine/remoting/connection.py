@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class Tap(Protocol):
-    """Who looks at the frames of connections (:class:`engine.remoting.tap.FrameTap`); changes nothing."""
+    """An observer of the frames of connections (:class:`engine.remoting.tap.FrameTap`); it changes nothing."""
 
     def opened(self, connection: Connection) -> None:
         """It stands."""
@@ -105,7 +105,7 @@ class BusyPolling:
 
 @dataclass(slots=True)
 class Limits:
-    """What a side takes from the other; ``polling`` is of all connections of a server, None where it sleeps."""
+    """Limits that a side sets for the other; ``polling`` is of all connections of a server, None where it sleeps."""
 
     largest_frame: int = LARGEST
     idle: float = IDLE
@@ -127,28 +127,28 @@ class _Awaited(asyncio.Future[Command]):
     _waiter: tuple[Callable[[Any], object], contextvars.Context | None] | None = None
 
     def add_done_callback(
-        self, told: Callable[[Any], object], /, *, context: contextvars.Context | None = None
+        self, callback: Callable[[Any], object], /, *, context: contextvars.Context | None = None
     ) -> None:
         """asyncio: a task waits."""
-        self._waiter = told, context
-        super().add_done_callback(told, context=context)
+        self._waiter = callback, context
+        super().add_done_callback(callback, context=context)
 
     def come(self, answer: Command) -> None:
-        """It is there."""
+        """Set the answer, and run the waiting task at once where that is possible."""
         if self._waiter is None or asyncio.current_task(self.get_loop()) is not None:
             self.set_result(answer)  # nobody waits yet, or a task cannot go on within another one
             return
-        told, context = self._waiter
-        self.remove_done_callback(told)
+        callback, context = self._waiter
+        self.remove_done_callback(callback)
         self.set_result(answer)
         if context is None:
-            told(self)
+            callback(self)
         else:
-            context.run(told, self)
+            context.run(callback, self)
 
 
 class Connection(asyncio.Protocol):
-    """One side of a connection. ``handler`` answers what the other side asks."""
+    """One side of a connection. ``handler`` answers the other side's requests."""
 
     def __init__(
         self,
@@ -212,13 +212,13 @@ class Connection(asyncio.Protocol):
         if self.is_congested and unsent < self._unsent:
             self._heard = time.monotonic()
         self._unsent = unsent
-        left = self._heard + self._limits.idle - time.monotonic()
-        if left <= 0 and self.is_congested:
+        remaining_s = self._heard + self._limits.idle - time.monotonic()
+        if remaining_s <= 0 and self.is_congested:
             self.abort()  # what it does not read would keep a connection that is only closed
-        elif left <= 0:
+        elif remaining_s <= 0:
             self.close()
         else:
-            self._watch = asyncio.get_running_loop().call_later(left, self._look_idle)
+            self._watch = asyncio.get_running_loop().call_later(remaining_s, self._look_idle)
 
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes came."""
@@ -232,22 +232,22 @@ class Connection(asyncio.Protocol):
             self._note_memory()
 
     def _take_in(self) -> None:
-        """Take the frames that came whole, until the other side has enough to read."""
+        """Handle the frames that are complete, until the other side has enough to read."""
         self._gathered = []
         fault: Fault | None = None
         commands = self._reader.commands()
         try:
-            for told in commands:
+            for command in commands:
                 if self._tap is not None:
-                    self._tell_came(self._tap, told)
-                if isinstance(told, Fault):
-                    fault = told
-                elif told.is_answer:
-                    waiting = self._waiting.pop(told.opaque, None)
+                    self._tell_came(self._tap, command)
+                if isinstance(command, Fault):
+                    fault = command
+                elif command.is_answer:
+                    waiting = self._waiting.pop(command.opaque, None)
                     if waiting is not None and not waiting.done():
-                        waiting.come(told)
-                elif (answer := self._answer(told)) is not None:
-                    self._write(self._encoded(told, answer))
+                        waiting.come(command)
+                elif (answer := self._answer(command)) is not None:
+                    self._write(self._encoded(command, answer))
                     if self._has_enough:
                         break
         finally:
@@ -258,16 +258,16 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _do_one_way_rest(self) -> None:
-        """The other side has left. One-way requests that it had sent whole are done; others wanted an answer."""
-        for told in self._reader.commands():
-            if isinstance(told, Command) and told.is_one_way and not told.is_answer:
+        """Run the complete one-way requests of a side that has left; other requests wanted an answer."""
+        for command in self._reader.commands():
+            if isinstance(command, Command) and command.is_one_way and not command.is_answer:
                 if self._tap is not None:
-                    self._tell_came(self._tap, told)
-                self._answer(told)
+                    self._tell_came(self._tap, command)
+                self._answer(command)
 
     @property
     def _has_enough(self) -> bool:
-        """Whether the other side is not answered for now. A client goes on reading what a server says, whatever it has
+        """Whether answering the other side is paused. A client goes on reading what a server says, whatever it has
         written itself: if both sides waited for the other to read, neither would go on.
         """
         return self.is_congested and self._memory is not None
@@ -289,23 +289,23 @@ class Connection(asyncio.Protocol):
         self.read_on()
 
     def read_on(self) -> None:
-        """Read, unless the other side does not read, or there is no room for what it sends."""
+        """Read on, unless the other side does not read, or there is no memory for what it sends."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        wanted = self._memory is None or (not self.is_congested and self._memory.may_read(self))
-        if wanted != transport.is_reading():
+        may_read = self._memory is None or (not self.is_congested and self._memory.may_read(self))
+        if may_read != transport.is_reading():
             with contextlib.suppress(RuntimeError):  # it closes
-                transport.resume_reading() if wanted else transport.pause_reading()
+                transport.resume_reading() if may_read else transport.pause_reading()
 
-    def _tell_came(self, tap: Tap, told: Command | Fault) -> None:
-        if isinstance(told, Fault):
-            tap.broke(self, told.reason, self._reader.frame)
+    def _tell_came(self, tap: Tap, command: Command | Fault) -> None:
+        if isinstance(command, Fault):
+            tap.broke(self, command.reason, self._reader.frame)
         else:
-            tap.came(self, told, self._reader.frame)
+            tap.came(self, command, self._reader.frame)
 
     def _answer(self, request: Command) -> Command | None:
-        """What the handler says; a one-way request gets no answer, not even an error."""
+        """Return the handler's answer; a one-way request gets none, not even an error."""
         try:
             answer = self._handler(request, self)
         except Refused as error:
@@ -377,7 +377,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def must_wait_to_write(self) -> bool:
-        """Whether :meth:`room_to_write` waits."""
+        """Whether :meth:`room_to_write` has to wait."""
         return self.is_congested or (self._writers is not None and self._writers.locked())
 
     async def room_to_write(self, patience: float = PATIENCE) -> None:
@@ -405,7 +405,7 @@ class Connection(asyncio.Protocol):
             self._relief.set_result(None)
 
     def _look_late_at(self, due: float) -> None:
-        """One timer for all that waits: mostly answers come, and nothing is late."""
+        """Start one timer for all waiting requests: mostly answers come, and nothing is late."""
         if self._late is not None:
             self._late.cancel()
         self._late = asyncio.get_running_loop().call_at(due, self._look_late)
@@ -477,8 +477,8 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         self.closed.set()
         self._relieve()
-        for told in self.on_close:
-            told(self)
+        for on_close in self.on_close:
+            on_close(self)
 
 
 def _spelled(address: tuple[str, int] | None) -> str:
@@ -492,17 +492,17 @@ async def connect(
     limits: Limits | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> Connection:
-    """A connection to a server; ``handler`` answers what that side asks. Raises ``OSError``."""
-    made = asyncio.get_running_loop().create_connection(
+    """Connect to a server; ``handler`` answers its requests. Raises ``OSError``."""
+    connecting = asyncio.get_running_loop().create_connection(
         lambda: Connection(handler or _nothing_served, limits), host, port, ssl=tls
     )
     async with asyncio.timeout(PATIENCE):
-        _, connection = await made
+        _, connection = await connecting
     return connection
 
 
 def not_supported(request: Command) -> Command:
-    """What RocketMQ answers to a request that it does not know (1.7)."""
+    """Answer as RocketMQ does to a request that it does not know (1.7)."""
     return answer_to(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {request.code} not supported")
 
 
@@ -570,12 +570,12 @@ class Server:
         """Accept on sockets of :func:`bind`."""
         loop = asyncio.get_running_loop()
         if self._tls is None:
-            self._servers = [await loop.create_server(self._made, sock=one, backlog=BACKLOG) for one in bound]
+            self._servers = [await loop.create_server(self._made, sock=listener, backlog=BACKLOG) for listener in bound]
             return
-        for one in bound:
-            one.listen(BACKLOG)
-            one.setblocking(False)
-            self._accepting.append(asyncio.create_task(self._accept(one, self._tls)))
+        for listener in bound:
+            listener.listen(BACKLOG)
+            listener.setblocking(False)
+            self._accepting.append(asyncio.create_task(self._accept(listener, self._tls)))
 
     async def _accept(self, bound: socket.socket, tls: Tls) -> None:
         loop = asyncio.get_running_loop()
@@ -595,27 +595,27 @@ class Server:
             task.add_done_callback(self._beginning.discard)
 
     async def _begin(self, accepted: socket.socket, tls: Tls) -> None:
-        """Plain or TLS, as its first byte says and the mode allows."""
+        """Begin a plain or a TLS connection, as its first byte says and the mode allows."""
         peer = _spelled(accepted.getpeername())
-        taken = False
+        is_handed_over = False
         try:
-            first = await first_byte(accepted, self._limits.idle)
-            reason = tls.why_not(first) if first else ""
+            initial_byte = await first_byte(accepted, self._limits.idle)
+            reason = tls.why_not(initial_byte) if initial_byte else ""
             if reason:
                 _log.warning("%s: %s", peer, reason)
-            if first and not reason:
-                secret = first == TLS_HELLO
+            if initial_byte and not reason:
+                secret = initial_byte == TLS_HELLO
                 await asyncio.get_running_loop().connect_accepted_socket(
                     self._made,
                     accepted,
                     ssl=tls.context if secret else None,
                     ssl_handshake_timeout=HANDSHAKE if secret else None,
                 )
-                taken = True
+                is_handed_over = True
         except (OSError, TimeoutError) as error:  # the handshake failed, or nothing came
             _log.warning("%s: %s", peer, cause_of(error, "nothing came"))
         finally:
-            if not taken:
+            if not is_handed_over:
                 accepted.close()
 
     def _made(self) -> Connection:
@@ -626,7 +626,7 @@ class Server:
         return connection
 
     async def close(self) -> None:
-        """Accept no more, and end what stands."""
+        """Stop accepting, and end the open connections."""
         await stop_accepting(*self._servers)
         going = [*self._accepting, *self._beginning]
         for task in going:
@@ -637,6 +637,6 @@ class Server:
             connection.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1.0):
-                await asyncio.gather(*(one.closed.wait() for one in ending))
+                await asyncio.gather(*(each.closed.wait() for each in ending))
         for server in self._servers:
             await server.wait_closed()

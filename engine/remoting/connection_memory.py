@@ -31,7 +31,7 @@ class Holder(Protocol):
 
     @property
     def is_congested(self) -> bool:
-        """Whether its other side has more to read than it may have."""
+        """Whether its other side has too many unread bytes."""
 
     def read_on(self) -> None:
         """Read again, after waiting for room."""
@@ -53,21 +53,21 @@ class ConnectionMemory:
         self.total = 0
 
     def note(self, holder: Holder, size: int) -> None:
-        """``holder`` keeps ``size`` bytes now."""
+        """Note that ``holder`` keeps ``size`` bytes now."""
         if size < SMALL:
             if holder in self._held:
                 self.forget(holder)
             return
-        before = self._held.get(holder, 0)
+        old_size = self._held.get(holder, 0)
         self._held[holder] = size
-        self.total += size - before
-        if not before:
+        self.total += size - old_size
+        if not old_size:
             self._since[holder] = asyncio.get_running_loop().time()
         while self.total > 2 * self._limit and self._held:
             self._end(next(iter(self._held)), "it holds memory longest")
         if self.total > self._limit and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
-        elif size < before:
+        elif size < old_size:
             self._wake()
 
     def forget(self, holder: Holder) -> None:
@@ -78,10 +78,10 @@ class ConnectionMemory:
         self._wake()
 
     def may_read(self, holder: Holder) -> bool:
-        """Whether more of a frame is taken from ``holder``; where not, :meth:`Holder.read_on` is called once it is."""
+        """Whether ``holder`` may read more of a frame; if not, :meth:`Holder.read_on` is called once it may."""
         if self.total <= self._limit or holder not in self._held:
             return True
-        if next((other for other in self._held if not other.is_congested), None) is holder:
+        if next((candidate for candidate in self._held if not candidate.is_congested), None) is holder:
             return True
         self._waiting[holder] = None
         return False
@@ -94,14 +94,14 @@ class ConnectionMemory:
                 holder.read_on()
 
     def _look(self) -> None:
-        """End who stands still while the sum is above the limit."""
+        """End holders that make no progress while the sum is above the limit."""
         loop = asyncio.get_running_loop()
         self._timer = None
-        for holder, before in list(self._held.items()):
+        for holder, old_size in list(self._held.items()):
             if holder not in self._held:
                 continue
             size = holder.held_bytes
-            if size != before or holder in self._waiting:
+            if size != old_size or holder in self._waiting:
                 self._since[holder] = loop.time()
                 self.note(holder, size)
             elif self.total > self._limit and loop.time() - self._since[holder] >= STALL_TIMEOUT_S:

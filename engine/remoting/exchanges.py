@@ -1,4 +1,4 @@
-"""What goes over connections, as values: each frame as it was seen, and a request with its answer as one exchange.
+"""Frames on connections as values: each frame as it was seen, and a request with its answer as one exchange.
 
 Pure: frames and times come in, records go out. Who sees frames is ``tap.py``; what a request is called stands in
 ``codes.py``. The window, the log of requests and replaying read the same values.
@@ -72,14 +72,14 @@ class Seen:
 
 
 def command_of(frame: bytes) -> Command | None:
-    """The header of a whole frame as a command, without its body; None where it is no frame."""
+    """Return the header of a whole frame as a command, without its body; None where it is no frame."""
     reader = FrameReader()
     reader.feed(frame)
-    found = next(reader.commands(), None)
-    if found is None or isinstance(found, Fault):
+    command = next(reader.commands(), None)
+    if command is None or isinstance(command, Fault):
         return None
-    found.body = b""
-    return found
+    command.body = b""
+    return command
 
 
 Server = Literal["broker", "namesrv"]
@@ -94,7 +94,7 @@ class Greeting:
 
 
 def greeting(data: bytes) -> Greeting:
-    """What :data:`OPENED` tells."""
+    """Decode the data of an :data:`OPENED` item."""
     peer, _, server = data.decode("utf-8", "replace").partition(" ")
     return Greeting(peer, server or "broker")
 
@@ -116,7 +116,7 @@ class Exchange:
 
     @property
     def broken(self) -> bool:
-        """Whether it is bytes that are no frame."""
+        """Whether the request is bytes that are no frame."""
         return self.request.kind == BROKEN
 
     @property
@@ -126,7 +126,7 @@ class Exchange:
 
     @property
     def direction(self) -> str:
-        """Who asks: ``in`` a client, ``out`` the server."""
+        """Return ``in`` where a client asks, ``out`` where the server asks."""
         return "in" if self.request.from_client else "out"
 
     @property
@@ -153,12 +153,12 @@ class Exchange:
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is still to come."""
+        """Whether an answer is still missing."""
         return not (self.broken or self.one_way or self.ended or self.answer is not None)
 
     @property
     def held(self) -> bool:
-        """Whether the server keeps, or kept, a pull until something came."""
+        """Whether the server holds, or held, a pull until a message arrived."""
         if self.code not in HOLDING:
             return False
         return self.waits if self.answer is None else self.answer.kind == LATER
@@ -174,7 +174,7 @@ class Exchange:
 
     @property
     def bytes(self) -> int:
-        """Of the request's frame and its answer's."""
+        """Return the size of the request's frame and its answer's, in bytes."""
         if self.sizes is not None:
             return sum(self.sizes)
         return len(self.request.data) + (len(self.answer.data) if self.answer is not None else 0)
@@ -212,34 +212,34 @@ class Exchange:
 
     @property
     def offset(self) -> int | None:
-        """Queue offset: where a pull reads, what a send wrote, what a group has read."""
+        """Return the queue offset: the one a pull reads at, a send wrote at, or a group has consumed up to."""
         if self.code in SENDS:
             return whole(self.answer_fields.get("queueOffset"))
-        told = self.field("queueOffset", "commitOffset")
-        if told is None and self.answer_code == 0:
-            told = self.answer_fields.get("offset")
-        return whole(told)
+        offset_text = self.field("queueOffset", "commitOffset")
+        if offset_text is None and self.answer_code == 0:
+            offset_text = self.answer_fields.get("offset")
+        return whole(offset_text)
 
     @property
     def written_at(self) -> int | None:
-        """Physical offset of the unit that a send wrote: the end of its answer's ``msgId``."""
-        told = self.answer_fields.get("msgId", "") if self.code in SENDS else ""
+        """Return the physical offset of the unit that a send wrote: the end of its answer's ``msgId``."""
+        message_id = self.answer_fields.get("msgId", "") if self.code in SENDS else ""
         with contextlib.suppress(ValueError):
-            return int(told.split(",")[0][-16:], 16) if len(told.split(",")[0]) >= 32 else None
+            return int(message_id.split(",")[0][-16:], 16) if len(message_id.split(",")[0]) >= 32 else None
         return None
 
     @property
     def first_unit(self) -> tuple[int, int] | None:
-        """Queue offset and physical offset of the first message that a pull was answered
+        """Return queue offset and physical offset of the first message in a pull's answer
         (docs/formats/commit-log.md#unit); None where there is none, or its bytes are not kept.
         """
         answer = self.answer
         if self.code not in HOLDING or self.answer_code != 0 or answer is None or not answer.data:
             return None
-        at = 8 + int.from_bytes(answer.data[5:8], "big")
-        if len(answer.data) < at + _AHEAD:
+        body_start = 8 + int.from_bytes(answer.data[5:8], "big")
+        if len(answer.data) < body_start + _AHEAD:
             return None
-        queue_offset, physical_offset = _PLACES.unpack_from(answer.data, at + _BEFORE)
+        queue_offset, physical_offset = _PLACES.unpack_from(answer.data, body_start + _BEFORE)
         return queue_offset, physical_offset
 
 
@@ -265,54 +265,54 @@ class Exchanges:
         self.connections: dict[int, Greeting] = {}
         self.taken = 0
 
-    def take(self, seen: Seen) -> Iterator[Exchange]:
-        """The exchanges that begin with it, or are complete with it."""
-        if seen.kind == OPENED:
-            self.connections[seen.connection] = greeting(seen.data)
-        elif seen.kind == CLOSED:
-            yield from self._ended(seen.connection)
-        elif seen.kind == BROKEN:
-            yield self._new(seen)
-        elif seen.command is not None and seen.command.is_answer:
-            key = seen.connection, not seen.from_client, seen.command.opaque
-            found = self._open.pop(key, None)
-            if found is not None:
-                found.answer = seen
-                yield found
-        elif seen.command is not None:
-            made = self._new(seen)
-            if made.waits:
-                self._open[seen.connection, seen.from_client, seen.command.opaque] = made
-            yield made
+    def take(self, event: Seen) -> Iterator[Exchange]:
+        """Yield the exchanges that begin with an event, or are complete with it."""
+        if event.kind == OPENED:
+            self.connections[event.connection] = greeting(event.data)
+        elif event.kind == CLOSED:
+            yield from self._ended(event.connection)
+        elif event.kind == BROKEN:
+            yield self._new(event)
+        elif event.command is not None and event.command.is_answer:
+            key = event.connection, not event.from_client, event.command.opaque
+            exchange = self._open.pop(key, None)
+            if exchange is not None:
+                exchange.answer = event
+                yield exchange
+        elif event.command is not None:
+            new_exchange = self._new(event)
+            if new_exchange.waits:
+                self._open[event.connection, event.from_client, event.command.opaque] = new_exchange
+            yield new_exchange
             if len(self._open) > MOST_OPEN:
-                _, old = self._open.popitem(last=False)
-                old.ended = True
-                yield old
+                _, oldest = self._open.popitem(last=False)
+                oldest.ended = True
+                yield oldest
 
     def give_up(self) -> Iterator[Exchange]:
         """Nothing more comes: those without an answer."""
         for connection in {key[0] for key in self._open}:
             yield from self._ended(connection)
 
-    def _new(self, seen: Seen) -> Exchange:
+    def _new(self, event: Seen) -> Exchange:
         self.taken += 1
-        told = self.connections.get(seen.connection, _UNKNOWN)
-        return Exchange(self.taken, seen.connection, told.peer, told.server, seen)
+        opening = self.connections.get(event.connection, _UNKNOWN)
+        return Exchange(self.taken, event.connection, opening.peer, opening.server, event)
 
     def _ended(self, connection: int) -> Iterator[Exchange]:
         for key in [key for key in self._open if key[0] == connection]:
-            found = self._open.pop(key)
-            found.ended = True
-            yield found
+            exchange = self._open.pop(key)
+            exchange.ended = True
+            yield exchange
 
 
 _UNKNOWN = Greeting("", "broker")
 
 
 def request_record(exchange: Exchange) -> dict[str, Any]:
-    """An exchange as the record ``request``: bodies by length and digest."""
+    """Return an exchange as the record ``request``: bodies by length and digest."""
     answer, command = exchange.answer, exchange.command
-    told = answer.command if answer is not None else None
+    answer_command = answer.command if answer is not None else None
     code = exchange.answer_code
     return {
         "type": "request",
@@ -330,7 +330,7 @@ def request_record(exchange: Exchange) -> dict[str, Any]:
         "offset": exchange.offset,
         "answer": code,
         "answerName": None if code is None else answer_name(code),
-        "remark": told.remark if told is not None else None,
+        "remark": answer_command.remark if answer_command is not None else None,
         "ms": exchange.ms,
         "language": command.language,
         "version": command.version,
@@ -347,16 +347,18 @@ def request_record(exchange: Exchange) -> dict[str, Any]:
 
 
 def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
-    """The exchange that :func:`request_record` told of: header fields without frames. Raises ``ValueError``."""
+    """Rebuild the exchange from a record of :func:`request_record`: header fields without frames. Raises
+    ``ValueError``.
+    """
     if record.get("type") != "request":
         raise ValueError(f"a record of the type request is expected, not {record.get('type')!r}")
     try:
         broken = record.get("broken")
         inward = record["direction"] == "in"
-        at = int(record["time"]) * 1000
+        time_us = int(record["time"]) * 1000
         if broken is not None:
             data, reason = base64.b64decode(broken["bytes"]), str(broken["reason"])
-            request = Seen(at, 0, BROKEN, data, None, reason)
+            request = Seen(time_us, 0, BROKEN, data, None, reason)
             return Exchange(number, 0, str(record["connection"]), str(record["server"]), request)
         command = Command(
             int(record["code"]),
@@ -368,14 +370,14 @@ def exchange_of(record: Mapping[str, Any], number: int) -> Exchange:
             str(record["language"]),
             int(record["version"]),
         )
-        request = Seen(at, 0, CAME if inward else WENT, b"", command)
+        request = Seen(time_us, 0, CAME if inward else WENT, b"", command)
         answer = None
         if record["answer"] is not None:
-            told = Command(
+            answer_command = Command(
                 int(record["answer"]), dict(record["answerFields"]), b"", command.opaque, ANSWER, record["remark"]
             )
             kind = (LATER if record["held"] else WENT) if inward else CAME
-            answer = Seen(at + round(float(record["ms"]) * 1000), 0, kind, b"", told)
+            answer = Seen(time_us + round(float(record["ms"]) * 1000), 0, kind, b"", answer_command)
         sizes = int(record["bytes"]), int(record["answerBytes"])
         return Exchange(
             number, 0, str(record["connection"]), str(record["server"]), request, answer, answer is None, sizes
@@ -413,15 +415,15 @@ class Talker:
             self.consumers += (group,)
 
     def _beat(self, body: bytes) -> None:
-        told = parse(body).value
-        if not isinstance(told, dict):
+        heartbeat = parse(body).value
+        if not isinstance(heartbeat, dict):
             return
-        self.client_id = str(told.get("clientID") or self.client_id)
-        self.producers = _groups(told.get("producerDataSet")) or self.producers
-        self.consumers = _groups(told.get("consumerDataSet")) or self.consumers
+        self.client_id = str(heartbeat.get("clientID") or self.client_id)
+        self.producers = _groups(heartbeat.get("producerDataSet")) or self.producers
+        self.consumers = _groups(heartbeat.get("consumerDataSet")) or self.consumers
 
 
-def _groups(told: object) -> tuple[str, ...]:
-    found = told if isinstance(told, list) else []
-    names = [str(one.get("groupName") or "") for one in found if isinstance(one, dict)]
+def _groups(value: object) -> tuple[str, ...]:
+    rows = value if isinstance(value, list) else []
+    names = [str(row.get("groupName") or "") for row in rows if isinstance(row, dict)]
     return tuple(sorted(name for name in names if name and name != "CLIENT_INNER_PRODUCER"))

@@ -136,55 +136,57 @@ class FrameReader:
             self._bytes += data
 
     def commands(self) -> Generator[Command | Fault, None, None]:
-        """What came whole, in order; a fault is the last of it. Whoever closes it early is given the rest next time."""
-        at = 0
+        """Yield the complete frames in order; a fault is the last item. A caller that closes the generator early
+        gets the rest next time.
+        """
+        position = 0
         try:
             while self.fault is None:
-                told = self._next(at)
-                if told is None:
+                parsed = self._next(position)
+                if parsed is None:
                     break
-                self._begun = at
-                found, at = told
-                if isinstance(found, Fault):
-                    self.fault = found
-                    at = len(self._bytes)
-                yield found
+                self._begun = position
+                item, position = parsed
+                if isinstance(item, Fault):
+                    self.fault = item
+                    position = len(self._bytes)
+                yield item
         finally:
-            self._offset += at
-            if at < len(self._bytes):
-                self._bytes = self._bytes[at:] if at else self._bytes
+            self._offset += position
+            if position < len(self._bytes):
+                self._bytes = self._bytes[position:] if position else self._bytes
             else:
                 self._bytes = b""
 
-    def _next(self, at: int) -> tuple[Command | Fault, int] | None:
+    def _next(self, start: int) -> tuple[Command | Fault, int] | None:
         data = self._bytes
-        if self._offset == 0 and at == 0 and (spoken := _other_protocol(data)):
-            return Fault(spoken, 0), at
-        if len(data) - at < 4:
+        if self._offset == 0 and start == 0 and (protocol := _other_protocol(data)):
+            return Fault(protocol, 0), start
+        if len(data) - start < 4:
             return None
-        (total,) = _LENGTH.unpack_from(data, at)
-        place = self._offset + at
+        (total,) = _LENGTH.unpack_from(data, start)
+        offset = self._offset + start
         if total < 4:
-            return Fault(f"the frame's length is {total:,}, and its header's length alone takes 4 bytes", place), at
+            return Fault(f"the frame's length is {total:,}, and its header's length alone takes 4 bytes", offset), start
         if total + 4 > self._largest:
-            return Fault(f"the frame has {total + 4:,} bytes, more than {self._largest:,}", place), at
-        if len(data) - at < 8:
+            return Fault(f"the frame has {total + 4:,} bytes, more than {self._largest:,}", offset), start
+        if len(data) - start < 8:
             return None
-        (length,) = _LENGTH.unpack_from(data, at + 4)
+        (length,) = _LENGTH.unpack_from(data, start + 4)
         form, length = length >> 24 & 0xFF, length & 0xFFFFFF
         if form not in (JSON, BINARY):
-            return Fault(f"the header's type is {form}, neither 0 (JSON) nor 1 (binary)", place), at
+            return Fault(f"the header's type is {form}, neither 0 (JSON) nor 1 (binary)", offset), start
         if length > total - 4:
-            return Fault(f"the header has {length:,} bytes in a frame of {total:,}", place), at
-        end = at + 4 + total
+            return Fault(f"the header has {length:,} bytes in a frame of {total:,}", offset), start
+        end = start + 4 + total
         if len(data) < end:
             return None
-        header = bytes(data[at + 8 : at + 8 + length])
+        header = bytes(data[start + 8 : start + 8 + length])
         try:
             command = _read_json(header) if form == JSON else _read_binary(header)
         except (ValueError, TypeError, OverflowError, RecursionError, struct.error) as error:
-            return Fault(f"the header cannot be read: {str(error)[:200] or type(error).__name__}", place), at
-        command.body = bytes(data[at + 8 + length : end])
+            return Fault(f"the header cannot be read: {str(error)[:200] or type(error).__name__}", offset), start
+        command.body = bytes(data[start + 8 + length : end])
         return command, end
 
 
@@ -199,23 +201,23 @@ def _other_protocol(data: bytes | bytearray) -> str | None:
 def _read_json(header: bytes) -> Command:
     text = header.decode("utf-8", "replace")
     if text[:1] == "{":
-        told, end = _FROM_JSON.raw_decode(text)
+        fields, end = _FROM_JSON.raw_decode(text)
         if end != len(text):
-            told = _FROM_JSON.decode(text)  # white space, or what it says is wrong with the rest
+            fields = _FROM_JSON.decode(text)  # white space, or what it says is wrong with the rest
     else:
-        told = json.loads(text)
-    if not isinstance(told, dict):
-        raise ValueError(f"it is {type(told).__name__}, not an object")
-    extra = told.get("extFields")
-    remark = told.get("remark")
+        fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError(f"it is {type(fields).__name__}, not an object")
+    extra = fields.get("extFields")
+    remark = fields.get("remark")
     return Command(
-        code=_whole(told.get("code")),
+        code=_whole(fields.get("code")),
         fields=_fields(extra) if isinstance(extra, dict) else {},
-        opaque=_whole(told.get("opaque")),
-        flag=_whole(told.get("flag")),
+        opaque=_whole(fields.get("opaque")),
+        flag=_whole(fields.get("flag")),
         remark=None if remark is None else _text(remark),
-        language=str(told.get("language") or "JAVA"),
-        version=_whole(told.get("version")),
+        language=str(fields.get("language") or "JAVA"),
+        version=_whole(fields.get("version")),
         form=JSON,
     )
 
@@ -243,21 +245,21 @@ def _text(value: Any) -> str:
 
 def _read_binary(header: bytes) -> Command:
     code, language, version, opaque, flag, length = _HEAD.unpack_from(header)
-    at = _HEAD.size
-    remark, at = _piece(header, at, length)
-    (size,) = struct.unpack_from(">i", header, at)
-    at += 4
-    if size < 0 or at + size > len(header):
-        raise ValueError(f"its fields have {size:,} bytes, and {len(header) - at:,} are there")
-    end, fields = at + size, {}
-    while at < end:
-        (length,) = struct.unpack_from(">h", header, at)
-        name, at = _piece(header, at + 2, length)
-        (length,) = struct.unpack_from(">i", header, at)
-        value, at = _piece(header, at + 4, length)
+    position = _HEAD.size
+    remark, position = _piece(header, position, length)
+    (size,) = struct.unpack_from(">i", header, position)
+    position += 4
+    if size < 0 or position + size > len(header):
+        raise ValueError(f"its fields have {size:,} bytes, and {len(header) - position:,} are there")
+    end, fields = position + size, {}
+    while position < end:
+        (length,) = struct.unpack_from(">h", header, position)
+        name, position = _piece(header, position + 2, length)
+        (length,) = struct.unpack_from(">i", header, position)
+        value, position = _piece(header, position + 4, length)
         if name and value:
             fields[name] = value
-    if at != end:
+    if position != end:
         raise ValueError("a field ends behind all fields")
     return Command(
         code=code - (1 << 16) if code > _LONGEST_KEY else code,
@@ -271,10 +273,10 @@ def _read_binary(header: bytes) -> Command:
     )
 
 
-def _piece(header: bytes, at: int, length: int) -> tuple[str, int]:
-    if length < 0 or at + length > len(header):
-        raise ValueError(f"a text has {length:,} bytes, and {len(header) - at:,} are there")
-    return header[at : at + length].decode("utf-8", "replace"), at + length
+def _piece(header: bytes, position: int, length: int) -> tuple[str, int]:
+    if length < 0 or position + length > len(header):
+        raise ValueError(f"a text has {length:,} bytes, and {len(header) - position:,} are there")
+    return header[position : position + length].decode("utf-8", "replace"), position + length
 
 
 def encode(command: Command) -> list[bytes | memoryview]:
@@ -294,10 +296,10 @@ def encode(command: Command) -> list[bytes | memoryview]:
 
 def _json(command: Command) -> bytes:
     fields = command.fields
-    told = f',"extFields":{_template(tuple(fields)) % tuple(map(_QUOTED, fields.values()))}' if fields else ""
+    extra_fields = f',"extFields":{_template(tuple(fields)) % tuple(map(_QUOTED, fields.values()))}' if fields else ""
     remark = "" if command.remark is None else f',"remark":{_QUOTED(command.remark)}'
     return (
-        f'{{"code":{int(command.code)}{told},"flag":{command.flag},"language":{_QUOTED(command.language)},'
+        f'{{"code":{int(command.code)}{extra_fields},"flag":{command.flag},"language":{_QUOTED(command.language)},'
         f'"opaque":{command.opaque}{remark},"serializeTypeCurrentRPC":"JSON","version":{command.version}}}'
     ).encode("utf-8", "replace")
 

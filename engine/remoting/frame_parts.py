@@ -1,4 +1,4 @@
-"""Where the parts of a frame lie in its bytes: lengths, form, each header field, the body (docs/protocol/frames.md).
+"""The places of a frame's parts in its bytes: lengths, form, each header field, the body (docs/protocol/frames.md).
 
 For showing, not for reading: what a frame says stands in :class:`engine.remoting.frame.Command`. Bytes that do not
 hold what they promise give the parts as far as they go.
@@ -21,46 +21,46 @@ _BARE = re.compile(rb"[^,}\]\s]+")
 
 
 def frame_parts(frame: bytes) -> list[Part]:
-    """The parts in their order; none overlaps another."""
-    found: list[Part] = [("totalLength", 0, min(4, len(frame)))]
+    """Return the parts in order; none overlaps another."""
+    parts: list[Part] = [("totalLength", 0, min(4, len(frame)))]
     if len(frame) < 8:
-        return found
+        return parts
     length = int.from_bytes(frame[5:8], "big")
-    found += [("serializeType", 4, 1), ("headerLength", 5, 3)]
+    parts += [("serializeType", 4, 1), ("headerLength", 5, 3)]
     end = min(8 + length, len(frame))
     if frame[4] == JSON:
-        found += _json(frame[8:end], 8)
+        parts += _json(frame[8:end], 8)
     elif frame[4] == BINARY:
-        found += _binary(frame[8:end], 8)
+        parts += _binary(frame[8:end], 8)
     if end < len(frame):
-        found.append(("body", end, len(frame) - end))
-    return [part for part in found if part[1] + part[2] <= len(frame)]
+        parts.append(("body", end, len(frame) - end))
+    return [part for part in parts if part[1] + part[2] <= len(frame)]
 
 
 def _json(header: bytes, base: int) -> list[Part]:
-    """Each pair of the object, and each of ``extFields``, from its key to the end of its value."""
-    found: list[Part] = []
-    at, inside = 0, ""
-    while (key := _STRING.search(header, at)) is not None:
-        brace = header.find(b"}", at, key.start())
-        if inside and brace >= 0:
-            inside = ""
+    """Find each pair of the object, and each of ``extFields``, from its key to the end of its value."""
+    parts: list[Part] = []
+    position, prefix = 0, ""
+    while (key := _STRING.search(header, position)) is not None:
+        brace = header.find(b"}", position, key.start())
+        if prefix and brace >= 0:
+            prefix = ""
         colon = header.find(b":", key.end())
         if colon < 0:
             break
         name = _text(key[0])
-        at = colon + 1
-        while at < len(header) and header[at : at + 1].isspace():
-            at += 1
-        if header[at : at + 1] == b"{":
-            inside, at = f"{name}.", at + 1
+        position = colon + 1
+        while position < len(header) and header[position : position + 1].isspace():
+            position += 1
+        if header[position : position + 1] == b"{":
+            prefix, position = f"{name}.", position + 1
             continue
-        value = _STRING.match(header, at) or _BARE.match(header, at)
+        value = _STRING.match(header, position) or _BARE.match(header, position)
         if value is None:
             break
-        at = value.end()
-        found.append((inside + name, base + key.start(), at - key.start()))
-    return found
+        position = value.end()
+        parts.append((prefix + name, base + key.start(), position - key.start()))
+    return parts
 
 
 def _text(quoted: bytes) -> str:
@@ -71,31 +71,31 @@ def _text(quoted: bytes) -> str:
 
 
 def _binary(header: bytes, base: int) -> list[Part]:
-    found: list[Part] = []
-    at = 0
+    parts: list[Part] = []
+    position = 0
     for name, size in _HEAD:
-        if at + size > len(header):
-            return found
-        found.append((name, base + at, size))
-        at += size
+        if position + size > len(header):
+            return parts
+        parts.append((name, base + position, size))
+        position += size
     try:
-        (size,) = struct.unpack_from(">i", header, at)
-        if size < 0 or at + 4 + size > len(header):
-            return found
-        found.append(("remark", base + at, 4 + size))
-        at += 4 + size
-        found.append(("extFieldsLength", base + at, 4))
-        at += 4
-        while at < len(header):
-            begun = at
-            (size,) = struct.unpack_from(">h", header, at)
-            name = header[at + 2 : at + 2 + size].decode("utf-8", "replace")
-            at += 2 + size
-            (size,) = struct.unpack_from(">i", header, at)
-            at += 4 + size
-            if size < 0 or not begun < at <= len(header):
+        (size,) = struct.unpack_from(">i", header, position)
+        if size < 0 or position + 4 + size > len(header):
+            return parts
+        parts.append(("remark", base + position, 4 + size))
+        position += 4 + size
+        parts.append(("extFieldsLength", base + position, 4))
+        position += 4
+        while position < len(header):
+            pair_start = position
+            (size,) = struct.unpack_from(">h", header, position)
+            name = header[position + 2 : position + 2 + size].decode("utf-8", "replace")
+            position += 2 + size
+            (size,) = struct.unpack_from(">i", header, position)
+            position += 4 + size
+            if size < 0 or not pair_start < position <= len(header):
                 break
-            found.append((EXTRA + name, base + begun, at - begun))
+            parts.append((EXTRA + name, base + pair_start, position - pair_start))
     except struct.error:
         pass
-    return found
+    return parts

@@ -29,26 +29,30 @@ _FRAMES = frozenset({CAME, WENT, LATER})
 
 
 def packed(items: Iterable[Seen]) -> bytes:
-    """The items as they stand in a recording."""
+    """Encode the events as a recording stores them."""
     pieces = []
-    for seen in items:
-        reason = seen.reason.encode("utf-8", "replace")[:0xFFFF]
-        pieces += [_ITEM.pack(seen.time, seen.connection, seen.kind, len(reason), len(seen.data)), reason, seen.data]
+    for event in items:
+        reason = event.reason.encode("utf-8", "replace")[:0xFFFF]
+        pieces += [
+            _ITEM.pack(event.time, event.connection, event.kind, len(reason), len(event.data)),
+            reason,
+            event.data,
+        ]
     return b"".join(pieces)
 
 
 def unpacked(source: BinaryIO) -> Iterator[Seen]:
-    """The items behind the first line. Raises :class:`CannotRead` where they are none."""
+    """Yield the events behind the first line. Raises :class:`CannotRead` where they are none."""
     while len(head := source.read(_ITEM.size)) == _ITEM.size:
-        at, connection, kind, reasons, size = _ITEM.unpack(head)
+        time_us, connection, kind, reason_size, size = _ITEM.unpack(head)
         if size > LARGEST or (kind > BROKEN and kind != _END):
             raise CannotRead(f"the recording holds no item before byte {source.tell():,}: kind {kind}, {size:,} bytes")
-        told, data = source.read(reasons), source.read(size)
-        if len(told) < reasons or len(data) < size:
+        reason_bytes, data = source.read(reason_size), source.read(size)
+        if len(reason_bytes) < reason_size or len(data) < size:
             return
-        reason = told.decode("utf-8", "replace")
+        reason = reason_bytes.decode("utf-8", "replace")
         command = command_of(data) if kind in _FRAMES else None
-        yield Seen(at, connection, kind, data, command, reason)
+        yield Seen(time_us, connection, kind, data, command, reason)
 
 
 class Recorder:
@@ -56,16 +60,16 @@ class Recorder:
     ``OSError``: ``FileExistsError`` where something is there.
     """
 
-    def __init__(self, path: Path, most: int = MOST) -> None:
+    def __init__(self, path: Path, limit_bytes: int = MOST) -> None:
         self._file = path.open("xb")
         self._file.write(MAGIC)
         self._file.flush()
-        self._room = most - len(MAGIC)
+        self._room = limit_bytes - len(MAGIC)
         self.left_out = 0
 
-    def take(self, seen: Seen) -> None:
-        """One more, as long as there is room."""
-        item = packed([seen])
+    def take(self, event: Seen) -> None:
+        """Write an event, as long as there is room."""
+        item = packed([event])
         if self.left_out or len(item) > self._room:
             self.left_out += 1
             return
@@ -74,10 +78,10 @@ class Recorder:
         self._file.flush()  # whoever follows the file sees it, and a killed process leaves all that it noted
 
     def close(self) -> None:
-        """The end: what was left out is noted."""
+        """Write the number of events that were left out, and close the file."""
         if not self._file.closed:
-            left = str(self.left_out)
-            self._file.write(packed([Seen(time.time_ns() // 1000, 0, _END, b"", None, left)]))
+            left_out = str(self.left_out)
+            self._file.write(packed([Seen(time.time_ns() // 1000, 0, _END, b"", None, left_out)]))
             self._file.close()
 
 
@@ -90,9 +94,9 @@ class RequestLog:
         self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
         self._exchanges = Exchanges()
 
-    def take(self, seen: Seen) -> None:
-        """One more frame."""
-        for exchange in self._exchanges.take(seen):
+    def take(self, event: Seen) -> None:
+        """Write the exchanges that an event completes."""
+        for exchange in self._exchanges.take(event):
             if not exchange.waits:
                 self._file.write(json.dumps(request_record(exchange), ensure_ascii=False) + "\n")
 
@@ -115,24 +119,26 @@ class Recording:
         self.position = 0
 
     def __iter__(self) -> Iterator[Seen]:
-        """Every item. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
+        """Yield every event. Raises :class:`CannotRead` where the file is no recording, and ``OSError``."""
         with self.path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise CannotRead(f"{self.path} is no recording of requests")
             self.position = file.tell()
             yield from self._items(file)
 
-    def grown(self, most: int = 2 * LARGEST) -> list[Seen]:
-        """What was written behind :attr:`position` since, as far as ``most`` bytes go. Raises as ``__iter__`` does."""
+    def grown(self, limit_bytes: int = 2 * LARGEST) -> list[Seen]:
+        """Return the events written behind :attr:`position` since then, up to ``limit_bytes`` bytes. Raises as
+        ``__iter__`` does.
+        """
         with self.path.open("rb") as file:
             file.seek(self.position)
-            begin, data = self.position, file.read(most)
+            begin, data = self.position, file.read(limit_bytes)
         return list(self._items(io.BytesIO(data), begin))
 
     def _items(self, file: BinaryIO, begin: int = 0) -> Iterator[Seen]:
-        for seen in unpacked(file):
+        for event in unpacked(file):
             self.position = begin + file.tell()
-            if seen.kind == _END:
-                self.left_out = int(seen.reason) if seen.reason.isdecimal() else 0
+            if event.kind == _END:
+                self.left_out = int(event.reason) if event.reason.isdecimal() else 0
             else:
-                yield seen
+                yield event

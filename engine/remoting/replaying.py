@@ -30,7 +30,7 @@ _PLACES = {33: ("offset",), 36: ("offset",), 37: ("commitLogOffset",)}
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One request sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
+    """One request that was sent again. ``before`` and ``now`` are the codes of its answers; None: there was none."""
 
     exchange: Exchange
     before: int | None
@@ -44,8 +44,9 @@ class Sent:
 
 @dataclass
 class Replayed:
-    """What came of it. ``answered_now``: what has an answer that was not recorded, a pull that was held to the end.
-    ``left_out``: what the other side had asked, what went to a name server, what was not wanted.
+    """Result of a replay. ``answered_now``: requests with an answer that was not recorded, such as a pull that was
+    held to the end. ``left_out``: requests of the other side, to a name server, or of a kind that was not asked
+    for.
     """
 
     sent: int = 0
@@ -59,13 +60,13 @@ class Replayed:
 
 
 def exchanges_of(items: Iterable[Seen]) -> list[Exchange]:
-    """A recording's exchanges, in the order of their requests."""
+    """Return a recording's exchanges, in the order of their requests."""
     table = Exchanges()
-    found: dict[int, Exchange] = {}
-    for seen in items:
-        for exchange in table.take(seen):
-            found[exchange.number] = exchange
-    return list(found.values())
+    exchanges: dict[int, Exchange] = {}
+    for event in items:
+        for exchange in table.take(event):
+            exchanges[exchange.number] = exchange
+    return list(exchanges.values())
 
 
 class Replay:
@@ -75,13 +76,13 @@ class Replay:
         self,
         exchanges: Iterable[Exchange],
         address: str,
-        told: Callable[[Sent], None] = lambda _sent: None,
+        on_sent: Callable[[Sent], None] = lambda _sent: None,
         only: Collection[str] = (),
     ) -> None:
         self._exchanges = exchanges
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
-        self._told = told
+        self._told = on_sent
         self._only = frozenset(only)
         self._connections: dict[int, Connection] = {}
         self._places: dict[int, int] = {}
@@ -91,7 +92,7 @@ class Replay:
         self.result = Replayed()
 
     async def run(self) -> Replayed:
-        """All of it. Raises ``OSError`` where nobody listens."""
+        """Send all requests again. Raises ``OSError`` where nothing listens."""
         late: set[asyncio.Task[None]] = set()
         try:
             for exchange in self._exchanges:
@@ -120,7 +121,7 @@ class Replay:
                 connection.close()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
-                    await asyncio.gather(*(one.closed.wait() for one in self._connections.values()))
+                    await asyncio.gather(*(each.closed.wait() for each in self._connections.values()))
         return self.result
 
     def _wanted(self, exchange: Exchange) -> bool:
@@ -129,36 +130,36 @@ class Replay:
         return not self._only or exchange.name in self._only
 
     async def _connection(self, number: int) -> Connection:
-        found = self._connections.get(number)
-        if found is None or found.closed.is_set():
-            found = self._connections[number] = await connect(self._host, self._port, _silent)
-        return found
+        connection = self._connections.get(number)
+        if connection is None or connection.closed.is_set():
+            connection = self._connections[number] = await connect(self._host, self._port, _silent)
+        return connection
 
     def _again(self, exchange: Exchange) -> Command:
         command = replace(exchange.command, fields=dict(exchange.command.fields), body=exchange.request.body)
         for name in _PLACES.get(exchange.code, ()):
-            before = exchange.command.fields.get(name, "")
-            if before.isdecimal() and int(before) in self._places:
-                command.fields[name] = str(self._places[int(before)])
-                if exchange.code == 37 and (now := self._entries.get(int(before))) is not None:
+            old_offset = exchange.command.fields.get(name, "")
+            if old_offset.isdecimal() and int(old_offset) in self._places:
+                command.fields[name] = str(self._places[int(old_offset)])
+                if exchange.code == 37 and (now := self._entries.get(int(old_offset))) is not None:
                     command.fields["tranStateTableOffset"] = now
         return command
 
     async def _ask(self, connection: Connection, exchange: Exchange, command: Command) -> None:
-        before = exchange.answer_code
+        old_code = exchange.answer_code
         try:
             answer = await connection.ask(command, PATIENCE)
-            loop, found = asyncio.get_running_loop(), exchange.code in HOLDING and before == 0
+            loop, expects_message = asyncio.get_running_loop(), exchange.code in HOLDING and old_code == 0
             until = loop.time() + AGAIN
-            while found and answer.code in _NOT_YET and loop.time() < until:
+            while expects_message and answer.code in _NOT_YET and loop.time() < until:
                 await asyncio.sleep(PAUSE)  # what was sent just now is dispatched soon
                 answer = await connection.ask(command, PATIENCE)
         except (TimeoutError, ConnectionError) as error:
             self.result.unanswered += 1
-            self._told(Sent(exchange, before, None, cause_of(error, "no answer came in time")))
+            self._told(Sent(exchange, old_code, None, cause_of(error, "no answer came in time")))
             return
-        sent = Sent(exchange, before, answer.code, answer.remark or "")
-        if before is None:
+        sent = Sent(exchange, old_code, answer.code, answer.remark or "")
+        if old_code is None:
             self.result.answered_now += 1
         else:
             self.result.same += sent.same
@@ -167,15 +168,15 @@ class Replay:
         self._told(sent)
 
     def _remember(self, exchange: Exchange, answer: Command) -> None:
-        """Where a message that was sent stood, and where it stands now."""
-        if exchange.code not in SENDS or (was := exchange.written_at) is None:
+        """Remember the old and the new offset of a message that was sent."""
+        if exchange.code not in SENDS or (old_offset := exchange.written_at) is None:
             return
-        told = answer.fields.get("msgId", "").split(",")[0]
+        new_id = answer.fields.get("msgId", "").split(",")[0]
         with contextlib.suppress(ValueError):
-            self._places[was] = int(told[-16:], 16)
+            self._places[old_offset] = int(new_id[-16:], 16)
         if "queueOffset" in answer.fields:
-            self._entries[was] = answer.fields["queueOffset"]
+            self._entries[old_offset] = answer.fields["queueOffset"]
 
 
 def _silent(_request: Command, _connection: Connection) -> None:
-    """What the broker asks on its own is heard, and not answered."""
+    """Ignore the broker's own requests."""

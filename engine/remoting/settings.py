@@ -17,27 +17,33 @@ def key(java: str, default: Any) -> Any:
 
 
 def by_key(settings: Any) -> dict[str, Field[Any]]:
-    """The attributes by Java's names."""
-    return {str(one.metadata["java"]): one for one in fields(settings) if "java" in one.metadata}
+    """Index the attributes by Java's names."""
+    return {
+        str(attribute.metadata["java"]): attribute for attribute in fields(settings) if "java" in attribute.metadata
+    }
 
 
 def pairs(settings: Any) -> list[tuple[str, str]]:
-    """Keys and values as text, in the order of the attributes."""
-    found = [(java, getattr(settings, one.name)) for java, one in by_key(settings).items()]
-    return [(java, str(value).lower() if isinstance(value, bool) else str(value)) for java, value in found]
+    """Return keys and values as text, in the order of the attributes."""
+    values = [(java, getattr(settings, attribute.name)) for java, attribute in by_key(settings).items()]
+    return [(java, str(value).lower() if isinstance(value, bool) else str(value)) for java, value in values]
 
 
 def over(settings: Settings, text: str, file: str | None = None) -> tuple[Settings, list[str]]:
-    """``settings`` with the properties of ``text``, and the keys that none takes. Raises :class:`UsageError`."""
-    known = by_key(settings)
+    """Return ``settings`` with the properties of ``text``, and the keys that are unknown. Raises
+    :class:`UsageError`.
+    """
+    attributes = by_key(settings)
     values: dict[str, Any] = {}
     unknown = []
     for item in parse(text, file):
-        one = known.get(item.key)
-        if one is None:
+        attribute = attributes.get(item.key)
+        if attribute is None:
             unknown.append(item.key)
             continue
-        values[one.name] = _value(item.key, item.value.strip(), getattr(settings, one.name), item.line, file)
+        values[attribute.name] = _value(
+            item.key, item.value.strip(), getattr(settings, attribute.name), item.line, file
+        )
     return replace(settings, **values), unknown  # type: ignore[type-var]
 
 

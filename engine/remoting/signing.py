@@ -1,4 +1,4 @@
-"""How a request says who sends it: an access key, and a signature over its fields and body
+"""Signatures of requests: an access key, and a signature over the fields and the body
 (docs/protocol/access.md#signatures). Pure.
 
 Java: ``AclUtils``, ``AclClientRPCHook``. A signature does not keep anybody from repeating a request: neither a time nor
@@ -19,7 +19,9 @@ _UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 
 
 def content(fields: Mapping[str, str], body: bytes | memoryview, without: str = "") -> bytes:
-    """What is signed: the values of all fields but the signature (and ``without``), in the order of their names."""
+    """Return the bytes to sign: the values of all fields but the signature (and ``without``), in the order of their
+    names.
+    """
     names = sorted((name for name in fields if name not in {SIGNATURE, without}), key=_utf16)
     return "".join(fields[name] for name in names).encode("utf-8", "replace") + bytes(body)
 
@@ -41,11 +43,11 @@ def sign(command: Command, access_key: str, secret_key: str) -> None:
 
 
 def is_signed(command: Command, secret_key: str) -> bool:
-    """Whether the request bears the signature of ``secret_key``. Clients of some releases leave one field of a query by
-    unique key out of what they sign, others do not; both are taken.
+    """Whether the request bears the signature of ``secret_key``. Clients of some releases do not sign one field of a
+    query by unique key, others do; both are accepted.
     """
-    told = command.fields.get(SIGNATURE, "").encode("utf-8", "replace")
+    sent_signature = command.fields.get(SIGNATURE, "").encode("utf-8", "replace")
     contents = [content(command.fields, command.body)]
     if _UNIQUE_KEY_QUERY in command.fields:
         contents.append(content(command.fields, command.body, _UNIQUE_KEY_QUERY))
-    return any(hmac.compare_digest(signature(secret_key, one).encode(), told) for one in contents)
+    return any(hmac.compare_digest(signature(secret_key, text).encode(), sent_signature) for text in contents)

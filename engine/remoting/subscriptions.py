@@ -1,4 +1,4 @@
-"""What a group wants of a topic, as clients say it and brokers keep it (docs/protocol/broker.md#clients,
+"""A group's subscription to a topic, as clients send it and brokers keep it (docs/protocol/broker.md#clients,
 docs/protocol/behaviour.md#filters). Pure.
 
 Java: ``SubscriptionData``, ``FilterAPI``.
@@ -16,8 +16,8 @@ TAG, SQL92 = "TAG", "SQL92"
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a group wants of a topic. ``codes`` are the hashes of its tags as its client reckoned them: a broker
-    compares those, and clients in other languages hash what is not ASCII otherwise than Java does.
+    """A group's subscription to a topic. ``codes`` are the hashes of its tags as its client computed them: a broker
+    compares those, and clients in other languages hash non-ASCII text differently from Java.
     """
 
     topic: str
@@ -30,23 +30,25 @@ class Subscription:
 
     @property
     def is_all(self) -> bool:
-        """Whether every tag will do (``ExpressionMessageFilter``): also what a filter server of 4.2 would look at."""
+        """Whether the subscription accepts every tag (``ExpressionMessageFilter``); also where a filter server of
+        4.2 would decide.
+        """
         return self.expression == "*" or self.class_filter
 
     @classmethod
     def of(cls, topic: str, expression: str | None, version: int = 0, kind: str | None = None) -> Subscription:
-        """As RocketMQ reads an expression of tags: ``*``, nothing, or tags with ``||`` between (``FilterAPI``)."""
+        """Parse an expression of tags as RocketMQ does: ``*``, nothing, or tags with ``||`` between (``FilterAPI``)."""
         text = expression or ""
         kind = kind or TAG
         if kind != TAG:
             return cls(topic, expression or "", version, kind)
         if text in {"", "*"}:
             return cls(topic, "*", version)
-        tags = tuple(tag for one in text.split("||") if (tag := one.strip()))
+        tags = tuple(tag for part in text.split("||") if (tag := part.strip()))
         return cls(topic, text, version, TAG, tags, tuple(map(jhash, tags)))
 
     def record(self) -> dict[str, Any]:
-        """As ``SubscriptionData`` is written."""
+        """Return the subscription as ``SubscriptionData`` is written."""
         return {
             "classFilterMode": self.class_filter,
             "codeSet": list(self.codes),

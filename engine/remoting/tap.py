@@ -54,7 +54,7 @@ class FrameTap:
         self._tell(connection, LATER if later else WENT, frame, replace(command, body=b""))
 
     def broke(self, connection: Connection, reason: str, data: bytes) -> None:
-        """What came is no frame."""
+        """Report bytes that are no frame."""
         self._tell(connection, BROKEN, data[:MOST_BROKEN], None, reason)
 
     def closed(self, connection: Connection) -> None:
@@ -68,10 +68,10 @@ class FrameTap:
         number = self._numbers.get(connection)
         if number is None:
             return
-        seen = Seen(time.time_ns() // 1000, number, kind, data, command, reason)
+        event = Seen(time.time_ns() // 1000, number, kind, data, command, reason)
         for take in list(self.takes):
             try:
-                take(seen)
+                take(event)
             except Exception:  # noqa: BLE001  a full disk under a log is no reason to stop serving
                 _log.exception("what is seen cannot be kept; nothing more is told")
                 self.takes.remove(take)
@@ -83,34 +83,34 @@ class Ring:
     Each has a number, counted from 0; ``dropped`` is how many of the oldest have gone.
     """
 
-    def __init__(self, most: int = RING) -> None:
-        self._most = most
+    def __init__(self, limit_bytes: int = RING) -> None:
+        self._most = limit_bytes
         self._held: deque[Seen] = deque()
         self._lock = threading.Lock()
         self.bytes = 0
         self.dropped = 0
 
-    def take(self, seen: Seen) -> None:
-        """One more; the oldest make room."""
+    def take(self, event: Seen) -> None:
+        """Add an event; the oldest make room."""
         with self._lock:
-            self._held.append(seen)
-            self.bytes += len(seen.data) + _COST
+            self._held.append(event)
+            self.bytes += len(event.data) + _COST
             while self.bytes > self._most and len(self._held) > 1:
                 self.bytes -= len(self._held.popleft().data) + _COST
                 self.dropped += 1
 
-    def since(self, number: int, most: int) -> tuple[int, list[Seen]]:
-        """What is there from ``number`` on, about ``most`` bytes of it and at least one; and the number of its first:
-        more than was asked for where frames have gone.
+    def since(self, number: int, limit_bytes: int) -> tuple[int, list[Seen]]:
+        """Return the events from ``number`` on, about ``limit_bytes`` of them and at least one, and the number of the
+        first: larger than ``number`` where events were dropped.
         """
         with self._lock:
-            first = max(number, self.dropped)
-            found: list[Seen] = []
+            start_number = max(number, self.dropped)
+            events: list[Seen] = []
             total = 0
-            for at in range(first - self.dropped, len(self._held)):
-                seen = self._held[at]
-                total += len(seen.data) + _COST
-                if found and total > most:
+            for index in range(start_number - self.dropped, len(self._held)):
+                event = self._held[index]
+                total += len(event.data) + _COST
+                if events and total > limit_bytes:
                     break
-                found.append(seen)
-            return first, found
+                events.append(event)
+            return start_number, events

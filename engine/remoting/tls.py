@@ -47,16 +47,18 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """What a server asks of its clients: one of :data:`MODES`, and the certificate; None where there is none."""
+    """A server's demands on its clients: one of :data:`MODES`, and the certificate; None where there is none."""
 
     mode: str
     context: ssl.SSLContext | None
     asking: ssl.SSLContext | None = None
     """With what the broker itself asks name servers; None: plainly. As RocketMQ's: TLS where its own clients must."""
 
-    def why_not(self, first: bytes) -> str:
-        """Why a connection that begins with the byte ``first`` is ended, in RocketMQ's words; empty where it stays."""
-        if first == TLS_HELLO:
+    def why_not(self, initial_byte: bytes) -> str:
+        """Return why a connection that begins with this byte is refused, in RocketMQ's words; empty where it is
+        accepted.
+        """
+        if initial_byte == TLS_HELLO:
             if self.mode == "disabled":
                 return "the client intends to establish an SSL connection while this server runs in SSL disabled mode"
             return "" if self.context else "the client begins with TLS, and no certificate is configured"
@@ -66,7 +68,7 @@ class Tls:
 
 
 def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
-    """What a ``tls.properties`` says, and its keys that have no effect here.
+    """Read a ``tls.properties``; return its settings, and its keys that have no effect here.
 
     Raises :class:`CannotRead`, or :class:`UsageError` with the file, the key and what was expected.
     """
@@ -75,11 +77,13 @@ def read_tls(path: Path | str) -> tuple[Tls, list[str]]:
     if settings.mode not in MODES:
         raise UsageError(f"tls.server.mode: expected {', '.join(MODES)}, found {settings.mode!r}", file=file)
     if settings.client_auth not in _CLIENTS:
-        found = settings.client_auth
-        raise UsageError(f"tls.server.need.client.auth: expected {', '.join(_CLIENTS)}, found {found!r}", file=file)
+        client_auth = settings.client_auth
+        raise UsageError(
+            f"tls.server.need.client.auth: expected {', '.join(_CLIENTS)}, found {client_auth!r}", file=file
+        )
     if not settings.cert_path and settings.mode == "enforcing":
         raise UsageError("tls.server.certPath: expected a certificate where every client must use TLS", file=file)
-    without_effect = [one for one in unknown if not one.startswith("tls.client.")]
+    without_effect = [key for key in unknown if not key.startswith("tls.client.")]
     context = _context(settings, file) if settings.cert_path and settings.mode != "disabled" else None
     asks = settings.asks_over_tls or settings.mode == "enforcing"
     return Tls(settings.mode, context, _asking(settings, file) if asks else None), without_effect
@@ -94,8 +98,8 @@ def _asking(settings: TlsSettings, file: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(settings.servers_trust_path or None)
     except (OSError, TypeError) as error:
-        at = settings.servers_trust_path or file
-        raise CannotRead(f"tls.client.trustCertPath: no certificates ({error})", file=at) from error
+        path = settings.servers_trust_path or file
+        raise CannotRead(f"tls.client.trustCertPath: no certificates ({error})", file=path) from error
     return context
 
 
@@ -110,17 +114,17 @@ def _context(settings: TlsSettings, file: str) -> ssl.SSLContext:
     except OSError as error:
         reason = f"{error.strerror or error} (named in {file})"
         raise CannotRead(reason, file=error.filename or settings.cert_path) from error
-    asked = _CLIENTS[settings.client_auth]
-    if asked is ssl.CERT_NONE and settings.verifies_clients:
-        asked = ssl.CERT_REQUIRED
-    if asked is not ssl.CERT_NONE and not settings.trust_path:
+    verify_mode = _CLIENTS[settings.client_auth]
+    if verify_mode is ssl.CERT_NONE and settings.verifies_clients:
+        verify_mode = ssl.CERT_REQUIRED
+    if verify_mode is not ssl.CERT_NONE and not settings.trust_path:
         raise UsageError("tls.server.trustCertPath: expected whose certificates clients may show", file=file)
-    context.verify_mode = asked
+    context.verify_mode = verify_mode
     return context
 
 
 async def first_byte(connection: socket.socket, patience: float) -> bytes:
-    """The byte that a new connection begins with, left where it is; empty where it ends first.
+    """Return the first byte of a new connection without consuming it; empty where the connection ends first.
 
     Raises ``TimeoutError`` where nothing comes for ``patience`` seconds.
     """
@@ -130,10 +134,10 @@ async def first_byte(connection: socket.socket, patience: float) -> bytes:
             return connection.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             pass
-        came = asyncio.Event()
-        loop.add_reader(connection, came.set)
+        readable = asyncio.Event()
+        loop.add_reader(connection, readable.set)
         try:
             async with asyncio.timeout(patience):
-                await came.wait()
+                await readable.wait()
         finally:
             loop.remove_reader(connection)
