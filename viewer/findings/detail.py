@@ -1,4 +1,4 @@
-"""One finding taken apart: what is wrong, expected and found, the bytes, what to do safely, where others met it."""
+"""Details of one finding: what is wrong, expected and found, the bytes, the safe steps, and known issues."""
 
 from __future__ import annotations
 
@@ -101,83 +101,92 @@ class FindingDetail(Paper):
         outer.setSpacing(0)
         fill(outer, (self.head, scroll))
 
-    def show_finding(self, one: Finding | None, session: StoreSession | None, words: str = "") -> None:
-        """Take another finding apart; None with ``words`` where there is none."""
-        self._finding, self._session = one, session
+    def show_finding(self, finding: Finding | None, session: StoreSession | None, words: str = "") -> None:
+        """Show another finding; None with ``words`` if there is none."""
+        self._finding, self._session = finding, session
         for part in (self._words, self._hex_box, self._safe, self._go_button, self._copy_button):
-            part.setVisible(one is not None)
-        self._without.setVisible(one is None)
-        self.state.show_state(None if one is not None or not words else State("empty", words))
-        if one is None or session is None:
+            part.setVisible(finding is not None)
+        self._without.setVisible(finding is None)
+        self.state.show_state(None if finding is not None or not words else State("empty", words))
+        if finding is None or session is None:
             self.head.set_title(tr("Finding"))
             self.head.set_note("")
             return
-        self.head.set_title(title(one))
-        self.head.set_note(" · ".join(filter(None, (one.id, tr(WORDS[one.severity]), tr(GROUPS[one.group])))))
-        self._message.setText(engine_words(one.message))
-        self.say_why()
-        self._facts.show_facts([Fact(name, value, code=len(value) < 48) for name, value in evidence_facts(one)])
-        self._show_steps(one, str(session.path))
-        self._command.setText(session.with_config(one.command or ""))
-        self._command_row.setVisible(bool(one.command))
-        self._issues.setText(
-            tr("Known issues: {issues}", issues=", ".join(one.known_issues)) if one.known_issues else ""
+        self.head.set_title(title(finding))
+        self.head.set_note(
+            " · ".join(filter(None, (finding.id, tr(WORDS[finding.severity]), tr(GROUPS[finding.group]))))
         )
-        self._issues.setVisible(bool(one.known_issues))
-        self._go_button.setVisible(place_of(one) is not None)
-        self._load_bytes(one, session)
+        self._message.setText(engine_words(finding.message))
+        self.say_why()
+        self._facts.show_facts([Fact(name, value, code=len(value) < 48) for name, value in evidence_facts(finding)])
+        self._show_steps(finding, str(session.path))
+        self._command.setText(session.with_config(finding.command or ""))
+        self._command_row.setVisible(bool(finding.command))
+        self._issues.setText(
+            tr("Known issues: {issues}", issues=", ".join(finding.known_issues)) if finding.known_issues else ""
+        )
+        self._issues.setVisible(bool(finding.known_issues))
+        self._go_button.setVisible(place_of(finding) is not None)
+        self._load_bytes(finding, session)
 
     def say_why(self) -> None:
-        """Why it is a finding; where the plan is known and begins behind it, that the next start leaves it alone."""
-        one, session = self._finding, self._session
-        if one is None or session is None:
+        """Say why it is a finding; if the plan is known and starts after it, that the next start leaves it alone."""
+        finding, session = self._finding, self._session
+        if finding is None or session is None:
             return
-        rule = RULES.get(one.id)
-        said = engine_words(one.explanation or (rule.explanation if rule is not None else ""))
+        rule = RULES.get(finding.id)
+        text = engine_words(finding.explanation or (rule.explanation if rule is not None else ""))
         plan = recovery_of(session).plan
-        walked = plan is None or plan.blockers or one.group != "log" or not in_log(one)
-        if plan is not None and not walked and (one.offset or 0) < plan.start_offset:
-            said += " " + tr(
+        walked = plan is None or plan.blockers or finding.group != "log" or not in_log(finding)
+        if plan is not None and not walked and (finding.offset or 0) < plan.start_offset:
+            text += " " + tr(
                 "The next start of {release} begins behind this place: it does not walk here, and cuts nothing.",
                 release=release_name(plan),
             )
-        self._why.setText(said)
+        self._why.setText(text)
 
-    def _show_steps(self, one: Finding, path: str) -> None:
+    def _show_steps(self, finding: Finding, path: str) -> None:
         empty(self._steps)
-        for number, (step, words) in enumerate(next_steps(one, path), 1):
-            note = Elided("" if words == one.command else words, 12, "text2")  # a command stands below, whole
-            made = row(Label(str(number), 13, "accent", 600), Label(step, 13, "text", 600 if words else 400), note)
-            made.box.setStretch(2, 1)
-            self._steps.addWidget(made)
+        for number, (step, words) in enumerate(next_steps(finding, path), 1):
+            note = Elided("" if words == finding.command else words, 12, "text2")  # a command stands below, whole
+            line = row(Label(str(number), 13, "accent", 600), Label(step, 13, "text", 600 if words else 400), note)
+            line.box.setStretch(2, 1)
+            self._steps.addWidget(line)
 
-    def _load_bytes(self, one: Finding, session: StoreSession) -> None:
+    def _load_bytes(self, finding: Finding, session: StoreSession) -> None:
         log = session.snapshot.log
 
-        def done(found: Bytes) -> None:
-            if one is self._finding:
-                self._show_bytes(found, session)
+        def done(bytes_shown: Bytes) -> None:
+            if finding is self._finding:
+                self._show_bytes(bytes_shown, session)
 
         session.jobs.read(
-            lambda: bytes_of(one, log.read, log.end_offset), done, lambda error: self.told.emit(str(error))
+            lambda: bytes_of(finding, log.read, log.end_offset), done, lambda error: self.told.emit(str(error))
         )
 
-    def _show_bytes(self, found: Bytes, session: StoreSession) -> None:
-        self._hex_box.setVisible(found.read is not None)
-        if found.read is None:
+    def _show_bytes(self, bytes_shown: Bytes, session: StoreSession) -> None:
+        self._hex_box.setVisible(bytes_shown.read is not None)
+        if bytes_shown.read is None:
             self.hex.clear()
             return
         self.hex.runner = session.jobs.read
         self._fit_hex()
         self.hex.show_bytes(
-            found.read, found.start, found.fields, found.size, found.low, found.high, found.damage, found.frames
+            bytes_shown.read,
+            bytes_shown.start,
+            bytes_shown.fields,
+            bytes_shown.size,
+            bytes_shown.low,
+            bytes_shown.high,
+            bytes_shown.damage,
+            bytes_shown.frames,
         )
 
     def _fit_hex(self) -> None:
-        """As many whole rows of bytes as there is room for below the words, at least some."""
+        """Show as many whole rows of bytes as fit below the words, at least some."""
         words = (self._words, self._safe, self.state)
-        taken = sum(part.height() for part in words if not part.isHidden())
-        free = self.height() - self.head.height() - taken - 2
+        used_height = sum(part.height() for part in words if not part.isHidden())
+        free = self.height() - self.head.height() - used_height - 2
         rows = max(HEX_ROWS, min(MOST_HEX_ROWS, self.hex.rows_in(free)))
         self.hex.setFixedHeight(self.hex.height_of(rows))
 

@@ -89,13 +89,13 @@ class FindingsPane(Pane):
             part.placeRequested.connect(self.placeRequested)
         self.detail.told.connect(self.statusMessage)
         self.recovery.tools.told.connect(self.statusMessage)
-        left = Paper()
-        box = QVBoxLayout(left)
+        list_paper = Paper()
+        box = QVBoxLayout(list_paper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         fill(box, (self._head, self._chip_row, Hairline(), self.table, self.table.strip))
         box.setStretch(3, 1)
-        upper = splitter(False, (left, 560), (self.detail, 700))
+        upper = splitter(False, (list_paper, 560), (self.detail, 700))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
@@ -110,7 +110,7 @@ class FindingsPane(Pane):
     # ---- what the window calls ---------------------------------------------------------------------------------------
 
     def use(self, settings: Settings) -> None:
-        """How the incident was left."""
+        """Take the form in which the incident was last shown."""
         self.incident.settings = settings
 
     def set_session(self, session: StoreSession | None) -> None:
@@ -140,15 +140,15 @@ class FindingsPane(Pane):
         if place == recovery():
             self.recovery.take_focus()
             return
-        wanted = place.name or ("AB01" if place.kind == "abort" else "")
-        number = self._number_of(wanted)
-        if number is None and (cause := self._cause_of(wanted)):
+        rule_id = place.name or ("AB01" if place.kind == "abort" else "")
+        number = self._number_of(rule_id)
+        if number is None and (cause := self._cause_of(rule_id)):
             self._opened |= {cause}
             self._show_rows()
-            number = self._number_of(wanted)
+            number = self._number_of(rule_id)
         if number is not None:
             self.table.go_to(number)
-        elif wanted:
+        elif rule_id:
             self._wanted = place
 
     def refresh(self) -> None:
@@ -185,8 +185,8 @@ class FindingsPane(Pane):
         if not session.findings_complete and not session.findings:
             return tr("This store has not been checked.")
         edge = tr("complete") if session.findings_complete else tr("stopped before the end")
-        found = tr("1 finding") if len(session.findings) == 1 else tr("{n:,} findings", n=len(session.findings))
-        return " · ".join((tr("Checked {size}", size=size(self._checked_bytes)), found, edge))
+        count_text = tr("1 finding") if len(session.findings) == 1 else tr("{n:,} findings", n=len(session.findings))
+        return " · ".join((tr("Checked {size}", size=size(self._checked_bytes)), count_text, edge))
 
     def showEvent(self, event: QShowEvent) -> None:
         """The recovery plan is worked out when somebody looks."""
@@ -228,20 +228,20 @@ class FindingsPane(Pane):
 
     def _findings_changed(self) -> None:
         self._show_rows()
-        wanted, self._wanted = self._wanted, None
-        if wanted is not None:
-            self.show_place(wanted)
+        place, self._wanted = self._wanted, None
+        if place is not None:
+            self.show_place(place)
 
     def _filter(self) -> None:
         self._shown = frozenset(kind for kind, chip in self._chips.items() if chip.isChecked())
         self._show_rows()
 
     def _number_of(self, rule: str) -> int | None:
-        return next((n for n, one in enumerate(self._rows) if one.finding.id == rule and not one.folded), None)
+        return next((n for n, row in enumerate(self._rows) if row.finding.id == rule and not row.folded), None)
 
     def _cause_of(self, rule: str) -> str:
         """The rule whose folded line holds a finding of ``rule``."""
-        return next((row.finding.id for row in self._rows if rule in {one.id for one in row.folded}), "")
+        return next((row.finding.id for row in self._rows if rule in {finding.id for finding in row.folded}), "")
 
     def _followed(self, place: object) -> None:
         """A link was followed: to the place of a finding, or to what follows from a cause."""
@@ -253,20 +253,20 @@ class FindingsPane(Pane):
 
     def _show_rows(self) -> None:
         session = self.session
-        found = (*unread_findings(session.unread), *session.findings) if session is not None else ()
+        findings = (*unread_findings(session.unread), *session.findings) if session is not None else ()
         chosen = self.table.current_row()
-        self._rows = finding_rows(found, self._shown, self._opened)
+        self._rows = finding_rows(findings, self._shown, self._opened)
         self.table.set_rows(list(self._rows))
         for kind, chip in self._chips.items():
-            count = sum(one.severity == kind for one in found)
+            count = sum(item.severity == kind for item in findings)
             chip.show_count(tr(COUNTS[kind][0]) if count == 1 else tr(COUNTS[kind][1], n=count), visible=count > 0)
-        self._chip_row.setVisible(bool(found))
+        self._chip_row.setVisible(bool(findings))
         self._show_state()
         same = next(
             (
                 n
-                for n, one in enumerate(self._rows)
-                if chosen is not None and one.finding == chosen.finding and bool(one.folded) == bool(chosen.folded)
+                for n, item in enumerate(self._rows)
+                if chosen is not None and item.finding == chosen.finding and bool(item.folded) == bool(chosen.folded)
             ),
             0,
         )
@@ -296,17 +296,17 @@ class FindingsPane(Pane):
         if self._error:
             return State("error", self._error, steps=((tr("Check again"), self.check),))
         if session.unread:
-            said = (
+            text = (
                 tr("Incomplete: unread files were not checked.")
                 if session.unread.unreadable
                 else tr("What is not decoded was not checked.")
             )
-            return State("cut", said, steps=((tr("Check again"), self.check),))
+            return State("cut", text, steps=((tr("Check again"), self.check),))
         if not session.findings_complete and not session.findings:
-            said = tr(
+            text = tr(
                 "This store has not been checked: {size} of log.", size=size(session.snapshot.log.sequence.total_size)
             )
-            return State("empty", said, steps=((tr("Check now"), self.check),))
+            return State("empty", text, steps=((tr("Check now"), self.check),))
         if not session.findings_complete:
             return State(
                 "cut",
@@ -329,22 +329,22 @@ class FindingsPane(Pane):
         job = next((job for job in session.jobs.list if job.title == tr(CHECKING)), None)
         if job is None or not job.total:
             return State("loading", tr("The check begins"))
-        said = tr("{done} of {total}", done=size(job.done), total=size(job.total))
+        text = tr("{done} of {total}", done=size(job.done), total=size(job.total))
         seconds = time.monotonic() - job.begun
         if seconds > 1 and job.done:
-            left = (job.total - job.done) / job.done * seconds
-            said += f" · {size(job.done / seconds)}/s · " + tr("{time} left", time=span(round(left * 1000)))
-        return State("loading", said, done=job.part, steps=((tr("Stop"), job.cancel),))
+            seconds_left = (job.total - job.done) / job.done * seconds
+            text += f" · {size(job.done / seconds)}/s · " + tr("{time} left", time=span(round(seconds_left * 1000)))
+        return State("loading", text, done=job.part, steps=((tr("Stop"), job.cancel),))
 
     def _progressed(self) -> None:
         if self._running:
             self.table.set_state(self._state(self.session))
 
     def _row_chosen(self, chosen: FindingRow | None) -> None:
-        said = ""
+        text = ""
         if self.session is not None and self.session.findings_complete and not self.session.findings:
-            said = tr("No finding: what is here is as a broker would leave it.")
-        self.detail.show_finding(chosen.finding if chosen is not None else None, self.session, said)
+            text = tr("No finding: what is here is as a broker would leave it.")
+        self.detail.show_finding(chosen.finding if chosen is not None else None, self.session, text)
         if chosen is None or self.session is None:
             return
         self.placeMoved.emit(Place("findings", name=chosen.finding.id))

@@ -1,8 +1,5 @@
-"""What the next start of a broker would do with the store: the log as a line that stays, is read again, and goes.
-
-What can be done with a recovery plan: it is saved, or tried on a copy of the store. The store is never touched.
-
-What stays and what goes; and, once recovery was tried on a copy, what it did there beside what was expected.
+"""The recovery plan: what the next start of a broker would do with the store, as a line of the log that stays, is
+read again and goes; the plan is saved, or tried on a copy. The store itself is never written.
 """
 
 from __future__ import annotations
@@ -115,14 +112,14 @@ class RecoveryPanel(Paper):
         self._says.setObjectName("recovery.says")
         self._says.setContentsMargins(px(14), px(5), px(14), px(6))
         self._says.hide()
-        for one in (self.plan, self.files):
-            one.rowChosen.connect(self._say_whole)
+        for table in (self.plan, self.files):
+            table.rowChosen.connect(self._say_whole)
         self._lines = column(self._log_words, self.line, self._tail_words, self.tail, gap=0, margins=(14, 4, 14, 4))
         plan = QWidget()
-        left = QVBoxLayout(plan)
-        left.setContentsMargins(0, 0, 0, 0)
-        left.setSpacing(0)
-        fill(left, (self.plan, self.plan.strip))
+        plan_box = QVBoxLayout(plan)
+        plan_box.setContentsMargins(0, 0, 0, 0)
+        plan_box.setSpacing(0)
+        fill(plan_box, (self.plan, self.plan.strip))
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -175,10 +172,10 @@ class RecoveryPanel(Paper):
 
     def commands(self) -> dict[str, Callable[[], object]]:
         """Saving the plan and trying it; with a copy that was recovered, once more and opening it."""
-        found: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.tools.commands()}
+        commands: dict[str, Callable[[], object]] = {"recovery.preview": self.ask, **self.tools.commands()}
         if self.outcome.trial is not None:
-            found["recovery.open"] = self.outcome.open_copy
-        return found
+            commands["recovery.open"] = self.outcome.open_copy
+        return commands
 
     def _commands_changed(self) -> None:
         self.outcome.set_busy(self.tools.running)
@@ -205,7 +202,7 @@ class RecoveryPanel(Paper):
         self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little height the tables keep it: the close look at the tail leaves first."""
+        """Give small heights to the tables: the close-up of the tail goes first."""
         super().resizeEvent(event)
         self._show_tail()
 
@@ -219,8 +216,8 @@ class RecoveryPanel(Paper):
         layout = self._chips.box
         empty(layout)
         harmed = self._session is not None and self._session.harmed
-        for shape, told in headline(plan, harmed=harmed) if plan is not None else ():
-            layout.addWidget(Chip(shape, told))
+        for shape, label in headline(plan, harmed=harmed) if plan is not None else ():
+            layout.addWidget(Chip(shape, label))
         if lab and plan is not None:
             layout.addWidget(Chip("live", tr("open in the lab")))
         self.release.setVisible(job is None or job.possible)
@@ -250,13 +247,13 @@ class RecoveryPanel(Paper):
         if plan is not None:
             self._draw(plan, files)
 
-    def _say_whole(self, one: PlanRow | FateRow | None) -> None:
-        """All of the chosen line, whatever its column has room for."""
-        named = (one.what, one.value) if isinstance(one, PlanRow) else (one.name, one.fate) if one is not None else ()
+    def _say_whole(self, row: PlanRow | FateRow | None) -> None:
+        """Show the full text of the chosen line below the table."""
+        named = (row.what, row.value) if isinstance(row, PlanRow) else (row.name, row.fate) if row is not None else ()
         head = " ".join(part for part in named if part)
-        said = [part for part in (head, one.why if one is not None else "") if part]
-        self._says.setText(tr("{what}: {why}", what=said[0], why=said[1]) if len(said) > 1 else "")
-        self._says.setVisible(len(said) > 1)
+        parts = [part for part in (head, row.why if row is not None else "") if part]
+        self._says.setText(tr("{what}: {why}", what=parts[0], why=parts[1]) if len(parts) > 1 else "")
+        self._says.setVisible(len(parts) > 1)
 
     def _state(self, job: RecoveryJob | None) -> State | None:
         if job is None:
@@ -279,16 +276,22 @@ class RecoveryPanel(Paper):
         return None
 
     def _draw(self, plan: RecoveryPlan, files: int) -> None:
-        low, high = plan.log_min, max(plan.log_max, plan.end_offset)
+        log_min, log_max = plan.log_min, max(plan.log_max, plan.end_offset)
         broken = self._session.broken if self._session is not None else ()
-        reach = max([high, *(one.end for one in broken if one.kind == "missing")])
-        start = min(max(plan.start_offset, low), plan.end_offset)
-        parts = [start - low, plan.end_offset - start, high - plan.end_offset, reach - high, max(1, (high - low) // 50)]
+        reach = max([log_max, *(broken_range.end for broken_range in broken if broken_range.kind == "missing")])
+        start = min(max(plan.start_offset, log_min), plan.end_offset)
+        parts = [
+            start - log_min,
+            plan.end_offset - start,
+            log_max - plan.end_offset,
+            reach - log_max,
+            max(1, (log_max - log_min) // 50),
+        ]
         widths = shares(parts)
-        again = tr("read and dispatched again") if plan.units else tr("read again, kept")
+        again_words = tr("read and dispatched again") if plan.units else tr("read again, kept")
         kinds = [
             ("keep", tr("stays as it is, not read")),
-            ("again", again),
+            ("again", again_words),
             ("drop", tr("goes")),
             ("gone", tr("missing")),
             ("zero", ""),
@@ -301,39 +304,55 @@ class RecoveryPanel(Paper):
         scale = (
             [] if all(abs(a - b) < 0.02 for a, b in zip(exact, widths, strict=True)) else [(0.5, tr("not to scale"))]
         )
-        ticks = [(0.0, number(low)), *scale, (1.0, number(reach))]
-        bounds = [(low, start), (start, plan.end_offset), (plan.end_offset, high), (high, reach), (None, None)]
-        made = [
+        ticks = [(0.0, number(log_min)), *scale, (1.0, number(reach))]
+        bounds = [
+            (log_min, start),
+            (start, plan.end_offset),
+            (plan.end_offset, log_max),
+            (log_max, reach),
+            (None, None),
+        ]
+        line_parts = [
             Part(width, kind, words, *bound) for width, (kind, words), bound in zip(widths, kinds, bounds, strict=True)
         ]
         inside = [
-            (share_at(one.start - low, parts, widths), share_at(one.end - low, parts, widths), one.kind)
-            for one in broken
-            if one.start < high
+            (
+                share_at(broken_range.start - log_min, parts, widths),
+                share_at(broken_range.end - log_min, parts, widths),
+                broken_range.kind,
+            )
+            for broken_range in broken
+            if broken_range.start < log_max
         ]
-        self.line.show_parts(made, flags, ticks, inside)
-        self.line.setVisible(reach > low)
+        self.line.show_parts(line_parts, flags, ticks, inside)
+        self.line.setVisible(reach > log_min)
         many = tr("Commit log, {n:,} files", n=files) if files != 1 else tr("Commit log, 1 file")
         self._log_words.setText(many if files else tr("The log has no files."))
-        self._draw_tail(plan, high)
+        self._draw_tail(plan, log_max)
 
-    def _draw_tail(self, plan: RecoveryPlan, high: int) -> None:
-        """Where something goes: that part and as much again in front of it, to scale."""
-        dropped = high - plan.end_offset
+    def _draw_tail(self, plan: RecoveryPlan, log_max: int) -> None:
+        """Draw the part that goes, and as much again before it, to scale."""
+        dropped = log_max - plan.end_offset
         self._has_tail = dropped > 0
         self._show_tail()
         if not self._has_tail:
             return
-        kept = min(plan.end_offset - plan.log_min, dropped)
-        self._tail_words.setText(tr("The last {size}", size=size(kept + dropped)))
+        kept_bytes = min(plan.end_offset - plan.log_min, dropped)
+        self._tail_words.setText(tr("The last {size}", size=size(kept_bytes + dropped)))
         words = tr("{n:,} units go, {size}", n=plan.units_dropped, size=size(dropped))
-        widths = shares([kept, dropped])
+        widths = shares([kept_bytes, dropped])
         flag = LineFlag(widths[0], f"{plan.end_offset:,}: {engine_words(plan.end_reason)}", "error", plan.end_offset)
         parts = [
-            Part(widths[0], "again", tr("kept, {size}", size=size(kept)), plan.end_offset - kept, plan.end_offset),
-            Part(widths[1], "drop", words, plan.end_offset, high),
+            Part(
+                widths[0],
+                "again",
+                tr("kept, {size}", size=size(kept_bytes)),
+                plan.end_offset - kept_bytes,
+                plan.end_offset,
+            ),
+            Part(widths[1], "drop", words, plan.end_offset, log_max),
         ]
-        self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept)), (1.0, number(high))])
+        self.tail.show_parts(parts, [flag], [(0.0, number(plan.end_offset - kept_bytes)), (1.0, number(log_max))])
 
     def _show_tail(self) -> None:
         shown = self._has_tail and self.height() >= px(ROOM_FOR_TAIL)
@@ -383,11 +402,11 @@ class RecoveryCommands(QObject):
             wish()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """What can be done now: command → what does it."""
-        found: dict[str, Callable[[], object]] = {"recovery.save": self.ask_save, "recovery.try": self.ask_copy}
+        """Return the commands that can run now."""
+        commands: dict[str, Callable[[], object]] = {"recovery.save": self.ask_save, "recovery.try": self.ask_copy}
         if self.trial is not None and not self.running:
-            found["recovery.again"] = self.again
-        return found
+            commands["recovery.again"] = self.again
+        return commands
 
     @property
     def _refusal(self) -> str:
@@ -434,7 +453,7 @@ class RecoveryCommands(QObject):
             )
 
     def _later(self, work: Callable[[], None]) -> bool:
-        """Whether ``work`` has to wait for a plan; it is asked for then."""
+        """Return whether ``work`` has to wait for a plan, which is then requested."""
         if self._plan is not None:
             return False
         self._wish = work
@@ -453,12 +472,12 @@ class RecoveryCommands(QObject):
         if session is None or plan is None:
             return
         job = recovery_of(session)
-        other, written = job.other, job.written
+        other_start, written = job.other, job.written
         if in_store(session.path, target):
             self.told.emit(tr("Nothing is written into the store: choose another folder."))
             return
         session.jobs.read(
-            lambda: save_plan(plan, other, written, target),
+            lambda: save_plan(plan, other_start, written, target),
             lambda _none: self.told.emit(tr("Recovery plan written to {path}", path=str(target))),
             lambda error: self.told.emit(f"{target}: {error}"),
         )
@@ -523,7 +542,7 @@ NAMES = {
 
 
 class TriedRow(NamedTuple):
-    """One figure: what was expected, what stands there, and whether that is the same."""
+    """One figure: what was expected, what there is, and whether they are equal."""
 
     what: str
     planned: int
@@ -546,15 +565,15 @@ def _row(figure: Figure) -> TriedRow:
 
 
 def tried_note(trial: Trial) -> str:
-    """Where, how long, and whether everything is as expected."""
+    """Return the folder, the duration, and whether everything is as expected."""
     wrong = sum(not figure.equal for figure in trial.figures)
     if wrong:
-        said = tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
+        result = tr("{n} of {all} figures differ", n=wrong, all=len(trial.figures))
     elif trial.round > 1:
-        said = tr("a further recovery changed nothing: equal in all {n} figures", n=len(trial.figures))
+        result = tr("a further recovery changed nothing: equal in all {n} figures", n=len(trial.figures))
     else:
-        said = tr("equal in all {n} figures", n=len(trial.figures))
-    return f"{said} · {span(round(trial.took * 1000))} · {trial.folder}"
+        result = tr("equal in all {n} figures", n=len(trial.figures))
+    return f"{result} · {span(round(trial.took * 1000))} · {trial.folder}"
 
 
 def tried_chip(trial: Trial) -> tuple[str, str]:
@@ -626,7 +645,7 @@ class Outcome(Paper):
         box.addWidget(self._pages, 1)
 
     def show_trial(self, trial: Trial | None) -> None:
-        """What came of a trial; None for none."""
+        """Show the result of a trial; None for none."""
         self.trial = trial
         self._head.setVisible(trial is not None)
         if trial is None:

@@ -40,29 +40,29 @@ class Trial:
 
     @property
     def as_expected(self) -> bool:
-        """Whether every figure is as expected."""
+        """True if every figure is as expected."""
         return all(figure.equal for figure in self.figures)
 
 
-def plan_text(plan: RecoveryPlan, other: Start | None, written: tuple[Release, str] | None) -> str:
-    """The plan as ``storescope recover --plan --json`` prints it, with how the ``other`` release would start and which
-    one seems to have ``written`` the store: one line.
+def plan_text(plan: RecoveryPlan, other_start: Start | None, written: tuple[Release, str] | None) -> str:
+    """Return the plan as ``storescope recover --plan --json`` prints it, with the start of the other release and the
+    release that seems to have ``written`` the store: one line.
     """
     from engine.store.recovery.plan import told
 
-    record = told(plan, () if other is None else (other,), written)
+    record = told(plan, () if other_start is None else (other_start,), written)
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def save_plan(plan: RecoveryPlan, other: Start | None, written: tuple[Release, str] | None, target: Path) -> None:
+def save_plan(plan: RecoveryPlan, other_start: Start | None, written: tuple[Release, str] | None, target: Path) -> None:
     """Write the plan; the file appears when it is complete. Raises ``OSError``."""
-    put_whole(target, plan_text(plan, other, written))
+    put_whole(target, plan_text(plan, other_start, written))
 
 
 def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan: RecoveryPlan, target: Path) -> Trial:
-    """Copy what recovery of the store at ``path`` needs to ``target`` (absent or an empty directory outside of it) and
-    recover it there as ``plan.like``; gives what came of it beside the plan. Raises StoreError, OSError, and what
-    ``control.check`` raises; then nothing is left.
+    """Copy what recovery of the store at ``path`` needs to ``target`` (absent or an empty directory outside of it)
+    and recover it there as ``plan.like``. Returns the result beside the plan. Raises StoreError, OSError, and
+    what ``control.check`` raises; then nothing is left behind.
     """
     from engine.inspection.copy_out import copy_out, plan_copy
     from engine.scratch import staged
@@ -83,17 +83,15 @@ def trial(control: Control, path: Path, config: MessageStoreConfig | None, plan:
         control.check()
         began = time.perf_counter()
         done, sizes = _recover(folder, config, plan.like)
-        took = time.perf_counter() - began
+        seconds = time.perf_counter() - began
         control.check()
-        after, _next = _state(folder, sizes, plan.like)
-        figures = tuple(_against_plan(plan, done, after, folder))
-    return Trial(target, plan.like, after.end_offset, figures, took)
+        state_after, _next = _state(folder, sizes, plan.like)
+        figures = tuple(_against_plan(plan, done, state_after, folder))
+    return Trial(target, plan.like, state_after.end_offset, figures, seconds)
 
 
 def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> Trial:
-    """Recover the copy once more and hold it against how it stood: a second recovery changes nothing. Raises as
-    :func:`trial`.
-    """
+    """Recover the copy once more and compare: a second recovery changes nothing. Raises as :func:`trial`."""
     from engine.inspection.derived_config import derived_config
     from engine.inspection.snapshot import open_store
 
@@ -101,13 +99,13 @@ def again(control: Control, tried: Trial, config: MessageStoreConfig | None) -> 
     folder, config = tried.folder, config.without_paths() if config is not None else None
     with open_store(folder, config) as store:
         sizes = derived_config(store)
-    before, _plan = _state(folder, sizes, tried.like)
+    state_before, _plan = _state(folder, sizes, tried.like)
     began = time.perf_counter()
     done, sizes = _recover(folder, config, tried.like)
-    took = time.perf_counter() - began
-    after, _next = _state(folder, sizes, tried.like)
-    figures = tuple(_against_before(before, done, after))
-    return Trial(folder, tried.like, after.end_offset, figures, took, tried.round + 1)
+    seconds = time.perf_counter() - began
+    state_after, _next = _state(folder, sizes, tried.like)
+    figures = tuple(_against_before(state_before, done, state_after))
+    return Trial(folder, tried.like, state_after.end_offset, figures, seconds, tried.round + 1)
 
 
 def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfig | None:
@@ -124,7 +122,7 @@ def _at_home(path: Path, config: MessageStoreConfig | None) -> MessageStoreConfi
 
 
 def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> tuple[RecoveryPlan, MessageStoreConfig]:
-    """What ``recover --apply`` does, in the copy; with the configuration it was opened with."""
+    """Do in the copy what ``recover --apply`` does, with the configuration that the store was opened with."""
     from engine.inspection.derived_config import derived_config
     from engine.inspection.recovery import plan as plan_of
     from engine.inspection.snapshot import open_store
@@ -140,39 +138,43 @@ def _recover(folder: Path, config: MessageStoreConfig | None, like: Release) -> 
 
 
 def _state(folder: Path, config: MessageStoreConfig, like: Release) -> tuple[StoreState, RecoveryPlan]:
-    """How the closed copy stands, read from its files."""
+    """Return the state of the closed copy, read from its files."""
     from engine.lab.store_state import of_files
 
     return of_files(folder, config, like)
 
 
-def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, after: StoreState, copy: Path) -> Iterator[Figure]:
-    """The plan of the store beside what stands in the copy."""
+def _against_plan(plan: RecoveryPlan, done: RecoveryPlan, state_after: StoreState, copy: Path) -> Iterator[Figure]:
+    """Compare the store's plan with the copy."""
     from engine.lab.plug import Figure
 
-    yield Figure("endOffset", max(plan.end_offset, 0), after.end_offset)
+    yield Figure("endOffset", max(plan.end_offset, 0), state_after.end_offset)
     yield Figure("unitsDropped", plan.units_dropped, done.units_dropped)
     yield Figure("unitsDispatched", plan.units, done.units)
-    gone = [copy / "commitlog" / Path(name).name for name in plan.log_files_deleted]
-    yield Figure("logFilesDeleted", len(gone), sum(not place.exists() for place in gone))
+    deleted_files = [copy / "commitlog" / Path(name).name for name in plan.log_files_deleted]
+    yield Figure("logFilesDeleted", len(deleted_files), sum(not place.exists() for place in deleted_files))
     index = {place.name for place in (copy / "index").glob("*")}
-    yield Figure("indexDeleted", len(plan.index_deleted), sum(one.name not in index for one in plan.index_deleted))
-    yield Figure("indexKept", len(plan.index_kept), sum(one.name in index for one in plan.index_kept))
+    yield Figure(
+        "indexDeleted", len(plan.index_deleted), sum(index_plan.name not in index for index_plan in plan.index_deleted)
+    )
+    yield Figure("indexKept", len(plan.index_kept), sum(index_plan.name in index for index_plan in plan.index_kept))
     for queue in plan.queues:
         yield Figure(
-            f"{queue.topic}/{queue.queue_id}", queue.max_offset, after.queues.get((queue.topic, queue.queue_id), 0)
+            f"{queue.topic}/{queue.queue_id}",
+            queue.max_offset,
+            state_after.queues.get((queue.topic, queue.queue_id), 0),
         )
 
 
-def _against_before(before: StoreState, done: RecoveryPlan, after: StoreState) -> Iterator[Figure]:
-    """The copy before another round beside the copy after it."""
+def _against_before(state_before: StoreState, done: RecoveryPlan, state_after: StoreState) -> Iterator[Figure]:
+    """Compare the copy before and after another round."""
     from engine.lab.plug import Figure
 
-    yield Figure("endOffset", before.end_offset, after.end_offset)
-    yield Figure("units", before.units, after.units)
+    yield Figure("endOffset", state_before.end_offset, state_after.end_offset)
+    yield Figure("units", state_before.units, state_after.units)
     yield Figure("unitsDropped", 0, done.units_dropped)
     yield Figure("unitsDispatched", 0, done.units)
-    yield Figure("logFiles", before.log_files, after.log_files)
-    yield Figure("indexEntries", before.index_entries, after.index_entries)
-    for queue in sorted({*before.queues, *after.queues}):
-        yield Figure(f"{queue[0]}/{queue[1]}", before.queues.get(queue, 0), after.queues.get(queue, 0))
+    yield Figure("logFiles", state_before.log_files, state_after.log_files)
+    yield Figure("indexEntries", state_before.index_entries, state_after.index_entries)
+    for queue in sorted({*state_before.queues, *state_after.queues}):
+        yield Figure(f"{queue[0]}/{queue[1]}", state_before.queues.get(queue, 0), state_after.queues.get(queue, 0))

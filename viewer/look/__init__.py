@@ -1,1 +1,1 @@
-"""How everything looks and reads: theme, icons, translated words, numbers and times. It knows no store."""
+"""Look and language: theme, icons, translated words, numbers and times. It knows no store."""

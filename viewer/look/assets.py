@@ -70,10 +70,10 @@ def tr(text: str, /, **values: Any) -> str:
     """``text`` in the language in force, its ``{names}`` filled: ``tr("{n:,} units would go", n=6)``; with 1 it says
     "1 unit would go".
     """
-    said = language_state.catalogue.get(text)
+    translation = language_state.catalogue.get(text)
     if not values:
-        return text if said is None else said
-    return (in_number(text, values) if said is None else said).format(**values)
+        return text if translation is None else translation
+    return (in_number(text, values) if translation is None else translation).format(**values)
 
 
 def language() -> str:
@@ -105,11 +105,11 @@ def speak_in_qt_dialogs() -> None:
         app.removeTranslator(language_state.qt_words)
         language_state.qt_words = None
     if language_state.name != "en":
-        found = _QtWords(app)
+        translator = _QtWords(app)
         folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
-        if found.load(f"qtbase_{language_state.name}", folder):
-            app.installTranslator(found)
-            language_state.qt_words = found
+        if translator.load(f"qtbase_{language_state.name}", folder):
+            app.installTranslator(translator)
+            language_state.qt_words = translator
 
 
 def system_language() -> str:
@@ -119,12 +119,12 @@ def system_language() -> str:
 
 def catalogue(name: str) -> dict[str, str]:
     """English → ``name``, from ``i18n/NAME.json`` and the ``i18n/NAME.*.json`` beside it; empty for English."""
-    found: dict[str, str] = {}
+    translations: dict[str, str] = {}
     if name != "en":
         for entry in sorted(files("resources").joinpath("i18n").iterdir(), key=lambda e: e.name):
             if entry.name.startswith(f"{name}.") and entry.name.endswith(".json"):
-                found |= json.loads(entry.read_text("utf-8"))
-    return found
+                translations |= json.loads(entry.read_text("utf-8"))
+    return translations
 
 
 def resource_bytes(path: str) -> bytes:

@@ -31,50 +31,60 @@ class Broken:
 
     @property
     def words(self) -> str:
-        """For a tip: what it is, where, how much."""
-        said = {"missing": tr("missing"), "damaged": tr("damaged"), "unread": tr("cannot be read")}[self.kind]
-        return f"{said} · {number(self.start)} – {number(self.end)} · {size(self.end - self.start)}"
+        """Return the tip: what it is, where, how much."""
+        kind_word = {"missing": tr("missing"), "damaged": tr("damaged"), "unread": tr("cannot be read")}[self.kind]
+        return f"{kind_word} · {number(self.start)} – {number(self.end)} · {size(self.end - self.start)}"
 
 
 def missing_in(files: Iterable[tuple[int, int]]) -> list[Broken]:
-    """What no file holds between the (start, end) of two files that do not follow each other."""
-    found, behind = [], -1
+    """Return the gaps between (start, end) of files that do not follow each other."""
+    gaps, previous_end = [], -1
     for start, end in sorted(files):
-        if 0 <= behind < start:
-            found.append(Broken(behind, start, "missing"))
-        behind = max(behind, end)
-    return found
+        if 0 <= previous_end < start:
+            gaps.append(Broken(previous_end, start, "missing"))
+        previous_end = max(previous_end, end)
+    return gaps
 
 
 def bytes_missing(files: Iterable[tuple[int, int]]) -> int:
-    """How many bytes that are."""
-    return sum(one.end - one.start for one in missing_in(files))
+    """Return the bytes in these gaps."""
+    return sum(gap.end - gap.start for gap in missing_in(files))
 
 
-def bytes_within(broken: Iterable[Broken], low: int, high: int, kinds: Container[str]) -> int:
-    """How many bytes of [low, high) lie in stretches of these ``kinds``."""
-    return sum(max(0, min(one.end, high) - max(one.start, low)) for one in broken if one.kind in kinds)
+def bytes_within(broken: Iterable[Broken], start: int, end: int, kinds: Container[str]) -> int:
+    """Return how many bytes of [start, end) lie in ranges of these ``kinds``."""
+    return sum(
+        max(0, min(broken_range.end, end) - max(broken_range.start, start))
+        for broken_range in broken
+        if broken_range.kind in kinds
+    )
 
 
 def missing_behind(end: int, findings: Iterable[Any]) -> list[Broken]:
-    """The files that were there behind ``end``, where the last one that is there stops: findings tell of them."""
+    """Return the files after ``end``, where the last present one stops, that findings say were there."""
     return [
-        Broken(one.offset, one.offset + int(one.evidence["bytes"]), "missing")
-        for one in findings
-        if one.id == GAP and one.offset is not None and one.offset >= end > 0 and one.evidence.get("bytes", 0) > 0
+        Broken(finding.offset, finding.offset + int(finding.evidence["bytes"]), "missing")
+        for finding in findings
+        if finding.id == GAP
+        and finding.offset is not None
+        and finding.offset >= end > 0
+        and finding.evidence.get("bytes", 0) > 0
     ]
 
 
 def damaged_by(findings: Iterable[Any]) -> list[Broken]:
-    """The stretches that findings of the log tell."""
-    found = []
-    for one in findings:
-        if one.id not in DAMAGES or one.offset is None:
+    """Return the ranges that findings of the log name as damaged."""
+    damaged = []
+    for finding in findings:
+        if finding.id not in DAMAGES or finding.offset is None:
             continue
-        held = one.evidence
-        length = held.get("bytes") or held.get("bodyOffset", one.offset) + held.get("bodyLength", 1) - one.offset
-        found.append(Broken(one.offset, one.offset + max(1, int(length)), "damaged"))
-    return found
+        evidence = finding.evidence
+        length = (
+            evidence.get("bytes")
+            or evidence.get("bodyOffset", finding.offset) + evidence.get("bodyLength", 1) - finding.offset
+        )
+        damaged.append(Broken(finding.offset, finding.offset + max(1, int(length)), "damaged"))
+    return damaged
 
 
 def broken_in(
@@ -83,14 +93,15 @@ def broken_in(
     """All of it, in the order of the log. ``files`` as (start, end, path), ``counted`` as (start, end) of stretches
     that whoever counted the rows met, ``unread`` the paths that cannot be read.
     """
-    found = missing_in((start, end) for start, end, _ in files)
-    found += missing_behind(max((end for _, end, _ in files), default=0), findings)
+    missing = missing_in((start, end) for start, end, _ in files)
+    missing += missing_behind(max((end for _, end, _ in files), default=0), findings)
     blind = [Broken(start, end, "unread") for start, end, path in files if path in unread]
-    told = damaged_by(findings)
-    known = {one.start for one in told}
-    told += [
-        Broken(low, high, "damaged")
-        for low, high in counted
-        if low not in known and not any(hole.start <= low and high <= hole.end for hole in found)
+    damaged = damaged_by(findings)
+    known_starts = {broken_range.start for broken_range in damaged}
+    damaged += [
+        Broken(span_start, span_end, "damaged")
+        for span_start, span_end in counted
+        if span_start not in known_starts
+        and not any(hole.start <= span_start and span_end <= hole.end for hole in missing)
     ]
-    return tuple(sorted((*found, *blind, *told), key=lambda one: (one.start, one.end)))
+    return tuple(sorted((*missing, *blind, *damaged), key=lambda broken_range: (broken_range.start, broken_range.end)))

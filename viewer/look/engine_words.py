@@ -63,34 +63,34 @@ def engine_words(text: str, depth: int = 0) -> str:
         return translated.replace(tr(NEXT_START), tr(NEXT_START_OF, release=starts[2]))
     forms = dict.fromkeys((text, many_of(text)))
     for form in forms:
-        known = _exactly(form)
-        if known is not None:
-            return known
+        translation = _exactly(form)
+        if translation is not None:
+            return translation
     if PARTS[0] in text:
         return PARTS[0].join(engine_words(part, depth + 1) for part in text.split(PARTS[0]))
     patterns = _patterns(language())
-    bare = next((n for n, one in enumerate(patterns) if one.letters < SAYING), len(patterns))
-    said = _fitted(patterns[:bare], forms, depth)
-    if said is None and PARTS[1] in text:
+    bare = next((n for n, pattern in enumerate(patterns) if pattern.letters < SAYING), len(patterns))
+    fitted = _fitted(patterns[:bare], forms, depth)
+    if fitted is None and PARTS[1] in text:
         return PARTS[1].join(engine_words(part, depth + 1) for part in text.split(PARTS[1]))
-    return said or _fitted(patterns[bare:], forms, depth) or text
+    return fitted or _fitted(patterns[bare:], forms, depth) or text
 
 
 def _fitted(patterns: Iterable[_Pattern], forms: Iterable[str], depth: int) -> str | None:
     for pattern in patterns:
         for form in forms:
-            found = pattern.fits.fullmatch(form)
-            if found is not None:
-                return pattern.translation.format(**_filled(found.groupdict(), depth))
+            match = pattern.fits.fullmatch(form)
+            if match is not None:
+                return pattern.translation.format(**_filled(match.groupdict(), depth))
     return None
 
 
 def _exactly(text: str) -> str | None:
     """The translation of a sentence without gaps, however its first letter is written."""
     for form in (text, text[:1].lower() + text[1:], text[:1].upper() + text[1:]):
-        known = tr(form)
-        if known != form:
-            return known
+        translation = tr(form)
+        if translation != form:
+            return translation
     return None
 
 
@@ -118,25 +118,27 @@ def _patterns(language: str) -> tuple[_Pattern, ...]:
         listed = json.loads(resource_bytes(f"i18n/{language}.engine.json"))
     except FileNotFoundError:
         return ()
-    made = [_pattern(english, chinese) for english, chinese in listed.items() if "{" in english]
-    return tuple(sorted(made, key=lambda one: -one.letters))
+    patterns = [_pattern(english, chinese) for english, chinese in listed.items() if "{" in english]
+    return tuple(sorted(patterns, key=lambda pattern: -pattern.letters))
 
 
 def _pattern(english: str, translation: str) -> _Pattern:
     pieces = re.split(r"\{(\w+)\}", english)
-    first = pieces[0][:1]
-    if first.isalpha():
+    first_letter = pieces[0][:1]
+    if first_letter.isalpha():
         pieces[0] = pieces[0][1:]
-    fits = "".join(re.escape(piece) if at % 2 == 0 else _gap(piece, pieces[:at]) for at, piece in enumerate(pieces))
-    fits = f"[{first.lower()}{first.upper()}]{fits}" if first.isalpha() else fits
+    fits = "".join(
+        re.escape(piece) if index % 2 == 0 else _gap(piece, pieces[:index]) for index, piece in enumerate(pieces)
+    )
+    fits = f"[{first_letter.lower()}{first_letter.upper()}]{fits}" if first_letter.isalpha() else fits
     return _Pattern(re.compile(fits, re.DOTALL), translation, sum(len(piece) for piece in pieces[::2]))
 
 
-def _gap(name: str, before: list[str]) -> str:
+def _gap(name: str, earlier_pieces: list[str]) -> str:
     """A named group the first time, the same text again after that; only a sentence goes on behind a joint, and the
     name of a field is one word.
     """
-    if name in before[1::2]:
+    if name in earlier_pieces[1::2]:
         return f"(?P={name})"
     if name == "field":
         return r"(?P<field>[\w.]+)"

@@ -1,9 +1,8 @@
-"""What each field of the store's files means, and the page of the documentation that describes it; no Qt.
+"""Meaning of each field of the store's files, the documentation page that describes it, and the meaning of verdicts
+on a message; no Qt.
 
-One table for units (whose words stand with their fields, :mod:`engine.codec.unit_fields`), queue entries and index
-files. A field that means something else in one table stands there under ``kind.name`` too.
-
-What the verdicts on a message mean: kind of the chip, its word, and a sentence.
+One table for units (whose words stand with their fields, :mod:`engine.codec.unit_fields`), queue entries and
+index files. A field that means something else in one table is also there as ``kind.name``.
 """
 
 from __future__ import annotations
@@ -224,9 +223,9 @@ def explained(kind: str, name: str) -> tuple[str, str] | None:
     """Return the meaning of the field ``name`` of a row of ``kind`` and its page, or None if nothing is written."""
     if not name:
         return None
-    for one in (f"{kind}.{name}", name, SAME.get(name, "")):
-        if one in FIELDS:
-            return FIELDS[one]
+    for field_key in (f"{kind}.{name}", name, SAME.get(name, "")):
+        if field_key in FIELDS:
+            return FIELDS[field_key]
     if name.startswith("properties."):
         bare = name.removeprefix("properties.")
         return FIELDS.get(SAME.get(bare, ""), FIELDS["properties"])

@@ -1,4 +1,4 @@
-"""How numbers, times and sizes are written: each form exists once; no Qt.
+"""Formats of numbers, times and sizes: each form exists once; no Qt.
 
 Numbers carry ``,`` every three digits in every language. Times are ms since the epoch and shown in one zone, the zone
 of the machine unless told otherwise.
@@ -16,7 +16,7 @@ _LATEST = 253_402_300_799_999
 
 
 class _Shown:
-    """How times are shown in this process; no zone is that of the machine."""
+    """The time zone of this process; None is that of the machine."""
 
     zone: tzinfo | None = None
     translations: Mapping[str, str] = {}
@@ -38,9 +38,9 @@ def number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def number_span(first: int, last: int) -> str:
+def number_span(start: int, end: int) -> str:
     """``49–102``; one number where both are the same."""
-    return f"{first:,}" if first == last else f"{first:,}–{last:,}"
+    return f"{start:,}" if start == end else f"{start:,}–{end:,}"
 
 
 def hexadecimal(value: int, digits: int = 8) -> str:
@@ -80,10 +80,10 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def stamps_shown(text: str) -> str:
-    """``text`` of the engine with its times, which are UTC's, in the zone that is shown."""
+    """Return ``text`` of the engine with its UTC times in the zone that is shown."""
 
-    def shown(found: re.Match[str]) -> str:
-        return moment(round(datetime.fromisoformat(found[0]).timestamp() * 1000))
+    def shown(match: re.Match[str]) -> str:
+        return moment(round(datetime.fromisoformat(match[0]).timestamp() * 1000))
 
     return _STAMP.sub(shown, text)
 
@@ -95,8 +95,8 @@ def full_moment(ms: int | None) -> str:
 
 def zone_text(ms: int | None = None) -> str:
     """``+08:00``: the offset in force at ``ms``, or now."""
-    at = datetime.now(UTC) if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
-    offset = at.astimezone(_Shown.zone).utcoffset() or timedelta()
+    when = datetime.now(UTC) if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+    offset = when.astimezone(_Shown.zone).utcoffset() or timedelta()
     text = timezone(offset).tzname(None).removeprefix("UTC")
     return text or "+00:00"
 
@@ -183,9 +183,9 @@ def shorten_start(text: str, keep: int) -> str:
     return text if len(text) <= keep else f"…{text[len(text) - max(0, keep - 1) :]}"
 
 
-def short_ms(taken: float) -> str:
+def short_ms(duration_ms: float) -> str:
     """``0.29 ms``; what is shorter than the figures tell is said so."""
-    return "< 0.01 ms" if taken < 0.01 else f"{taken:,.2f} ms"
+    return "< 0.01 ms" if duration_ms < 0.01 else f"{duration_ms:,.2f} ms"
 
 
 def store_name(path: str) -> str:

@@ -70,16 +70,16 @@ def _parts(rule: Rule) -> Iterator[str]:
     yield _step(rule.next_step)
     if rule.command is not None:
         yield _typed(rule.command)
-    cases = [one for one in rule.kinds.values() if one.severity or one.step or one.command]
+    cases = [case for case in rule.kinds.values() if case.severity or case.step or case.command]
     if cases:
         yield f"## {tr('In other circumstances')}"
-    for one in cases:
-        grave = one.severity or rule.severity
-        yield f"**{tr(WORDS[grave])}** · {_step(one.step or rule.next_step)}"
+    for case in cases:
+        grave = case.severity or rule.severity
+        yield f"**{tr(WORDS[grave])}** · {_step(case.step or rule.next_step)}"
         if at_least(grave, "warn") and not wary:
             yield _snapshot()
-        if one.command:
-            yield _typed(one.command)
+        if case.command:
+            yield _typed(case.command)
     yield f"## {tr('Known issues')}"
     yield "\n".join(f"- `{issue}`" for issue in rule.known_issues) or tr("None that we know of.")
 
@@ -98,14 +98,14 @@ def _causes(rule: Rule) -> Iterator[str]:
     if clause is None:
         yield tr("What led to it stands with each finding, as far as files can tell.")
     else:
-        told = engine_words(clause)
-        yield capital(told) + tr(".")
+        cause = engine_words(clause)
+        yield capital(cause) + tr(".")
     if rule.id in EXPLAINING:
         yield tr("It explains findings of other rules: these are notes below it.")
 
 
 def _snapshot() -> str:
-    """What comes first wherever something is wrong."""
+    """The first step wherever something is wrong."""
     return tr("First a snapshot, and work on that: {command}", command="`storescope snapshot STORE DST`")
 
 

@@ -183,8 +183,8 @@ IN_PARTS = "storescope.inParts"
 
 
 class Theme(QObject):
-    """What is in force: light or dark, the zoom, contrast and motion. ``changed`` fires after any of them; palette and
-    font of the application are those of the new ``version`` then. Windows put it on part by part: widgets
+    """The theme in force: light or dark, the zoom, contrast and motion. ``changed`` fires after any change; palette
+    and font of the application are then those of the new ``version``. Windows apply it part by part: widgets
     :func:`follow`.
     """
 
@@ -211,7 +211,7 @@ class Theme(QObject):
 
     @property
     def still(self) -> bool:
-        """Whether nothing is to move, fade or blink: chosen, or asked for by the desktop."""
+        """True if nothing may move, fade or blink: by the user's choice or the desktop's."""
         return desktop_still() if self.motion is None else not self.motion
 
     def apply(self, app: QApplication) -> None:
@@ -222,9 +222,9 @@ class Theme(QObject):
             hints = QGuiApplication.styleHints()
             hints.colorSchemeChanged.connect(self._system_changed)
             self._blink = hints.cursorFlashTime()
-            told = getattr(hints, "accessibility", None)
-            if told is not None:
-                told().contrastPreferenceChanged.connect(self._contrast_changed)
+            accessibility = getattr(hints, "accessibility", None)
+            if accessibility is not None:
+                accessibility().contrastPreferenceChanged.connect(self._contrast_changed)
             self.set_scheme(self.scheme, quiet=True)
         QGuiApplication.styleHints().setCursorFlashTime(0 if self.still else self._blink)
         app.setFont(ui())
@@ -233,10 +233,10 @@ class Theme(QObject):
     def set_scheme(self, scheme: str, quiet: bool = False) -> None:
         """``light``, ``dark`` or ``system``: as the desktop says."""
         self.scheme = scheme if scheme in {"light", "dark"} else "system"
-        known = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
         hints = QGuiApplication.styleHints()
         if hasattr(hints, "setColorScheme"):
-            hints.setColorScheme(known.get(self.scheme, Qt.ColorScheme.Unknown))
+            hints.setColorScheme(schemes.get(self.scheme, Qt.ColorScheme.Unknown))
         dark = self.scheme == "dark" or (self.scheme == "system" and hints.colorScheme() == Qt.ColorScheme.Dark)
         if dark != self.dark:
             self.dark = dark
@@ -300,7 +300,7 @@ class Theme(QObject):
 
 
 class _Follower(QObject):
-    """Of one widget: knows which theme that has on."""
+    """Knows which theme version its widget has applied."""
 
     told = Signal()
 
@@ -315,22 +315,22 @@ def follow(widget: QWidget, work: Callable[[], object]) -> None:
 
 
 def tell(part: QWidget) -> None:
-    """What lies in ``part`` puts on the theme in force."""
-    for one in part.findChildren(_Follower):
-        if isValid(one) and one.version != theme.version:
-            one.version = theme.version
-            one.told.emit()
+    """Apply the theme to everything in ``part``."""
+    for follower in part.findChildren(_Follower):
+        if isValid(follower) and follower.version != theme.version:
+            follower.version = theme.version
+            follower.told.emit()
 
 
 def desktop_still() -> bool:
-    """Whether the desktop asks for less motion: its style has no animations."""
+    """Return whether the desktop asks for less motion: its style has no animations."""
     return QApplication.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) == 0
 
 
 def desktop_contrast() -> bool:
-    """Whether the desktop asks for high contrast; before Qt 6.10 it does not tell."""
-    told = getattr(QGuiApplication.styleHints(), "accessibility", None)
-    return told is not None and told().contrastPreference().name == "HighContrast"
+    """Return whether the desktop asks for high contrast; Qt before 6.10 does not tell."""
+    accessibility = getattr(QGuiApplication.styleHints(), "accessibility", None)
+    return accessibility is not None and accessibility().contrastPreference().name == "HighContrast"
 
 
 theme = Theme()
@@ -350,7 +350,7 @@ def tokens() -> dict[str, str]:
 
 
 def dark() -> bool:
-    """Whether the dark colours are in force."""
+    """Return whether the dark colours are in force."""
     return theme.dark
 
 
@@ -400,10 +400,10 @@ def _ink(band: str) -> str:
     return max(("#FFFFFF", "#14161C"), key=lambda color: contrast(color, band))
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first_colour: str, second_colour: str) -> float:
     """Contrast ratio of two ``#RRGGBB`` after WCAG 2.2."""
-    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
+    lighter, darker = sorted((_luminance(first_colour), _luminance(second_colour)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(color: str) -> float:
@@ -440,7 +440,7 @@ def _font(code: bool, size: int, weight: int) -> QFont:
 
 def palette() -> QPalette:
     """The application's palette in the colours in force."""
-    made = QPalette()
+    colours = QPalette()
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     for key, name in (
         (role.Window, "window"),
@@ -464,10 +464,10 @@ def palette() -> QPalette:
         (role.Dark, "line"),
         (role.Accent, "accent"),
     ):
-        made.setColor(key, C(name))
+        colours.setColor(key, C(name))
     for key in (role.WindowText, role.Text, role.ButtonText):
-        made.setColor(group.Disabled, key, C("disabled"))
-    return made
+        colours.setColor(group.Disabled, key, C("disabled"))
+    return colours
 
 
 def style_sheet() -> str:
@@ -478,10 +478,10 @@ def style_sheet() -> str:
 
 
 @lru_cache(maxsize=4)
-def _sheet(dark_: bool, more: bool, _zoom: int) -> str:
+def _sheet(dark_: bool, high_contrast: bool, _zoom: int) -> str:
 
     lengths = {f"p{n}": f"{px(n)}px" for n in (3, 4, 5, 6, 8, 11, 12, 20, 24, 26, 28)}
-    return SHEET.format(**_TOKENS[dark_, more], **lengths)
+    return SHEET.format(**_TOKENS[dark_, high_contrast], **lengths)
 
 
 SHEET = """

@@ -56,16 +56,16 @@ class TopicColours(QObject):
 
     def _arrange(self) -> None:
         """Places that the lender gives first, then those that topics have, then those that nobody has anywhere."""
-        known = dict.fromkeys(self._largest + self._seen)
-        wanted = list(dict.fromkeys(self._largest[:PLACES] + self._seen))[:PLACES]
+        known_topics = dict.fromkeys(self._largest + self._seen)
+        wanted_topics = list(dict.fromkeys(self._largest[:PLACES] + self._seen))[:PLACES]
         lent = self._lender.order if self._lender is not None else ("",) * PLACES
-        order = [topic if topic in known else "" for topic in lent]
-        for at, topic in enumerate(self.order):
-            if not order[at] and topic in wanted and topic not in order:
-                order[at] = topic
-        free = sorted((at for at in range(PLACES) if not order[at]), key=lambda at: bool(lent[at]))
-        for at, topic in zip(free, [topic for topic in wanted if topic not in order], strict=False):
-            order[at] = topic
+        order = [topic if topic in known_topics else "" for topic in lent]
+        for place, topic in enumerate(self.order):
+            if not order[place] and topic in wanted_topics and topic not in order:
+                order[place] = topic
+        free = sorted((place for place in range(PLACES) if not order[place]), key=lambda place: bool(lent[place]))
+        for place, topic in zip(free, [topic for topic in wanted_topics if topic not in order], strict=False):
+            order[place] = topic
         if tuple(order) != self.order:
             self.order = tuple(order)
             self.changed.emit()
@@ -79,10 +79,10 @@ _NONE = TopicColours()
 
 
 def colours_of(widget: QWidget | None) -> TopicColours:
-    """The colours of the store that ``widget`` shows: those of the nearest view or window around it."""
+    """Return the topic colours of the store that ``widget`` shows: those of the nearest view or window around it."""
     while widget is not None:
-        found = getattr(widget, "topic_colours", None)
-        if isinstance(found, TopicColours):
-            return found
+        colours = getattr(widget, "topic_colours", None)
+        if isinstance(colours, TopicColours):
+            return colours
         widget = widget.parentWidget()
     return _NONE

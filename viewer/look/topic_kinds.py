@@ -33,7 +33,7 @@ _WORDS: dict[Kind, str] = {
 
 
 def kind_of(topic: str) -> Kind:
-    """What RocketMQ keeps ``topic`` for; empty for a user's own."""
+    """Return RocketMQ's purpose of ``topic``; empty for a user's own."""
     if topic.startswith(RETRY_PREFIX):
         return "retry"
     if topic.startswith(DEAD_LETTER_PREFIX):
@@ -48,12 +48,12 @@ def kind_of(topic: str) -> Kind:
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether RocketMQ made this topic for itself."""
+    """Return whether RocketMQ made this topic for itself."""
     return bool(kind_of(topic))
 
 
 def alike_at_the_start(topic: str) -> bool:
-    """Whether its first letters say nothing, as those of many others do: a short form leaves them out."""
+    """Return whether its first letters are those of many others, so that a short form leaves them out."""
     return topic.startswith(("RMQ_SYS_", "rmq_sys_"))
 
 

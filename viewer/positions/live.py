@@ -75,12 +75,12 @@ class LivePositions(QObject):
         self._player = QTimer(self, interval=REPLAY_MS)
         self._player.timeout.connect(self._play_on)
         self._plots = (self.plot, self.gaps, self.took, self.group, self.rate)
-        for one in self._plots:
-            one.pointed.connect(self._pointed)
-            one.picked.connect(self._picked)
-            one.zoomed.connect(self.zoom)
-            one.dragged.connect(self._dragged)
-            one.fitted.connect(self.fit)
+        for live_plot in self._plots:
+            live_plot.pointed.connect(self._pointed)
+            live_plot.picked.connect(self._picked)
+            live_plot.zoomed.connect(self.zoom)
+            live_plot.dragged.connect(self._dragged)
+            live_plot.fitted.connect(self.fit)
         self.bar.record.clicked.connect(self.record)
         self.bar.pause.clicked.connect(lambda _on: self.pause())
         self.bar.play.clicked.connect(lambda _on: self.play())
@@ -106,7 +106,7 @@ class LivePositions(QObject):
         self._pinned, self._span = False, SPAN
 
     def add(self, look: Look) -> None:
-        """One more look is in the history, whether or not anybody sees the plots."""
+        """Add a look to the history, also while the plots are hidden."""
         if self._recorder is not None:
             self._recorder.add(look)
             self._write()
@@ -122,7 +122,7 @@ class LivePositions(QObject):
 
     @property
     def at_end(self) -> bool:
-        """Whether the picture follows the newest look."""
+        """True while the picture follows the newest look."""
         return self._end is None and self._replay is None
 
     @property
@@ -152,19 +152,19 @@ class LivePositions(QObject):
         self._replay, self._replayed, self._end = None, "", None
         self.show()
 
-    def go_to(self, at: int) -> None:
-        """Show the time ``at`` (ms) at the right edge."""
-        self._end = at / 1000
+    def go_to(self, time_ms: int) -> None:
+        """Show the time ``time_ms`` (ms) at the right edge."""
+        self._end = time_ms / 1000
         self.show()
 
     def play(self) -> None:
-        """Let the time that is shown run on at its own pace, from where it stands."""
+        """Play the shown time at its own pace."""
         if self._player.isActive():
             self._player.stop()
         else:
-            low, high = self.shown.span
-            if self._end is None or self._end * 1000 >= high:
-                self._end = low / 1000
+            first_ms, last_ms = self.shown.span
+            if self._end is None or self._end * 1000 >= last_ms:
+                self._end = first_ms / 1000
             self._player.start()
         self.show()
 
@@ -188,16 +188,18 @@ class LivePositions(QObject):
         self.show()
 
     def _dragged(self, seconds: float) -> None:
-        low, high = self.shown.span
+        first_ms, last_ms = self.shown.span
         end = self.range().end + seconds
-        self._end = None if end >= high / 1000 and self._replay is None else max(low / 1000, min(end, high / 1000))
+        self._end = (
+            None if end >= last_ms / 1000 and self._replay is None else max(first_ms / 1000, min(end, last_ms / 1000))
+        )
         self.show()
 
     def fit(self) -> None:
         """All the time that is held."""
-        low, high = self.shown.span
-        self._span = min(max((high - low) / 1000, SHORTEST), LONGEST)
-        self._end = None if self._replay is None else high / 1000
+        first_ms, last_ms = self.shown.span
+        self._span = min(max((last_ms - first_ms) / 1000, SHORTEST), LONGEST)
+        self._end = None if self._replay is None else last_ms / 1000
         self.show()
 
     def _pointed(self, seconds: float | None) -> None:
@@ -232,7 +234,7 @@ class LivePositions(QObject):
 
     @property
     def ready(self) -> bool:
-        """Whether the plot library is there."""
+        """True once the plot library is loaded."""
         return self._ready
 
     def show(self, *, spread: bool = False) -> None:
@@ -248,7 +250,7 @@ class LivePositions(QObject):
         self._turns.take(steps, spread=spread)
 
     def _frame(self, look: Look, history: LiveHistory, shown: Range) -> list[Step]:
-        """What draws the plots, one by one: of a lab store five, of another four, for its flushes are not knowable."""
+        """Return the steps that draw the plots: five for a lab store, four for others, whose flushes cannot be seen."""
         lab, width = look.lab, self.plot.live_width()
         if self.rate.isHidden() == lab:
             self.rate.setVisible(lab)
@@ -289,26 +291,26 @@ class LivePositions(QObject):
                     lambda: group_frame(history, shown, self.group.live_width()),
                 ),
             ]
-        said = tr("MiB a second; flushes are not knowable from files")
+        write_note = tr("MiB a second; flushes are not knowable from files")
         return [
             *steps,
-            draw(self.took, tr("Write rate"), said, rates(self.took, messages=False)),
+            draw(self.took, tr("Write rate"), write_note, rates(self.took, messages=False)),
             draw(self.group, tr("Put rate"), tr("messages dispatched a second"), rates(self.group, messages=True)),
         ]
 
     def _show_bar(self, history: LiveHistory, shown: Range) -> None:
-        low, high = history.span
-        at = round(shown.end * 1000)
+        first_ms, last_ms = history.span
+        shown_ms = round(shown.end * 1000)
         bar = self.bar
-        bar.clock.setText(clock(at)[:10])
-        behind = high - at
+        bar.clock.setText(clock(shown_ms)[:10])
+        ms_before_live = last_ms - shown_ms
         if self._replay is not None:
             bar.note.setText(tr("recording {name}", name=self._replayed))
         else:
-            bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(behind)))
+            bar.note.setText(tr("live") if self.at_end else tr("{span} before live", span=span(ms_before_live)))
         marks = [m for m in history.marks if m.upright][-MOST_TICKS:]
         bar.track.show_time(
-            history.span, at, [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
+            history.span, shown_ms, [Tick(m.time_ms, _ROLES.get(m.shape, "text3"), m.words()[0]) for m in marks]
         )
         for button, on in (
             (bar.pause, self._end is not None and not self._player.isActive()),
@@ -318,17 +320,17 @@ class LivePositions(QObject):
             if button.isChecked() != on:
                 button.setChecked(on)
         bar.live.setEnabled(not self.at_end)
-        minutes, seconds = divmod((high - low) // 1000, 60)
-        held = f"{minutes}:{seconds:02d}"
+        minutes, seconds = divmod((last_ms - first_ms) // 1000, 60)
+        recorded_text = f"{minutes}:{seconds:02d}"
         if self._recorder is not None:
-            held += f" · {size(self._recorder.bytes)}"
-        bar.held.setText(held)
+            recorded_text += f" · {size(self._recorder.bytes)}"
+        bar.held.setText(recorded_text)
 
     # ---- recording ---------------------------------------------------------------------------------------------------
 
     @property
     def recording(self) -> bool:
-        """Whether looks are written to a file."""
+        """True while looks are written to a file."""
         return self._recorder is not None
 
     def record(self) -> None:

@@ -79,8 +79,8 @@ def mark_kind() -> RecordKind:
 
 
 def _mark_record(mark: Mark) -> dict[str, object]:
-    name, what = mark.words()
-    return {"at": mark.time_ms, "mark": name, "what": what}
+    name, details = mark.words()
+    return {"at": mark.time_ms, "mark": name, "what": details}
 
 
 class LiveSide(QWidget):
@@ -132,13 +132,13 @@ class LiveSide(QWidget):
             return
         self._said = now
         history = live.shown
-        died, failed, more = losses(look, history)
+        died, failed, recovery_text = losses(look, history)
         self.losses.show_facts(died)
         self.power_facts.show_facts(failed)
-        self.recovery.setText(more)
-        at = look if live.cursor is None else history.look_at(round(live.cursor * 1000)) or look
-        self.there_head.set_note(clock(at.time_ms)[:10])
-        self.there.show_facts(list(cursor_facts(at, history)))
+        self.recovery.setText(recovery_text)
+        shown_look = look if live.cursor is None else history.look_at(round(live.cursor * 1000)) or look
+        self.there_head.set_note(clock(shown_look.time_ms)[:10])
+        self.there.show_facts(list(cursor_facts(shown_look, history)))
         self._show_marks(history)
 
     def _show_marks(self, history: LiveHistory) -> None:
@@ -146,19 +146,19 @@ class LiveSide(QWidget):
         state = (marks[-1].number if marks else 0, len(marks))
         if state == self._listed and self.marks.total_rows():
             return
-        known, self._listed = self._listed[0], state
+        last_listed, self._listed = self._listed[0], state
         listed = list(marks)[-MOST_SHOWN:][::-1]
         self.marks.set_rows(listed)
         self.marks.set_state(None if listed else State("empty", tr("Nothing has happened yet.")))
         for number, mark in enumerate(listed[:8]):
-            if mark.number > known >= 0:
+            if mark.number > last_listed >= 0:
                 self.marks.glow.add(number)
         minute = sum(1 for mark in marks if mark.time_ms > (history.span[1] - 60_000))
         self.marks_head.set_note(tr("{n:,} in this minute", n=minute))
 
 
 def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], str]:
-    """What the end of the process, and of the power, would take; and where recovery would begin."""
+    """Return what the end of the process, and a power loss, would take; and where recovery would begin."""
     gaps, each = gaps_of(look), history.unit_size()
     if not look.lab:
         died = [Fact(tr("in the pool"), tr("not knowable"), tr("no file shows a transient pool"), code=False)]
@@ -173,7 +173,7 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
                 Fact(tr("at most"), size(gaps.flush), _messages(gaps.flush, each), "warn" if gaps.flush else "ok")
             ]
         point = look.position("checkpoint")
-        more = (
+        recovery_text = (
             tr(
                 "Files do not tell what has reached the disk; what the checkpoint vouches for, up to {time}, has.",
                 time=clock(point.timestamp)[:8],
@@ -181,7 +181,7 @@ def losses(look: Look, history: LiveHistory) -> tuple[list[Fact], list[Fact], st
             if point.timestamp
             else tr("Files do not tell what has reached the disk, and there is no checkpoint to vouch for any of it.")
         )
-        return died, failed, more
+        return died, failed, recovery_text
     pool = gaps.commit or 0
     lost = pool + (gaps.flush or 0)
     died = [Fact(tr("in the pool"), size(pool), _messages(pool, each), "error" if pool else "ok")]
@@ -197,15 +197,17 @@ def _messages(lost: int, each: float | None) -> str:
 
 def _recovery_words(look: Look) -> str:
     point = look.position("checkpoint")
-    start = next((name for low, high, name in look.files if low <= (point.offset or 0) < high), "")
+    start = next(
+        (name for start_offset, end_offset, name in look.files if start_offset <= (point.offset or 0) < end_offset), ""
+    )
     if not start or not point.timestamp:
         return tr("Recovery would read the log from its first file on: no checkpoint vouches for any of it.")
-    low = next(low for low, _, name in look.files if name == start)
+    start_offset = next(start_offset for start_offset, _, name in look.files if name == start)
     return tr(
         "Recovery would start in {file}, at {time} − 3 s, and read up to {size}.",
         file=start,
         time=clock(point.timestamp)[:8],
-        size=size((look.offset("wrote") or 0) - low),
+        size=size((look.offset("wrote") or 0) - start_offset),
     )
 
 
@@ -225,12 +227,14 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
             yield Fact(name, tr("not knowable"), code=False)
         else:
             yield Fact(name, size(value))
-    took, group = history.took.at(look.time_ms / 1000), history.group.at(look.time_ms / 1000)
-    if took is not None and group is not None:
+    flush_ms, group = history.took.at(look.time_ms / 1000), history.group.at(look.time_ms / 1000)
+    if flush_ms is not None and group is not None:
         times = history.took.times
         number = max(0, int(times.searchsorted(look.time_ms / 1000, "right")) - 1)
-        before = span(look.time_ms - round(float(times[number]) * 1000))
-        yield Fact(tr("last flush"), f"{took:,.1f} ms", tr("{size}, {span} before", size=size(group), span=before))
+        time_before = span(look.time_ms - round(float(times[number]) * 1000))
+        yield Fact(
+            tr("last flush"), f"{flush_ms:,.1f} ms", tr("{size}, {span} before", size=size(group), span=time_before)
+        )
     rate = history.puts.at(look.time_ms / 1000)
     if rate is not None:
         name = tr("put") if look.lab else tr("dispatched")
@@ -241,7 +245,7 @@ def cursor_facts(look: Look, history: LiveHistory) -> Iterator[Fact]:
 
 
 def live_commands(pane: Pane, live: LivePositions, fit: Callable[[], object]) -> dict[str, Callable[[], object]]:
-    """What the commands of the live positions in ``pane`` do; ``fit()`` shows all that ruler and plots have."""
+    """Return the commands of the live positions in ``pane``; ``fit()`` shows all that ruler and plots have."""
     return {
         "live.pause": live.pause,
         "live.fit": fit,
@@ -270,22 +274,22 @@ def export_samples(pane: Pane, live: LivePositions, path: Path) -> None:
     if session is None or in_store(session.path, path):
         pane.statusMessage.emit(tr("A recording is not written into the store that is looked at."))
         return
-    held = held_of(history)
+    samples = held_of(history)
 
     def done(count: int) -> None:
         pane.statusMessage.emit(tr("{n:,} samples written to {path}", n=count, path=str(path)))
 
-    session.jobs.read(lambda: write_samples(path, held), done, lambda error: pane.statusMessage.emit(str(error)))
+    session.jobs.read(lambda: write_samples(path, samples), done, lambda error: pane.statusMessage.emit(str(error)))
 
 
-def write_samples(path: Path, held: Held) -> int:
+def write_samples(path: Path, samples: Held) -> int:
     """Each look as a record of :data:`viewer.positions.live_side.FIELDS`; gives their number."""
     text, count = io.StringIO(), 0
     lines = path.suffix.lower() in (".jsonl", ".json")
     writer = csv.DictWriter(text, FIELDS)
     if not lines:
         writer.writeheader()
-    for count, record in enumerate(sample_records(held), 1):  # noqa: B007 (the number of the last one)
+    for count, record in enumerate(sample_records(samples), 1):  # noqa: B007 (the number of the last one)
         if lines:
             text.write(json.dumps(record) + "\n")
         else:
@@ -323,42 +327,45 @@ class Held:
 
 
 def held_of(history: LiveHistory) -> Held:
-    """What ``history`` holds now."""
-    found = {name: _copy(history.gaps[key]) for key, name in GAP_FIELDS}
-    found |= {"write_rate": _copy(history.bytes), "put_rate": _copy(history.puts)}
+    """Return the present content of ``history``."""
+    series = {name: _copy(history.gaps[key]) for key, name in GAP_FIELDS}
+    series |= {"write_rate": _copy(history.bytes), "put_rate": _copy(history.puts)}
     rows, unknown = history.held_rows()
-    return Held(rows, unknown, found, _copy(history.took), _copy(history.group))
+    return Held(rows, unknown, series, _copy(history.took), _copy(history.group))
 
 
 def _copy(series: PeakSeries) -> tuple[Floats, Floats]:
     return series.times.copy(), series.values.copy()
 
 
-def sample_records(held: Held) -> Iterator[dict[str, int | float | None]]:
+def sample_records(samples: Held) -> Iterator[dict[str, int | float | None]]:
     """A record of :data:`FIELDS` for each look, oldest first."""
-    seconds = held.rows[:, 0] / 1000
-    values = {name: _at(times, found, seconds) for name, (times, found) in held.series.items()}
-    edges = np.searchsorted(held.took[0], seconds, "right")
-    before = 0
-    for number, row in enumerate(held.rows.tolist()):
+    seconds = samples.rows[:, 0] / 1000
+    values = {name: _at(times, series_values, seconds) for name, (times, series_values) in samples.series.items()}
+    edges = np.searchsorted(samples.took[0], seconds, "right")
+    previous_edge = 0
+    for number, row in enumerate(samples.rows.tolist()):
         record: dict[str, int | float | None] = {
-            name: None if value == held.unknown else value for name, value in zip(FIELDS[: len(row)], row, strict=True)
+            name: None if value == samples.unknown else value
+            for name, value in zip(FIELDS[: len(row)], row, strict=True)
         }
-        for name, found in values.items():
-            value = float(found[number])
+        for name, series_values in values.items():
+            value = float(series_values[number])
             record[name] = None if np.isnan(value) else round(value, 1) if name.endswith("rate") else int(value)
         edge = int(edges[number])
-        record["flushes"] = edge - before
-        record["flush_bytes"] = int(held.group[1][before:edge].sum())
-        record["flush_ms"] = round(float(held.took[1][before:edge].max()), 3) if edge > before else None
-        before = edge
+        record["flushes"] = edge - previous_edge
+        record["flush_bytes"] = int(samples.group[1][previous_edge:edge].sum())
+        record["flush_ms"] = (
+            round(float(samples.took[1][previous_edge:edge].max()), 3) if edge > previous_edge else None
+        )
+        previous_edge = edge
         yield record
 
 
-def _at(times: Floats, values: Floats, wanted: Floats) -> Floats:
-    """The values that stood at the ``wanted`` times; NaN before the first."""
+def _at(times: Floats, values: Floats, sample_times: Floats) -> Floats:
+    """Return the values at the ``sample_times``; NaN before the first."""
     if not len(times):
-        return np.full(len(wanted), np.nan)
-    numbers = np.searchsorted(times, wanted, "right") - 1
-    found: Floats = np.where(numbers < 0, np.nan, values[np.maximum(numbers, 0)])
-    return found
+        return np.full(len(sample_times), np.nan)
+    numbers = np.searchsorted(times, sample_times, "right") - 1
+    result: Floats = np.where(numbers < 0, np.nan, values[np.maximum(numbers, 0)])
+    return result

@@ -61,7 +61,7 @@ MOST_BROKEN = 6
 
 def position_kind(*, live: bool = False) -> RecordKind:
     """The list of positions; while somebody writes with what moves in place of what lags behind."""
-    behind = Column(
+    behind_column = Column(
         "behind",
         words("Behind wrote"),
         112,
@@ -86,7 +86,7 @@ def position_kind(*, live: bool = False) -> RecordKind:
         Column("role", "", 24, lambda _: "■", lambda row: row.role, tone=lambda row: row.role, filterable=False),
         text_column("name", words("Position"), 140),
         number_column("offset", words("Offset"), 112, jump=_unit_place),
-        moves if live else behind,
+        moves if live else behind_column,
     )
     return RecordKind("position", columns, verdict=lambda row: row.sentence, record=_record, command=_command)
 
@@ -117,8 +117,8 @@ class PositionsPane(Pane):
         self.over_time.loaded.connect(self._draw_all)
         self.over_time.said.connect(self.statusMessage)
         self._live_parts = (self.over_time.below, self.over_time.bar)
-        left = Paper()
-        box = QVBoxLayout(left)
+        plots_paper = Paper()
+        box = QVBoxLayout(plots_paper)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         plots = splitter(True, (self.plot, 300), (self.gaps, 220), (self.over_time.below, 210))
@@ -132,7 +132,7 @@ class PositionsPane(Pane):
         scroll.setMinimumWidth(px(404))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter(False, (left, 900), (scroll, 404)))
+        outer.addWidget(splitter(False, (plots_paper, 900), (scroll, 404)))
         self._show_parts(live=False)
 
     def _build_side(self) -> QWidget:
@@ -213,7 +213,7 @@ class PositionsPane(Pane):
     def show_place(self, place: Place) -> None:
         """The checkpoint's fields are rows of the list."""
         if place.kind == "checkpoint":
-            names = [one.key for one in (rows(self._seen) if self._seen is not None else [])]
+            names = [row.key for row in (rows(self._seen) if self._seen is not None else [])]
             if "physicMsgTimestamp" in names:
                 self.now.go_to(names.index("physicMsgTimestamp"))
 
@@ -246,9 +246,9 @@ class PositionsPane(Pane):
         """The end of the log, and what lags behind it."""
         if self._seen is None or self._seen.positions.wrote.offset is None:
             return ""
-        found = self._seen.positions
-        parts = [tr("{n:,} bytes written", n=found.wrote.offset)]
-        wrote, dispatched = found.wrote.offset, found.dispatched.offset
+        positions = self._seen.positions
+        parts = [tr("{n:,} bytes written", n=positions.wrote.offset)]
+        wrote, dispatched = positions.wrote.offset, positions.dispatched.offset
         if wrote is not None and dispatched is not None:
             lag = gaps_of(self._seen).dispatch or 0
             parts.append(tr("dispatched to the end") if lag <= 0 else tr("dispatch is {size} behind", size=size(lag)))
@@ -283,10 +283,10 @@ class PositionsPane(Pane):
             return
         self._looking = True
 
-        def done(seen: Look) -> None:
+        def done(latest: Look) -> None:
             self._looking = False
             if session is self.session:
-                self._show_look(seen)
+                self._show_look(latest)
 
         def failed(error: Exception) -> None:
             self._looking = False
@@ -297,44 +297,44 @@ class PositionsPane(Pane):
 
     @property
     def _is_live(self) -> bool:
-        """Whether somebody writes the store, or did since it was opened, or a recording is shown."""
+        """True if somebody writes the store, or did since it was opened, or a recording is shown."""
         return self._parts_live
 
-    def _looked(self, seen: Look) -> None:
-        """A short look came: it is kept in any case, and drawn where somebody sees it."""
+    def _looked(self, latest: Look) -> None:
+        """Keep a look that came, and draw it if the view is visible."""
         session = self.session
         if session is None:
             return
-        self.over_time.add(seen)
-        if not self._parts_live and (session.tail.live or seen.lab):
+        self.over_time.add(latest)
+        if not self._parts_live and (session.tail.live or latest.lab):
             self._show_parts(live=True)
         if self._parts_live and self.over_time.at_end and self.isVisible():
             self.over_time.show(spread=True)
-            self._ask_slaves(session, seen)
+            self._ask_slaves(session, latest)
 
-    def _ask_slaves(self, session: StoreSession, seen: Look) -> None:
-        """Who follows the log, once a second: the broker that writes it is asked."""
-        wrote, now = seen.positions.wrote.offset, time.monotonic()
-        if self._asking or seen.lab or not wrote or now - self._asked < SLAVES_EVERY:
+    def _ask_slaves(self, session: StoreSession, latest: Look) -> None:
+        """Ask the broker that writes the log which slaves follow it, once a second."""
+        wrote, now = latest.positions.wrote.offset, time.monotonic()
+        if self._asking or latest.lab or not wrote or now - self._asked < SLAVES_EVERY:
             return
         self._asking, self._asked = True, now
 
-        def done(found: tuple[SlavePosition, ...]) -> None:
+        def done(slaves: tuple[SlavePosition, ...]) -> None:
             if session is self.session:
-                self._slaves, self._asking = found, False
+                self._slaves, self._asking = slaves, False
 
         def failed(_error: Exception) -> None:
             done(())
 
         session.jobs.read(lambda: slaves_of(session.snapshot, wrote), done, failed)
 
-    def _show_live(self, seen: Look) -> None:
-        """What stands beside the plots, for the time that they show."""
+    def _show_live(self, latest: Look) -> None:
+        """Show the facts beside the plots for the time that these show."""
         if not self._parts_live:
             self._show_parts(live=True)
         if self.isVisible():
-            self._show_look(seen)
-            self.beside.show_look(seen, self.over_time)
+            self._show_look(latest)
+            self.beside.show_look(latest, self.over_time)
 
     def _show_parts(self, *, live: bool) -> None:
         """The plots of flushes or rates, the slider and the marks stand there while somebody writes."""
@@ -344,19 +344,19 @@ class PositionsPane(Pane):
         for part in (*self._live_parts, self.beside):
             part.setVisible(live)
 
-    def _show_look(self, seen: Look) -> None:
-        before, self._seen = self._seen, seen
-        listed = rows(seen, self.over_time.shown if self._parts_live else None)
-        if not renew_rows(self.now, listed, lambda one: one.key, ("offset",)):
+    def _show_look(self, latest: Look) -> None:
+        previous, self._seen = self._seen, latest
+        listed = rows(latest, self.over_time.shown if self._parts_live else None)
+        if not renew_rows(self.now, listed, lambda row: row.key, ("offset",)):
             chosen = self.now.current_row()
             self.now.set_rows(listed)
             self.now.setFixedHeight(px(26 + 24 * len(listed) + 14))
-            names = [one.key for one in listed]
+            names = [row.key for row in listed]
             self.now.go_to(names.index(chosen.key) if chosen is not None and chosen.key in names else 0)
-        self.now.set_state(None if seen.files else State("empty", tr("The store has no commit log.")))
+        self.now.set_state(None if latest.files else State("empty", tr("The store has no commit log.")))
         at_end = not self._parts_live or self.over_time.at_end
         self._now_head.set_title(tr("Now") if at_end else tr("At that time"))
-        self._now_head.set_note(full_moment(seen.time_ms))
+        self._now_head.set_note(full_moment(latest.time_ms))
         self._live.setVisible(self._parts_live)
         self._live.set_chip("live", tr("10 Hz") if self.over_time.at_end else tr("stands still"))
         self._listed = listed
@@ -365,22 +365,22 @@ class PositionsPane(Pane):
         if not self.isVisible():
             return
         self.over_time.prepare()
-        if self._plan is not None and self._plan.unasked and (before is None or not self._parts_live):
+        if self._plan is not None and self._plan.unasked and (previous is None or not self._parts_live):
             self._plan.ask()
         self.statusMessage.emit(self.status())
 
     def _show_unknown(self) -> None:
-        """What files do not tell, and what of the log itself is not to be had."""
+        """Show what the files do not tell, and which parts of the log are missing."""
         broken = self.session.broken if self.session is not None else ()
         unknown = unknown_facts(self._listed)
         unknown += [
-            Fact(tr("commit log"), one.words, code=False, place=places.log(one.start), role="error")
-            for one in broken[:MOST_BROKEN]
+            Fact(tr("commit log"), broken_range.words, code=False, place=places.log(broken_range.start), role="error")
+            for broken_range in broken[:MOST_BROKEN]
         ]
         if len(broken) > MOST_BROKEN:
             unknown.append(Fact("", tr("and {n:,} more", n=len(broken) - MOST_BROKEN), code=False))
-        whole = [Fact("", tr("Every position can be told from the files."), code=False)]
-        self._unknown.show_facts(unknown or (whole if self._listed else ()))
+        all_known = [Fact("", tr("Every position can be told from the files."), code=False)]
+        self._unknown.show_facts(unknown or (all_known if self._listed else ()))
 
     def _row_chosen(self, chosen: PositionRow | None) -> None:
         if chosen is None:
@@ -436,8 +436,8 @@ class PositionsPane(Pane):
         self._plan_words.setVisible(bool(self._plan_words.text()))
         self._plan_head.set_note(release_name(plan) if plan is not None else "")
         if plan is not None:
-            for shape, said in headline(plan, harmed=self._harmed):
-                layout.addWidget(Chip(shape, said))
+            for shape, label in headline(plan, harmed=self._harmed):
+                layout.addWidget(Chip(shape, label))
             layout.addStretch(1)
 
 
@@ -455,23 +455,23 @@ def _plan_state(job: RecoveryJob | None) -> str:
     return tr("As of {time}; the store has grown since.", time=clock(round(job.at * 1000))[:8]) if job.stale else ""
 
 
-def _unit_place(one: PositionRow) -> Place | None:
-    return places.log(one.offset) if one.offset is not None else None
+def _unit_place(row: PositionRow) -> Place | None:
+    return places.log(row.offset) if row.offset is not None else None
 
 
-def _behind(one: PositionRow) -> str:
-    if one.offset is None:
+def _behind(row: PositionRow) -> str:
+    if row.offset is None:
         return tr("not known")
-    if one.behind is None:
+    if row.behind is None:
         return ""
-    if one.behind < 0:
-        return tr("{size} beyond", size=size(-one.behind))
-    return "=" if one.behind == 0 else size(one.behind)
+    if row.behind < 0:
+        return tr("{size} beyond", size=size(-row.behind))
+    return "=" if row.behind == 0 else size(row.behind)
 
 
-def _record(one: PositionRow) -> dict[str, object]:
-    found: dict[str, object] = {"position": one.key, "offset": one.offset}
-    return found | ({"why": one.why} if one.offset is None else {"how": one.how})
+def _record(row: PositionRow) -> dict[str, object]:
+    document: dict[str, object] = {"position": row.key, "offset": row.offset}
+    return document | ({"why": row.why} if row.offset is None else {"how": row.how})
 
 
 def _command(_one: PositionRow) -> list[str]:
@@ -481,8 +481,8 @@ def _command(_one: PositionRow) -> list[str]:
 def renew_rows(
     view: RecordView, rows: Sequence[Record], key: Callable[[Record], object], glowing: Sequence[str] = ()
 ) -> bool:
-    """Put ``rows`` in the place of those that ``view`` shows where they are the same ones by ``key``: choice and
-    scroll place stay, changed cells of the columns ``glowing`` glow. False where other rows are there: set them.
+    """Replace the rows of ``view`` by ``rows`` if these are the same ones by ``key``: choice and scroll position
+    stay, changed cells of the columns ``glowing`` glow. Returns False if other rows are there, which must be set.
     """
     source = view.source
     if not isinstance(source, ListSource) or view.loading:
@@ -490,17 +490,17 @@ def renew_rows(
     shown = view.table.rows
     if len(shown) != len(rows) or len(source.rows) != len(rows) or not rows:
         return False
-    wanted = {key(row): row for row in rows}
-    if {key(row) for row in shown} != wanted.keys():
+    rows_by_key = {key(row): row for row in rows}
+    if {key(row) for row in shown} != rows_by_key.keys():
         return False
     changed = False
-    for number, before in enumerate(list(shown)):
-        after = wanted[key(before)]
-        if after == before:
+    for number, old_row in enumerate(list(shown)):
+        new_row = rows_by_key[key(old_row)]
+        if new_row == old_row:
             continue
         changed = True
-        cells = changed_cells(view.kind, before, after, glowing)
-        view.replace_row(number, after)
+        cells = changed_cells(view.kind, old_row, new_row, glowing)
+        view.replace_row(number, new_row)
         if cells:
             view.glow.add(view.row_key(number), cells)
     if changed:
@@ -511,27 +511,27 @@ def renew_rows(
 MIB = 1 << 20
 
 
-def draw_positions(plot: LivePlot, seen: Look) -> None:
+def draw_positions(plot: LivePlot, latest: Look) -> None:
     """The end of the log over store time."""
-    minimum = seen.positions.min.offset or 0
-    if len(seen.heads) < 2:
+    minimum = latest.positions.min.offset or 0
+    if len(latest.heads) < 2:
         plot.set_title(tr("Positions"))
-        if seen.positions.wrote.offset is None:
+        if latest.positions.wrote.offset is None:
             plot.show_nothing(tr("Not all of the log can be read: there is nothing to draw over time."))
             return
         plot.show_nothing(tr("Fewer than two units have a store time: there is nothing to draw over time."))
         return
     plot.set_title(tr("Positions"), tr("MiB from min on, over store time; one dot the first unit of a file"))
-    points = with_breaks(seen)
+    points = with_breaks(latest)
     heads = Curve(
         tr("end of the log"),
         "posLog2",
         [ms / 1000 for ms, _ in points],
         [(offset - minimum) / MIB for _, offset in points],
-        size(seen.heads[-1][1] - minimum),
+        size(latest.heads[-1][1] - minimum),
         dots=True,
     )
-    plot.show_curves([heads], _marks(seen, minimum), times=True)
+    plot.show_curves([heads], _marks(latest, minimum), times=True)
 
 
 def unknown_facts(rows: Sequence[PositionRow]) -> list[Fact]:
@@ -546,40 +546,40 @@ def unknown_facts(rows: Sequence[PositionRow]) -> list[Fact]:
     ]
 
 
-def with_breaks(seen: Look) -> list[tuple[float, float]]:
-    """The heads of the files as (ms, offset); where a file between two of them has none, a point that is not drawn."""
-    known = [offset for _, offset in seen.heads]
+def with_breaks(latest: Look) -> list[tuple[float, float]]:
+    """Return the heads of the files as (ms, offset), with a NaN point where a file between two of them has none."""
+    head_offsets = [offset for _, offset in latest.heads]
     points: list[tuple[float, float]] = []
-    for number, (ms, offset) in enumerate(seen.heads):
+    for number, (ms, offset) in enumerate(latest.heads):
         if number and any(
-            known[number - 1] < start and end <= offset and not any(start <= head < end for head in known)
-            for start, end, _ in seen.files
+            head_offsets[number - 1] < start and end <= offset and not any(start <= head < end for head in head_offsets)
+            for start, end, _ in latest.files
         ):
             points.append((ms, math.nan))
         points.append((ms, offset))
     return points
 
 
-def _marks(seen: Look, minimum: int) -> list[Line]:
+def _marks(latest: Look, minimum: int) -> list[Line]:
     """Checkpoint times upright, what is built from the log across where it is not at the end."""
-    found = seen.positions
+    positions = latest.positions
     lines = []
-    first, last = seen.heads[0][0], seen.heads[-1][0]
+    first_ms, last_ms = latest.heads[0][0], latest.heads[-1][0]
     for name in TIME_FLAGS:
-        position = found.checkpoint.get(name)
-        if position is not None and position.timestamp and first <= position.timestamp <= last:
+        position = positions.checkpoint.get(name)
+        if position is not None and position.timestamp and first_ms <= position.timestamp <= last_ms:
             lines.append(Line(position.timestamp / 1000, "posTime", tr(NAMES[name])))
-    wrote = found.wrote.offset or 0
+    wrote = positions.wrote.offset or 0
     for name in ("dispatched", "index_end"):
-        offset = getattr(found, name).offset
+        offset = getattr(positions, name).offset
         if offset is not None and wrote - offset > max(1, (wrote - minimum) // 200):
             lines.append(Line((offset - minimum) / MIB, ROLES[name], tr(NAMES[name]), upright=False))
     return lines
 
 
-def draw_gaps(plot: LivePlot, seen: Look) -> None:
+def draw_gaps(plot: LivePlot, latest: Look) -> None:
     """What lags behind the end of the log, one bar each."""
-    gaps = gap_list(seen)
+    gaps = gap_list(latest)
     if not gaps:
         plot.set_title(tr("Gaps"))
         plot.show_nothing(tr("Nothing that follows the log can be told from the files."))

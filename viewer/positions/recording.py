@@ -28,29 +28,29 @@ class NoRecording(StoreError):
 
 def head_line(store: str, look: Look) -> str:
     """The first line of a recording that begins with ``look``."""
-    told = {key: look.position(key) for key in KEYS}
+    positions = {key: look.position(key) for key in KEYS}
     head = {
         "type": "recording",
         "version": VERSION,
         "store": store,
         "begun": look.time_ms,
         "positions": list(KEYS),
-        "how": {key: one.how for key, one in told.items() if one.how},
-        "why": {key: one.why for key, one in told.items() if one.why},
+        "how": {key: position.how for key, position in positions.items() if position.how},
+        "why": {key: position.why for key, position in positions.items() if position.why},
     }
     return json.dumps(head, ensure_ascii=False) + "\n"
 
 
-def look_line(look: Look, before: Look | None) -> str:
-    """One look as a line; ``before`` is the look of the line in front of it."""
+def look_line(look: Look, previous: Look | None) -> str:
+    """One look as a line; ``previous`` is the look of the line in front of it."""
     line: dict[str, Any] = {"at": look.time_ms, "units": look.units, "offsets": list(look.offsets())}
-    if before is None or before.files != look.files:
+    if previous is None or previous.files != look.files:
         line["files"] = [list(file) for file in look.files]
     if look.flushes:
         line["flushes"] = [[f.time_ms, f.to_offset, f.bytes, f.took_ms, f.waiters] for f in look.flushes]
-    if look.statuses and (before is None or before.statuses != look.statuses):
+    if look.statuses and (previous is None or previous.statuses != look.statuses):
         line["statuses"] = dict(look.statuses)
-    paused = sorted(name for name, one in look.services.items() if one.paused)
+    paused = sorted(name for name, service in look.services.items() if service.paused)
     if paused:
         line["paused"] = paused
     line |= {"live": look.live, "lab": look.lab, "checkpoint": look.position("checkpoint").timestamp}
@@ -86,12 +86,17 @@ def _looks(head: dict[str, Any], lines: Iterable[str]) -> Iterator[Look]:
             if "statuses" in line:
                 statuses = {str(name): int(count) for name, count in line["statuses"].items()}
             offsets = dict(zip(KEYS, line["offsets"], strict=True))
-            told = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
+            positions_by_key = {key: _position(key, offset, how, why) for key, offset in offsets.items()}
             time = line.get("checkpoint")
-            point = Position(told["checkpoint"].offset, told["checkpoint"].how, told["checkpoint"].why, time)
+            point = Position(
+                positions_by_key["checkpoint"].offset,
+                positions_by_key["checkpoint"].how,
+                positions_by_key["checkpoint"].why,
+                time,
+            )
             positions = Positions(
                 checkpoint={"physicMsgTimestamp": point},
-                **{key: one for key, one in told.items() if key != "checkpoint"},
+                **{key: position for key, position in positions_by_key.items() if key != "checkpoint"},
             )
             flushes = tuple(
                 Flush(int(a), int(t), int(b), float(ms), int(w)) for a, t, b, ms, w in line.get("flushes", ())
@@ -128,7 +133,7 @@ class Recorder(RecordedLines):
         self._before: Look | None = None
 
     def add(self, look: Look) -> None:
-        """One more look."""
+        """Write one look."""
         if self._before is None:
             self.keep(head_line(self._store, look))
         self.keep(look_line(look, self._before))
