@@ -323,7 +323,7 @@ def test_a_consumer_of_ones_own_is_killed_and_its_queues_move(
 
         await walker.until(moved, "its queues have moved", 90)
         await walker.until(
-            lambda: any(one.taken for one in model.deliveries.rebalances if one.client_ids == (names[0],)),
+            lambda: any(one.added for one in model.deliveries.rebalances if one.client_ids == (names[0],)),
             "the one that stays says what it took: that comes another way than readings do",
             90,
         )

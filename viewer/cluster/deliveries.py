@@ -48,7 +48,7 @@ class RebalanceEvent:
     topic: str
     client_ids: tuple[str, ...]
     owned: tuple[Queue, ...]
-    taken: tuple[Queue, ...]
+    added: tuple[Queue, ...]
     given_up: tuple[Queue, ...]
     reason: str
 
@@ -182,7 +182,7 @@ class Deliveries:
         client_id = self._clients[self._number(rebalance.client_id)]
         if previous is None:
             return replace(rebalance, client_id=client_id)
-        shared_queues = {queue: queue for queue in (*previous.owned, *previous.taken, *(key[1] for key in self._logs))}
+        shared_queues = {queue: queue for queue in (*previous.owned, *previous.added, *(key[1] for key in self._logs))}
 
         def slim(queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
             return tuple(shared_queues.get(queue, queue) for queue in queues)
@@ -195,7 +195,7 @@ class Deliveries:
             group=previous.group if previous.group == rebalance.group else rebalance.group,
             topic=previous.topic if previous.topic == rebalance.topic else rebalance.topic,
             owned=slim(rebalance.owned),
-            taken=slim(rebalance.taken),
+            added=slim(rebalance.added),
             given_up=slim(rebalance.given_up),
         )
 
@@ -290,6 +290,6 @@ class Deliveries:
                 continue
             list_changed = last_lists.get((rebalance.client_id, rebalance.topic)) != rebalance.client_ids
             last_lists[rebalance.client_id, rebalance.topic] = rebalance.client_ids
-            if begin <= rebalance.at < end and (rebalance.taken or rebalance.given_up or list_changed):
+            if begin <= rebalance.at < end and (rebalance.added or rebalance.given_up or list_changed):
                 rebalances.append(rebalance)
         return rebalances

@@ -240,7 +240,7 @@ def list_rows(model: ClusterModel, line: Timeline, step: Step) -> list[ListRow]:
             _short(rebalance.owned),
             " ".join(
                 [
-                    *(f"+{short(queue)}" for queue in rebalance.taken),
+                    *(f"+{short(queue)}" for queue in rebalance.added),
                     *(f"−{short(queue)}" for queue in rebalance.given_up),
                 ]
             ),

@@ -57,9 +57,9 @@ class GrowingFile:
     def fetch(self, since: int, done: Done) -> None:
         """Pass on what was written since; if the file cannot be read, nothing."""
 
-        def read(items: object) -> None:
-            seen = items if isinstance(items, list) else []
-            done(since, since + len(seen), packed(seen))
+        def read(result: object) -> None:
+            frames = result if isinstance(result, list) else []
+            done(since, since + len(frames), packed(frames))
 
         self._run(self._recording.grown, read, lambda _error: done(since, since, b""))
 
@@ -174,7 +174,7 @@ class RequestWatch(QObject):
             return
         self._is_fetching = True
 
-        def done(first_number: int, next_number: int, data: bytes) -> None:
+        def done(first_number: int, next_number: int, packed_frames: bytes) -> None:
             if turn != self._turn:
                 return
             self._is_fetching = False
@@ -182,18 +182,18 @@ class RequestWatch(QObject):
             self._since = next_number
             self._measure()
             if isinstance(feed, GrowingFile):
-                self._grown(feed, bool(data))
-            if data:
+                self._grown(feed, bool(packed_frames))
+            if packed_frames:
                 self._saved = False
-                self.came.emit(*self.log.take(unpacked(io.BytesIO(data))))
+                self.came.emit(*self.log.take(unpacked(io.BytesIO(packed_frames))))
             else:
                 self.came.emit([], [])
 
         feed.fetch(self._since, done)
 
-    def _grown(self, feed: GrowingFile, came: bool) -> None:
+    def _grown(self, feed: GrowingFile, has_new_frames: bool) -> None:
         """Follow a file once something is appended, up to its last line."""
-        if came and self.source_status.kind == "file":
+        if has_new_frames and self.source_status.kind == "file":
             self.source_status.kind = "live"
             self.changed.emit()
         if feed.left_out is not None:

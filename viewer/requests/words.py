@@ -24,7 +24,7 @@ class SourceStatus:
     """Number of frames that the recording had no space for; None: its end is missing."""
     rate: float = 0.0
     of_file: bool = False
-    """Whether what comes is read from a recording that somebody else writes."""
+    """True if the rows come from a recording that another process still writes."""
 
 
 def status_words(log: RequestLog, source_status: SourceStatus) -> str:

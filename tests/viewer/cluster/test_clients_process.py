@@ -134,7 +134,7 @@ def test_events_become_one_report():
     assert (seen.sent, seen.dropped) == ({"p": 3}, 2)
     assert seen.handed[0].queue == Queue("T", "a", 0)
     assert seen.handed[0].offset == 7
-    assert seen.shared[0].taken == (Queue("T", "a", 0),)
+    assert seen.shared[0].added == (Queue("T", "a", 0),)
     assert activity_of([]) is None
 
 
