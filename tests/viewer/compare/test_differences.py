@@ -10,10 +10,10 @@ from viewer.runtime import places
 
 
 def differing(**counts):
-    found = Differences()
-    found.compared_bytes = 4096
-    found.counts = Counter({("unit", side): n for side, n in counts.items()})
-    return found
+    differences = Differences()
+    differences.compared_bytes = 4096
+    differences.counts = Counter({("unit", side): count for side, count in counts.items()})
+    return differences
 
 
 def test_equal_is_said_only_where_all_could_be_read():
@@ -24,9 +24,13 @@ def test_equal_is_said_only_where_all_could_be_read():
 
 def test_each_choice_takes_its_rows():
     rows = [Row("unit", "here", "u"), Row("unit", "differs", "u"), Row("queue", "there", "q")]
-    taken = {key: [row.kind + row.side for row in rows if test(row)] for key, _, test in FILTERS}
-    assert taken["all"] == ["unithere", "unitdiffers", "queuethere"]
-    assert (taken["units.here"], taken["units.there"], taken["queues"]) == (["unithere"], [], ["queuethere"])
+    rows_by_choice = {key: [row.kind + row.side for row in rows if test(row)] for key, _, test in FILTERS}
+    assert rows_by_choice["all"] == ["unithere", "unitdiffers", "queuethere"]
+    assert (rows_by_choice["units.here"], rows_by_choice["units.there"], rows_by_choice["queues"]) == (
+        ["unithere"],
+        [],
+        ["queuethere"],
+    )
 
 
 def test_a_row_leads_into_either_window():

@@ -39,8 +39,8 @@ class Jobs:
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.begun.append(work)
 
-    def read(self, *asked: Any) -> None:
-        self.reads.append(asked)
+    def read(self, *arguments: Any) -> None:
+        self.reads.append(arguments)
 
     async def run(self, _title: str, work: Callable[[Control], Any]) -> Any:
         return work(Control(lambda *_told: None))
@@ -52,7 +52,7 @@ class Jobs:
 
 
 class Window(QWidget):
-    """As much of a window as the box asks for."""
+    """Fake window with the parts that the dialog uses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,15 +63,15 @@ class Window(QWidget):
         self.went: list[Place] = []
         self.say, self.go = self.said.append, self.went.append
 
-    def note(self, *told: Any) -> None:
-        self.noted.append(told)
+    def note(self, *arguments: Any) -> None:
+        self.noted.append(arguments)
 
 
 @pytest.fixture
 def window(dressed: object) -> Iterator[Window]:
-    made = Window()
-    yield made
-    made.deleteLater()
+    fake_window = Window()
+    yield fake_window
+    fake_window.deleteLater()
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def box(window: Window) -> RebuildBox:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the next runs find: an answer, the words of a refusal, or an error."""
+    """Results of the next runs: a comparison, the text of a refusal, or an error."""
     waiting: list[Any] = []
 
     def refused(_store: Path, _target: Path) -> str:
@@ -120,17 +120,17 @@ def test_a_difference_is_seen_where_the_store_has_it(row: ComparedFile, place: P
 
 
 def test_amounts_are_said_in_numbers_and_a_broker_that_writes_is_named() -> None:
-    said = amount_words(Amounts(2 << 20, 12, 1 << 20, 3, 1 << 10))
-    assert said.startswith("Reads 2.00 MiB of log.")
-    assert "12 queues in 1.00 MiB, 3 index files in 1.00 KiB" in said
-    assert "broker" not in said
+    text = amount_words(Amounts(2 << 20, 12, 1 << 20, 3, 1 << 10))
+    assert text.startswith("Reads 2.00 MiB of log.")
+    assert "12 queues in 1.00 MiB, 3 index files in 1.00 KiB" in text
+    assert "broker" not in text
     assert "A broker has it open" in amount_words(Amounts(is_locked=True))
 
 
 def test_what_was_stepped_over_is_said_where_there_was_any() -> None:
     assert built_words(ANSWER.built).count(" · ") == 0
-    said = built_words(Rebuilt(damaged=2, damaged_bytes=4096, stale=3, deleted_topics=["Gone", "Old"])).split(" · ")
-    assert said[1:] == [
+    clauses = built_words(Rebuilt(damaged=2, damaged_bytes=4096, stale=3, deleted_topics=["Gone", "Old"])).split(" · ")
+    assert clauses[1:] == [
         "2 damaged places of the log stepped over (4.00 KiB)",
         "3 units are left over from before a truncation",
         "deleted topics without queues: Gone, Old",
@@ -174,8 +174,8 @@ def test_what_differs_stands_first_and_is_noted_with_its_command(
     assert box.table.source.rows == [DIFFERS, EQUAL]
     assert window.said == ["1 of 2 queues and index files differ."]
     assert box.note.text().startswith(f"{window.said[0]} Built in /data/built in ")
-    ((name, _words, told, line),) = window.noted
-    assert (name, told) == ("dispatch.rebuild", {"to": "/data/built", "differ": 1})
+    ((name, _words, parameters, line),) = window.noted
+    assert (name, parameters) == ("dispatch.rebuild", {"to": "/data/built", "differ": 1})
     assert line == "storescope dispatch /data/store --to /data/built"
     box.copy.click()
     lines = QGuiApplication.clipboard().text().splitlines()

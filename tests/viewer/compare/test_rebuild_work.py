@@ -26,17 +26,20 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def test_rebuilt_equals_the_brokers_own(store: Path, tmp_path: Path) -> None:
-    before = _files(store)
-    found = rebuild(FakeControl(), store, None, tmp_path / "built")
-    assert found.rows
-    assert all(one.equal and one.here == one.rebuilt for one in found.rows)
-    queues = [one for one in found.rows if one.queue_id is not None]
-    assert sum(one.rebuilt for one in queues) == found.built.entries
-    assert sum(one.rebuilt for one in found.rows if one.queue_id is None) == found.built.index_entries
+    files_before = _files(store)
+    comparison = rebuild(FakeControl(), store, None, tmp_path / "built")
+    assert comparison.rows
+    assert all(compared.equal and compared.here == compared.rebuilt for compared in comparison.rows)
+    queues = [compared for compared in comparison.rows if compared.queue_id is not None]
+    assert sum(compared.rebuilt for compared in queues) == comparison.built.entries
+    assert (
+        sum(compared.rebuilt for compared in comparison.rows if compared.queue_id is None)
+        == comparison.built.index_entries
+    )
     with open_store(store) as opened:
         assert amounts(opened).queues == len(queues)
     assert (tmp_path / "built" / "consumequeue").is_dir()
-    assert _files(store) == before
+    assert _files(store) == files_before
 
 
 def _other_tag(file: Path) -> None:
@@ -49,19 +52,26 @@ def _less(file: Path) -> None:
     shutil.rmtree(file.parent)
 
 
-@pytest.mark.parametrize(("work", "at", "there"), [(_other_tag, 3, True), (_less, 0, False)])
+@pytest.mark.parametrize(("work", "entry", "in_store"), [(_other_tag, 3, True), (_less, 0, False)])
 def test_the_first_entry_of_a_queue_that_differs_is_named(
-    store: Path, tmp_path: Path, work: Callable[[Path], None], at: int, there: bool
+    store: Path, tmp_path: Path, work: Callable[[Path], None], entry: int, in_store: bool
 ) -> None:
-    whole = rebuild(FakeControl(), store, None, tmp_path / "whole")
-    most = max((one for one in whole.rows if one.queue_id is not None), key=lambda one: one.here)
-    work(store / "consumequeue" / most.topic / str(most.queue_id) / f"{0:020}")
-    found = rebuild(FakeControl(), store, None, tmp_path / "built")
-    (other,) = (one for one in found.rows if not one.equal)
-    assert (other.topic, other.queue_id, other.difference, other.in_store) == (most.topic, most.queue_id, at, there)
-    assert other.rebuilt == most.rebuilt
-    assert other.here == (most.here if there else 0)
-    assert other.offset is not None
+    undamaged = rebuild(FakeControl(), store, None, tmp_path / "whole")
+    longest = max(
+        (compared for compared in undamaged.rows if compared.queue_id is not None), key=lambda compared: compared.here
+    )
+    work(store / "consumequeue" / longest.topic / str(longest.queue_id) / f"{0:020}")
+    comparison = rebuild(FakeControl(), store, None, tmp_path / "built")
+    (differing,) = (compared for compared in comparison.rows if not compared.equal)
+    assert (differing.topic, differing.queue_id, differing.difference, differing.in_store) == (
+        longest.topic,
+        longest.queue_id,
+        entry,
+        in_store,
+    )
+    assert differing.rebuilt == longest.rebuilt
+    assert differing.here == (longest.here if in_store else 0)
+    assert differing.offset is not None
 
 
 def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> None:
@@ -73,15 +83,20 @@ def test_an_index_entry_that_differs_is_named(store: Path, tmp_path: Path) -> No
     key_hash = struct.unpack_from(">i", raw, position)[0]
     struct.pack_into(">i", raw, position, key_hash ^ 1)
     path.write_bytes(raw)
-    found = rebuild(FakeControl(), store, None, tmp_path / "built")
-    (other,) = (one for one in found.rows if not one.equal)
-    assert (other.name, other.difference, other.queue_id, other.here) == (name, 7, None, other.rebuilt)
+    comparison = rebuild(FakeControl(), store, None, tmp_path / "built")
+    (differing,) = (compared for compared in comparison.rows if not compared.equal)
+    assert (differing.name, differing.difference, differing.queue_id, differing.here) == (
+        name,
+        7,
+        None,
+        differing.rebuilt,
+    )
 
 
-@pytest.mark.parametrize("at", [1, 3, 8, 30])
-def test_a_stop_leaves_nothing(store: Path, tmp_path: Path, at: int) -> None:
+@pytest.mark.parametrize("check_count", [1, 3, 8, 30])
+def test_a_stop_leaves_nothing(store: Path, tmp_path: Path, check_count: int) -> None:
     with pytest.raises(Cancelled):
-        rebuild(FakeControl(at, Cancelled), store, None, tmp_path / "built")
+        rebuild(FakeControl(check_count, Cancelled), store, None, tmp_path / "built")
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
@@ -97,5 +112,5 @@ def test_only_absent_and_empty_places_outside_the_store_are_taken(store: Path, t
 
 def test_index_entries_of_tags_are_no_difference(golden: Callable[[str], Path], tmp_path: Path) -> None:
     """The index of a healthy store of 5.5 was said to differ from its log: a quarter of its entries are of tags."""
-    found = rebuild(FakeControl(), golden("broker-tags-5.5.1"), None, tmp_path / "built")
-    assert [one for one in found.rows if not one.equal] == []
+    comparison = rebuild(FakeControl(), golden("broker-tags-5.5.1"), None, tmp_path / "built")
+    assert [compared for compared in comparison.rows if not compared.equal] == []

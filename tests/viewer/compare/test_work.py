@@ -22,15 +22,15 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return sample("orders"), Path(shutil.copytree(sample("orders"), tmp_path / "other"))
 
 
-def differences(one: Path, other: Path, at: int = 0) -> Differences:
-    found = Differences()
-    with open_store(one) as first, open_store(other) as second:
-        compare(FakeControl(at, Cancelled), first, second, found)
-    return found
+def differences(path: Path, other_path: Path, check_count: int = 0) -> Differences:
+    result = Differences()
+    with open_store(path) as store, open_store(other_path) as other_store:
+        compare(FakeControl(check_count, Cancelled), store, other_store, result)
+    return result
 
 
-def of_kind(found: Differences, kind: str) -> list[Row]:
-    return [row for row in found.rows if row.kind == kind]
+def of_kind(result: Differences, kind: str) -> list[Row]:
+    return [row for row in result.rows if row.kind == kind]
 
 
 def log_file(store: Path, offset: int) -> tuple[Path, int]:
@@ -52,128 +52,128 @@ def offsets(store: Path) -> list[tuple[int, int]]:
 
 
 def test_a_copy_is_equal(pair: tuple[Path, Path]) -> None:
-    found = differences(*pair)
-    assert found.rows == []
-    assert found.total == 0
+    result = differences(*pair)
+    assert result.rows == []
+    assert result.total == 0
     with open_store(pair[0]) as store:
-        assert found.compared_bytes == store.log.max_offset - store.log.min_offset
+        assert result.compared_bytes == store.log.max_offset - store.log.min_offset
 
 
 def test_units_that_differ_are_named_with_their_fields_and_only_they(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    units = offsets(one)
+    store, other_store = pair
+    units = offsets(store)
     changed = [units[3], units[4], units[200], units[-1]]
     for offset, size in changed:
-        file, at = log_file(other, offset)
-        change(file, at + 16, struct.pack(">i", 77))  # the unit's flag
+        file, position = log_file(other_store, offset)
+        change(file, position + 16, struct.pack(">i", 77))  # the unit's flag
         assert size > 20
-    rows = of_kind(differences(one, other), "unit")
+    rows = of_kind(differences(store, other_store), "unit")
     assert [row.place_here and row.place_here.offset for row in rows] == [offset for offset, _ in changed]
     assert {(row.side, row.fields, row.count) for row in rows} == {("differs", "flag", 1)}
 
 
 def test_a_unit_that_became_damage_is_one_difference(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    offset, size = offsets(one)[10]
-    file, at = log_file(other, offset)
-    change(file, at, b"\xff" * 8)
-    (row,) = of_kind(differences(one, other), "unit")
+    store, other_store = pair
+    offset, size = offsets(store)[10]
+    file, position = log_file(other_store, offset)
+    change(file, position, b"\xff" * 8)
+    (row,) = of_kind(differences(store, other_store), "unit")
     assert (row.side, row.size) == ("differs", size)
     assert "damage" in row.there
     assert "unit" in row.here
 
 
 def test_a_log_that_ends_earlier_lacks_the_rest_as_one_row(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    units = offsets(one)
+    store, other_store = pair
+    units = offsets(store)
     cut, _ = units[-40]
-    file, at = log_file(other, cut)
+    file, position = log_file(other_store, cut)
     raw = bytearray(file.read_bytes())
-    raw[at:] = bytes(len(raw) - at)
+    raw[position:] = bytes(len(raw) - position)
     file.write_bytes(raw)
-    for later in (other / "commitlog").iterdir():
+    for later in (other_store / "commitlog").iterdir():
         if int(later.name) > cut:
             later.unlink()
-    found = differences(one, other)
-    (row,) = of_kind(found, "unit")
+    result = differences(store, other_store)
+    (row,) = of_kind(result, "unit")
     assert (row.side, row.count, row.place_there) == ("here", 40, None)
     assert row.place_here is not None
     assert row.place_here.offset == cut
-    back = of_kind(differences(other, one), "unit")
-    assert [(row.side, row.count) for row in back] == [("there", 40)]
+    reversed_rows = of_kind(differences(other_store, store), "unit")
+    assert [(row.side, row.count) for row in reversed_rows] == [("there", 40)]
 
 
 def test_entries_that_differ_are_runs(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    with open_store(one) as store:
+    store_path, other_path = pair
+    with open_store(store_path) as store:
         topic, number = next(
             (t, q)
             for t, queues in store.topics().items()
             for q, one_queue in queues.items()
             if one_queue.max_offset > 20
         )
-    file = min((other / "consumequeue" / topic / str(number)).iterdir())
+    file = min((other_path / "consumequeue" / topic / str(number)).iterdir())
     for entry in (3, 4, 9):
         change(file, entry * 20 + 12, struct.pack(">q", 4711))
-    rows = of_kind(differences(one, other), "queue")
+    rows = of_kind(differences(store_path, other_path), "queue")
     assert [(row.subject, row.count, row.fields) for row in rows] == [
         (f"{topic}/{number}/3", 2, "tags_code"),
         (f"{topic}/{number}/9", 1, "tags_code"),
     ]
     shutil.rmtree(file.parent)
-    (row,) = of_kind(differences(one, other), "queue")
+    (row,) = of_kind(differences(store_path, other_path), "queue")
     assert (row.side, row.subject, row.place_there) == ("here", f"{topic}/{number}", None)
 
 
 def test_index_tables_checkpoint_and_state(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    index = min((other / "index").iterdir())
-    with open_store(other) as store:
+    store_path, other_path = pair
+    index = min((other_path / "index").iterdir())
+    with open_store(other_path) as store:
         reader = store.index_files()[0]
         assert reader.geometry is not None
         position = reader.geometry.entry_position(5)
     change(index, position, struct.pack(">i", 12345))
-    change(other / "checkpoint", 0, struct.pack(">q", 1_700_000_000_000))
-    table = other / "config" / "consumerOffset.json"
+    change(other_path / "checkpoint", 0, struct.pack(">q", 1_700_000_000_000))
+    table = other_path / "config" / "consumerOffset.json"
     text = table.read_text()
     table.write_text(
         text.replace('"OrderPaid@billing":{0:260', '"OrderPaid@billing":{0:1234567')[:-1] + ',"added":true}'
     )
-    (other / "abort").touch() if not (other / "abort").exists() else (other / "abort").unlink()
-    found = differences(one, other)
-    assert {row.subject.split("/")[-1] for row in of_kind(found, "index")} == {"5"}
-    (page,) = of_kind(found, "checkpoint")
+    (other_path / "abort").touch() if not (other_path / "abort").exists() else (other_path / "abort").unlink()
+    result = differences(store_path, other_path)
+    assert {row.subject.split("/")[-1] for row in of_kind(result, "index")} == {"5"}
+    (page,) = of_kind(result, "checkpoint")
     assert (page.subject, page.there) == ("physicMsgTimestamp", "1,700,000,000,000")
-    tables = {row.subject: (row.here, row.there) for row in of_kind(found, "config")}
+    tables = {row.subject: (row.here, row.there) for row in of_kind(result, "config")}
     assert tables["consumerOffset.json offsetTable.OrderPaid@billing.0"] == ("260", "1234567")
     assert tables["consumerOffset.json added"] == ("", "true")
-    assert [row.subject for row in of_kind(found, "state")] == ["abort"]
-    assert found.total == len(found.rows)
+    assert [row.subject for row in of_kind(result, "state")] == ["abort"]
+    assert result.total == len(result.rows)
 
 
 def test_rows_are_bounded_and_all_are_counted(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = pair
-    for offset, _ in offsets(one)[:10]:
-        file, at = log_file(other, offset)
-        change(file, at + 16, struct.pack(">i", 77))
+    store, other_store = pair
+    for offset, _ in offsets(store)[:10]:
+        file, position = log_file(other_store, offset)
+        change(file, position + 16, struct.pack(">i", 77))
     monkeypatch.setattr(compare_work, "MAX_ROWS", 4)
-    found = differences(one, other)
-    assert len(found.rows) == 4
-    assert found.is_truncated
-    assert found.counts == {("unit", "differs"): 10}
+    result = differences(store, other_store)
+    assert len(result.rows) == 4
+    assert result.is_truncated
+    assert result.counts == {("unit", "differs"): 10}
 
 
 def test_a_stop_keeps_what_was_seen(pair: tuple[Path, Path]) -> None:
-    one, other = pair
-    offset, _ = offsets(one)[0]
-    file, at = log_file(other, offset)
-    change(file, at + 16, struct.pack(">i", 77))
-    found = Differences()
-    with open_store(one) as first, open_store(other) as second, pytest.raises(Cancelled):
-        compare(FakeControl(3, Cancelled), first, second, found)
-    assert [row.kind for row in found.rows] == ["unit"]
+    path, other_path = pair
+    offset, _ = offsets(path)[0]
+    file, position = log_file(other_path, offset)
+    change(file, position + 16, struct.pack(">i", 77))
+    result = Differences()
+    with open_store(path) as store, open_store(other_path) as other_store, pytest.raises(Cancelled):
+        compare(FakeControl(3, Cancelled), store, other_store, result)
+    assert [row.kind for row in result.rows] == ["unit"]
 
 
-@pytest.mark.parametrize(("mine", "theirs", "at"), [(b"", b"", 0), (b"abc", b"abd", 2), (b"ab", b"abc", 2)])
-def test_the_first_byte_apart(mine: bytes, theirs: bytes, at: int) -> None:
-    assert first_difference_position(mine, theirs) == at
+@pytest.mark.parametrize(("data", "other_data", "position"), [(b"", b"", 0), (b"abc", b"abd", 2), (b"ab", b"abc", 2)])
+def test_the_first_byte_apart(data: bytes, other_data: bytes, position: int) -> None:
+    assert first_difference_position(data, other_data) == position
