@@ -12,15 +12,15 @@ from viewer.runtime.places import Place
 
 
 def test_a_bookmark_is_listed_chosen_and_removed(qapp, tmp_path) -> None:
-    made = MadeStore()
+    store = MadeStore()
     for _ in range(4):
-        made.put()
+        store.put()
 
     async def drive(pane, session) -> None:
-        kept = bookmarks_of(session)
+        bookmarks = bookmarks_of(session)
         for number in (1, 2):
-            place = places.log(made.units[number].offset)
-            kept.put(Bookmark(places.text_of(place), f"unit {number}", "warn", f"note {number}"))
+            place = places.log(store.units[number].offset)
+            bookmarks.put(Bookmark(places.text_of(place), f"unit {number}", "warn", f"note {number}"))
         assert [row.name for row in pane.table.source.rows] == ["unit 1", "unit 2"]
         pane.show_place(Place("bookmarks", name="unit 2"))
         assert pane._note.text() == "note 2"
@@ -29,6 +29,6 @@ def test_a_bookmark_is_listed_chosen_and_removed(qapp, tmp_path) -> None:
         assert [row.name for row in pane.table.source.rows] == ["unit 1"]
         assert pane.status() == "1 bookmark"
         pane.notes.setPlainText("seen twice")
-        assert kept.notes == "seen twice"
+        assert bookmarks.notes == "seen twice"
 
-    on_store(qapp, BookmarksPane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, BookmarksPane, store.write(tmp_path / "s"), drive)

@@ -14,9 +14,9 @@ from viewer.runtime.places import Place
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
-    made.put()
-    root = made.write(tmp_path / "s")
+    store = MadeStore()
+    store.put()
+    root = store.write(tmp_path / "s")
     (root / "config").mkdir()
     (root / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": {"A": {"perm": 6}}}))
     (root / "config" / "topics.json.bak").write_text(json.dumps({"topicConfigTable": {"A": {"perm": 4}}}))

@@ -15,10 +15,10 @@ from viewer.runtime.places import Place
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    store = MadeStore()
     for _ in range(8):
-        made.put("Orders")
-    root = made.write(tmp_path / "s")
+        store.put("Orders")
+    root = store.write(tmp_path / "s")
     (root / "config").mkdir()
     offsets = {"Orders@slow": {"0": 3}, "Orders@there": {"0": 8}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
@@ -39,8 +39,8 @@ def test_groups_their_sum_and_the_sentence_of_the_chosen_one(qapp, root) -> None
 
 
 def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
-    made = MadeStore()
-    made.put()
+    store = MadeStore()
+    store.put()
 
     async def drive(pane, session) -> None:
         pane.refresh()
@@ -48,7 +48,7 @@ def test_a_store_without_offsets_says_where_it_looked(qapp, tmp_path) -> None:
         assert pane.table.source.rows == []
         assert pane.table.note.state.text.startswith("No group has an offset in this store.")
 
-    on_store(qapp, GroupsPane, made.write(tmp_path / "s"), drive)
+    on_store(qapp, GroupsPane, store.write(tmp_path / "s"), drive)
 
 
 def test_a_group_whose_messages_wait_for_another_try_has_not_caught_up(qapp, golden) -> None:
@@ -68,8 +68,8 @@ def test_a_group_whose_messages_wait_for_another_try_has_not_caught_up(qapp, gol
         assert pane.table.kind.verdict(orders) == f"{waiting} wait"
         assert "4 messages of this topic wait for it in its retry topics" in sentence(orders)
         pane.tabs.choose("groups")
-        first = pane.table.source.rows[0]
-        assert (first.group, first.queues, first.behind, first.retry) == ("billing", 2, 0, 4)
+        first_row = pane.table.source.rows[0]
+        assert (first_row.group, first_row.queues, first_row.behind, first_row.retry) == ("billing", 2, 0, 4)
         pane.tabs.choose("topics")
         topics = [row.topic for row in pane.table.source.rows if row.group == "billing"]
         assert topics == ["OrderEvents", "%RETRY%billing"]

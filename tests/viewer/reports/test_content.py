@@ -1,4 +1,4 @@
-"""What the report says: the incident first, where there is one."""
+"""Content of the report: the incident first, if there is one."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def incident(golden):
 
 
 def report_of(store, incident, mask=None):
-    wanted = ReportInputs(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
+    inputs = ReportInputs(None, (), True, None, Kept((), ""), "", mask or Masking(), incident=incident)
     with open_store(store) as snapshot:
-        return gather(Control(lambda *_told: None), snapshot, wanted)
+        return gather(Control(lambda *_told: None), snapshot, inputs)
 
 
 def test_the_incident_stands_first_with_its_answers_steps_and_lost_messages(golden, incident):
@@ -41,13 +41,13 @@ def test_the_incident_stands_first_with_its_answers_steps_and_lost_messages(gold
     got the file saw a picture of one folded line.
     """
     report = report_of(golden("crash-flip-5.3.3"), incident)
-    first = report.sections[0]
-    assert (first.key, first.title) == ("incident", "Incident")
+    section = report.sections[0]
+    assert (section.key, section.title) == ("incident", "Incident")
     page = render(report)
     assert page.index("What happened") < page.index("Lost already") < page.index("Lost by the next start")
     for step in incident["firstSteps"]:
         assert step["command"] is None or step["command"].split()[0] in page
-    lost = [part for part in first.parts if part.table is not None and len(part.table.heads) > 3]
+    lost = [part for part in section.parts if part.table is not None and len(part.table.heads) > 3]
     assert lost
     sums = {row[2] for part in lost for row in part.table.rows}
     already = incident["lostAlready"]["messages"]

@@ -21,7 +21,7 @@ from viewer.runtime.unread import UnreadLedger
 
 
 class Window(QWidget):
-    """As much of a window as a report asks for; its jobs end at once."""
+    """Fake window with the parts that a report uses; its jobs end at once."""
 
     def __init__(self, store: Path) -> None:
         super().__init__()
@@ -60,13 +60,13 @@ def store(tmp_path: Path) -> Path:
 def window(dressed: object, store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Window]:
     monkeypatch.setattr(module, "bookmarks_of", lambda _session: SimpleNamespace(list=(), notes=""))
     monkeypatch.setattr(module, "recovery_of", lambda _session: SimpleNamespace(plan=None))
-    made = Window(store)
-    yield made
-    made.deleteLater()
+    fake_window = Window(store)
+    yield fake_window
+    fake_window.deleteLater()
 
 
 @pytest.fixture
-def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def report_inputs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What each report was to hold; its text is ``the report``."""
     found: list[Any] = []
     monkeypatch.setattr(module, "gather", lambda _control, _store, asked: found.append(asked))
@@ -94,12 +94,14 @@ def test_each_tick_leaves_out_its_part_and_any_of_them_the_picture(window: Windo
     assert set(FURTHER_MASKS) == {"groups", "lmq", "properties"}
 
 
-def test_the_file_holds_what_was_asked_for_and_is_said(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+def test_the_file_holds_what_was_asked_for_and_is_said(
+    window: Window, report_inputs: list[Any], tmp_path: Path
+) -> None:
     target = tmp_path / "report.html"
     assert saved(window, target)
     assert target.read_text() == "the report"
     assert window.said == [f"Report saved: {target}"]
-    (asked,) = wanted
+    (asked,) = report_inputs
     (picture,) = asked.pictures
     assert picture.png.startswith(b"\x89PNG")
     assert not asked.mask.any
@@ -107,21 +109,21 @@ def test_the_file_holds_what_was_asked_for_and_is_said(window: Window, wanted: l
 
 @pytest.mark.parametrize("how", [{"pictures": False}, {"mask": Masking(groups=True)}])
 def test_there_is_no_picture_of_what_is_left_out(
-    window: Window, wanted: list[Any], tmp_path: Path, how: dict[str, Any]
+    window: Window, report_inputs: list[Any], tmp_path: Path, how: dict[str, Any]
 ) -> None:
     assert saved(window, tmp_path / "report.html", **how)
-    assert wanted[0].pictures == ()
+    assert report_inputs[0].pictures == ()
 
 
 def test_nothing_is_written_into_the_store_whatever_it_is_called(
-    window: Window, wanted: list[Any], store: Path, tmp_path: Path
+    window: Window, report_inputs: list[Any], store: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(store)
     for target in (store / "report.html", tmp_path / "way" / "report.html"):
         assert not saved(window, target)
         assert not target.exists()
     assert window.said == ["Nothing is written into the store: choose another folder."] * 2
-    assert wanted == []
+    assert report_inputs == []
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_nothing_is_written_into_the_store_whatever_it_is_called(
     ],
 )
 def test_a_report_that_fails_leaves_what_was_there(
-    window: Window, wanted: list[Any], tmp_path: Path, error: Exception, words: str
+    window: Window, report_inputs: list[Any], tmp_path: Path, error: Exception, words: str
 ) -> None:
     target = tmp_path / "report.html"
     target.write_text("last week's")
@@ -142,14 +144,14 @@ def test_a_report_that_fails_leaves_what_was_there(
     assert window.said == [words.format(target=target)]
 
 
-def test_a_place_that_cannot_be_written_is_said(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_said(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     target = tmp_path / "a file" / "report.html"
     assert not saved(window, target)
     assert window.said[0].startswith(f"{target}: ")
 
 
-def test_without_a_store_nothing_is_asked_or_written(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_asked_or_written(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
     window.session = None
     ask_report(window)  # type: ignore[arg-type]
     assert window.findChild(ReportBox) is None
@@ -157,7 +159,7 @@ def test_without_a_store_nothing_is_asked_or_written(window: Window, wanted: lis
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, wanted: list[Any], tmp_path: Path) -> None:
+def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, report_inputs: list[Any], tmp_path: Path) -> None:
     ask_report(window)  # type: ignore[arg-type]
     box = window.findChild(ReportBox)
     assert box is not None
@@ -169,5 +171,5 @@ def test_it_is_asked_what_to_leave_out_and_then_where(window: Window, wanted: li
     dialog.fileSelected.emit(str(tmp_path / "report.html"))
     (work,) = window.begun
     assert asyncio.run(work)
-    assert list(wanted[0].mask.parts) == ["groups"]
+    assert list(report_inputs[0].mask.parts) == ["groups"]
     dialog.reject()

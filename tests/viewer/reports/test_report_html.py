@@ -63,7 +63,7 @@ def test_what_stands_in_a_store_cannot_become_markup() -> None:
     assert reader.tags.count("script") == 1
     assert reader.tags.count("img") == 1
     assert (reader.tags.count("svg"), reader.tags.count("rect"), reader.tags.count("circle")) == (2, 3, 1)
-    assert [one for one in reader.sources if not one.startswith(("#", "data:image/png;base64,"))] == []
+    assert [source for source in reader.sources if not source.startswith(("#", "data:image/png;base64,"))] == []
     assert "1,234,567" in text
     assert "◆" in text
     data = re.search(r'id="storescope-report">(.*?)</script>', text, re.DOTALL)
@@ -73,10 +73,10 @@ def test_what_stands_in_a_store_cannot_become_markup() -> None:
 
 def test_bytes_as_lines() -> None:
     text = hex_listing(b"ABC\x00" * 5, 1_000_000)
-    first, second = text.splitlines()
-    assert first.strip().startswith("1,000,000  41 42 43 00")
-    assert first.endswith("ABC·ABC·ABC·ABC·")
-    assert second.strip().startswith("1,000,016  41 42 43 00")
+    first_line, second_line = text.splitlines()
+    assert first_line.strip().startswith("1,000,000  41 42 43 00")
+    assert first_line.endswith("ABC·ABC·ABC·ABC·")
+    assert second_line.strip().startswith("1,000,016  41 42 43 00")
 
 
 def test_bytes_that_are_meant_and_bytes_that_are_covered() -> None:

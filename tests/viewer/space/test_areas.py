@@ -16,15 +16,15 @@ from viewer.widgets.areas import Area, find
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = MadeStore()
+    store = MadeStore()
     for number in range(90):
-        made.put(
+        store.put(
             topic=("Orders", "Paid")[number % 2],
             queue_id=number % 3,
             tags=("A", 'B"', None)[number % 3],
             step=3_600_000,
         )
-    return made.write(tmp_path_factory.mktemp("tree") / "store")
+    return store.write(tmp_path_factory.mktemp("tree") / "store")
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +34,20 @@ def space(root: Path) -> Space:
 
 
 def whole(area: Area) -> bool:
-    """Whether every area is the sum of what is in it."""
-    return all(whole(one) for one in area.children) and (
-        not area.children or area.bytes == sum(one.bytes for one in area.children)
+    """Return True if every area is the sum of its children."""
+    return all(whole(child) for child in area.children) and (
+        not area.children or area.bytes == sum(child.bytes for child in area.children)
     )
 
 
 @pytest.mark.parametrize("grouping", [key for key, _ in GROUPINGS])
 @pytest.mark.parametrize("measure", [key for key, _ in MEASURES])
 def test_row_83_areas_add_up_to_the_directory(space: Space, grouping, measure) -> None:
-    found = area_of(space, grouping, measure)
+    tree = area_of(space, grouping, measure)
     named = grouping in {"tag", "producer"} and measure == "allocated"
     if not named:  # tags and hosts are told in bytes of units only
-        assert sum(one.bytes for one in found.children) == (space.bytes if measure == "bytes" else space.allocated)
-    assert all(whole(one) for one in found.children)
+        assert sum(child.bytes for child in tree.children) == (space.bytes if measure == "bytes" else space.allocated)
+    assert all(whole(child) for child in tree.children)
 
 
 def test_a_topic_has_its_queues_and_they_their_days(space: Space) -> None:
@@ -67,10 +67,10 @@ def test_a_topic_has_its_queues_and_they_their_days(space: Space) -> None:
 def test_a_tag_leads_to_the_log_under_a_filter(space: Space) -> None:
     from engine.query import parse
 
-    found = find(area_of(space, "tag"), ("Orders", 'B"'))
-    assert found is not None
-    assert isinstance(found.target, Place)
-    assert parse(found.target.name)
+    area = find(area_of(space, "tag"), ("Orders", 'B"'))
+    assert area is not None
+    assert isinstance(area.target, Place)
+    assert parse(area.target.name)
     without = find(area_of(space, "tag"), ("Orders", "-"))
     assert without is not None
     assert without.target is None
@@ -80,7 +80,7 @@ def test_producers_and_days_are_groups_too(space: Space) -> None:
     host = find(area_of(space, "producer"), ("127.0.0.1", "Paid"))
     assert host is not None
     assert host.topic == "Paid"
-    days = [one for one in area_of(space, "day").children if not one.key.startswith(REST_PREFIX)]
+    days = [area for area in area_of(space, "day").children if not area.key.startswith(REST_PREFIX)]
     assert len(days) >= 4
     assert all(isinstance(day.target, Search) for day in days)
 
@@ -92,15 +92,15 @@ def test_before_the_walk_tags_fall_back_to_topics(root: Path) -> None:
 
 
 def test_too_many_areas_become_one(tmp_path: Path) -> None:
-    made = MadeStore()
+    made_store = MadeStore()
     for number in range(MAX_AREAS + 20):
-        made.put(topic=f"Topic{number:03d}")
-    with open_store(made.write(tmp_path / "store")) as store:
+        made_store.put(topic=f"Topic{number:03d}")
+    with open_store(made_store.write(tmp_path / "store")) as store:
         space = space_of(store)
-    found = area_of(space, "topic")
-    assert len(found.children) == MAX_AREAS
-    assert sum(one.bytes for one in found.children) == space.bytes
-    assert find(found, ("\x00more",)) is not None
+    tree = area_of(space, "topic")
+    assert len(tree.children) == MAX_AREAS
+    assert sum(child.bytes for child in tree.children) == space.bytes
+    assert find(tree, ("\x00more",)) is not None
 
 
 def test_files_are_counted_once(space: Space, root: Path) -> None:

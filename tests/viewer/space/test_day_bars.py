@@ -18,10 +18,10 @@ DAY = 86_400_000
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = MadeStore()
+    store = MadeStore()
     for number in range(120):
-        made.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
-    return made.write(tmp_path_factory.mktemp("rows") / "store")
+        store.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
+    return store.write(tmp_path_factory.mktemp("rows") / "store")
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +42,20 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def test_a_day_is_gone_to(qtbot):
-    made = DayBars()
-    qtbot.addWidget(made)
-    made.resize(500, 100)
-    made.show()
-    made.show_days([DayBar("2026-11-18", 100, 3, (("Orders", 100),)), DayBar("2026-11-19", 50, 1, (("Paid", 50),))])
-    made.grab()
-    with qtbot.waitSignal(made.dayChosen) as chosen:
-        qtbot.mouseClick(made, LEFT, pos=QPoint(100, 15))
+    bars = DayBars()
+    qtbot.addWidget(bars)
+    bars.resize(500, 100)
+    bars.show()
+    bars.show_days([DayBar("2026-11-18", 100, 3, (("Orders", 100),)), DayBar("2026-11-19", 50, 1, (("Paid", 50),))])
+    bars.grab()
+    with qtbot.waitSignal(bars.dayChosen) as chosen:
+        qtbot.mouseClick(bars, LEFT, pos=QPoint(100, 15))
     assert chosen.args[0] == "2026-11-18"
-    qtbot.keyClick(made, Qt.Key.Key_Down)
-    with qtbot.waitSignal(made.dayChosen) as chosen:
-        qtbot.keyClick(made, Qt.Key.Key_Return)
+    qtbot.keyClick(bars, Qt.Key.Key_Down)
+    with qtbot.waitSignal(bars.dayChosen) as chosen:
+        qtbot.keyClick(bars, Qt.Key.Key_Return)
     assert chosen.args[0] == "2026-11-19"
-    assert "Orders 100 B" in made.words_of(made.days[0])
-    made.show_days((), "no message")
-    made.grab()
-    assert made.accessibleDescription() == "no message"
+    assert "Orders 100 B" in bars.words_of(bars.days[0])
+    bars.show_days((), "no message")
+    bars.grab()
+    assert bars.accessibleDescription() == "no message"

@@ -1,4 +1,4 @@
-"""What is told of an area, of the forecast, of the page cache."""
+"""Facts of an area, of the forecast, of the page cache."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DAY = 86_400_000
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = MadeStore()
+    store = MadeStore()
     for number in range(120):
-        made.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
-    return made.write(tmp_path_factory.mktemp("rows") / "store")
+        store.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
+    return store.write(tmp_path_factory.mktemp("rows") / "store")
 
 
 @pytest.fixture(scope="module")
@@ -41,21 +41,21 @@ def forecast(root: Path) -> Retention:
 
 def test_facts_of_an_area_and_of_everything(space: Space) -> None:
     root = area_of(space, "topic")
-    said = {fact.name: fact for fact in space_facts.area_facts(space, ("Orders",), find(root, ("Orders",)))}
-    assert said["By tag"].value.startswith("A ")
-    assert said["Producers"].value.startswith("127.0.0.1")
-    assert "fed" in said["Queues"].note
-    whole = [fact.name for fact in space_facts.area_facts(space, (), None)]
-    assert whole[0] == "All files"
-    assert whole[-1] == "Dead"
+    facts = {fact.name: fact for fact in space_facts.area_facts(space, ("Orders",), find(root, ("Orders",)))}
+    assert facts["By tag"].value.startswith("A ")
+    assert facts["Producers"].value.startswith("127.0.0.1")
+    assert "fed" in facts["Queues"].note
+    names = [fact.name for fact in space_facts.area_facts(space, (), None)]
+    assert names[0] == "All files"
+    assert names[-1] == "Dead"
 
 
 def test_row_55_the_forecast_in_sentences(forecast: Retention) -> None:
     from dataclasses import replace
 
-    said = " ".join(space_facts.retention_sentences(forecast))
-    assert "No disk is over 75%" in said
-    assert "No broker holds this store" in said
+    text = " ".join(space_facts.retention_sentences(forecast))
+    assert "No disk is over 75%" in text
+    assert "No broker holds this store" in text
     reader = Reader("late", "group", 0, "Orders", 0, below=1)
     files = tuple(replace(file, readers=("late",)) for file in forecast.files)
     risky = " ".join(space_facts.retention_sentences(replace(forecast, readers=(reader,), files=files)))

@@ -1,4 +1,4 @@
-"""One file of the log as a strip."""
+"""Strip of one file of the log."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ CELL_COUNT = tuple(
 
 @pytest.fixture
 def strip(qtbot):
-    made = FileStrip()
-    qtbot.addWidget(made)
-    made.resize(800, 52)
-    made.show()
-    made.show_map(FileMap("0", 0, 1000, CELL_COUNT, 20, (333,), ((520, 20),), True))
-    made.grab()
-    return made
+    file_strip = FileStrip()
+    qtbot.addWidget(file_strip)
+    file_strip.resize(800, 52)
+    file_strip.show()
+    file_strip.show_map(FileMap("0", 0, 1000, CELL_COUNT, 20, (333,), ((520, 20),), True))
+    file_strip.grab()
+    return file_strip
 
 
 def test_row_85_a_click_goes_to_the_trouble_or_the_first_byte(strip, qtbot):

@@ -10,18 +10,18 @@ from viewer.space.pane import SpacePane
 
 
 def test_the_rows_add_up_to_the_directory_and_a_topic_is_chosen(qapp, tmp_path) -> None:
-    made = MadeStore()
+    store = MadeStore()
     for number in range(60):
-        made.put(("Orders", "Paid")[number % 3 == 0])
-    root = made.write(tmp_path / "s")
+        store.put(("Orders", "Paid")[number % 3 == 0])
+    root = store.write(tmp_path / "s")
 
     async def drive(pane, session) -> None:
         pane.show_place(Place("space", name="Orders"))
         await settled(session.jobs)
         rows = pane.table.source.rows
-        whole = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+        total_bytes = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
         assert [row.equal for row in rows if row.kind == "sum"] == [True]
-        assert pane._account.bytes == whole
+        assert pane._account.bytes == total_bytes
         assert pane.table.current_row().key == "Orders"
         assert pane.map.path[:1] == ("Orders",)
         assert pane.retention.text()

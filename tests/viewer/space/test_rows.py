@@ -16,10 +16,10 @@ DAY = 86_400_000
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = MadeStore()
+    store = MadeStore()
     for number in range(120):
-        made.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
-    return made.write(tmp_path_factory.mktemp("rows") / "store")
+        store.put(topic=("Orders", "%RETRY%g", "Paid")[number % 3], queue_id=number % 2, tags="A", step=DAY // 6)
+    return store.write(tmp_path_factory.mktemp("rows") / "store")
 
 
 @pytest.fixture(scope="module")

@@ -22,18 +22,18 @@ BLOCKS = [
 
 @pytest.fixture
 def line(qtbot):
-    made = SpaceLine()
-    qtbot.addWidget(made)
-    made.resize(900, 120)
-    made.show()
+    space_line = SpaceLine()
+    qtbot.addWidget(space_line)
+    space_line.resize(900, 120)
+    space_line.show()
     files = tuple(LineFile(block.name, block.start, block.end) for block in BLOCKS)
     flags = [
         LineFlag("2 files go", 0, "error", "2 GiB"),
         LineFlag("billing reads here", 5 * GIB, "posTime", "safe", -1),
     ]
-    made.show_files(LogLine(0, 8 * GIB, 8 * GIB, files), BLOCKS, flags)
-    made.grab()
-    return made
+    space_line.show_files(LogLine(0, 8 * GIB, 8 * GIB, files), BLOCKS, flags)
+    space_line.grab()
+    return space_line
 
 
 def test_row_55_the_line_says_what_goes_and_who_reads(line):
@@ -52,8 +52,11 @@ def test_flags_that_would_touch_lose_their_notes_then_the_last_go(line):
         placed = line._placed_flags()
         assert placed
         boxes = [(p.level, p.left, p.left + w.width) for _, w, p in placed]
-        for n, (level, low, high) in enumerate(boxes):
-            assert not [o for o in boxes[n + 1 :] if o[0] == level and o[1] < high and low < o[2]] or len(boxes) == 1
+        for n, (level, left_edge, right_edge) in enumerate(boxes):
+            assert (
+                not [o for o in boxes[n + 1 :] if o[0] == level and o[1] < right_edge and left_edge < o[2]]
+                or len(boxes) == 1
+            )
     assert "flag 5 of many" in line.accessibleDescription()
 
 
@@ -74,14 +77,14 @@ def test_the_page_cache_lies_under_the_files(line):
     ratio = line.devicePixelRatioF()
     y = round((62 + 22 + 3 + 2) * ratio)
     width = line._x(GIB) - line._x(0)
-    held = picture.pixelColor(round((line._x(0) + width * 0.1) * ratio), y)
+    cached = picture.pixelColor(round((line._x(0) + width * 0.1) * ratio), y)
     empty = picture.pixelColor(round((line._x(0) + width * 0.85) * ratio), y)
-    assert held != empty
+    assert cached != empty
 
 
 def test_a_line_without_files_says_why(qtbot):
-    made = SpaceLine()
-    qtbot.addWidget(made)
-    made.show_files(LogLine(0, 0, 0), (), (), "The log has no files.")
-    made.grab()
-    assert made.words_under(QPointF(5, 5)) == "The log has no files."
+    space_line = SpaceLine()
+    qtbot.addWidget(space_line)
+    space_line.show_files(LogLine(0, 0, 0), (), (), "The log has no files.")
+    space_line.grab()
+    assert space_line.words_under(QPointF(5, 5)) == "The log has no files."

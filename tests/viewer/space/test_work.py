@@ -1,4 +1,4 @@
-"""What the worker does for Space: the account, the forecast, the map of a file."""
+"""Worker functions of the Space view: account, forecast, map of a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from made_stores import MadeStore
 from viewer.space.work import Forecast, account, map_of, read_forecast
 
 
-class Told:
-    """What a worker is given, and has told."""
+class RecordingControl:
+    """Fake control of a worker that records what is emitted."""
 
     cancelled = False
 
@@ -30,30 +30,30 @@ class Told:
 
 @pytest.fixture
 def store(tmp_path):
-    made = MadeStore()
+    made_store = MadeStore()
     for number in range(60):
-        made.put(topic=("Orders", "Paid")[number % 2])
-    return made.write(tmp_path / "store")
+        made_store.put(topic=("Orders", "Paid")[number % 2])
+    return made_store.write(tmp_path / "store")
 
 
 def test_the_quick_account_comes_first_and_both_are_of_the_same_bytes(store, tmp_path):
-    told = Told()
-    whole = account(told, store, None, True, tmp_path / "cache")
-    (quick,) = told.emitted
-    assert type(quick) is type(whole)
-    alone = Told()
+    control = RecordingControl()
+    exact = account(control, store, None, True, tmp_path / "cache")
+    (quick,) = control.emitted
+    assert type(quick) is type(exact)
+    alone = RecordingControl()
     account(alone, store, None, False)
     assert alone.emitted == []
 
 
 def test_the_forecast_comes_before_the_page_cache(store):
-    told = Told()
-    found = read_forecast(told, store, None)
-    (first,) = told.emitted
-    assert (first, first.cache) == (Forecast(found.retention, None), None)
-    assert found.cache is not None
+    control = RecordingControl()
+    forecast = read_forecast(control, store, None)
+    (emitted,) = control.emitted
+    assert (emitted, emitted.cache) == (Forecast(forecast.retention, None), None)
+    assert forecast.cache is not None
 
 
 def test_a_file_has_a_map(store):
     name = min((store / "commitlog").iterdir()).name
-    assert map_of(Told(), store, None, name, 16) is not None
+    assert map_of(RecordingControl(), store, None, name, 16) is not None

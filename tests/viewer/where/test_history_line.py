@@ -52,7 +52,7 @@ def _utc() -> Any:
 
 def test_every_step_leads_to_where_it_is_seen() -> None:
     steps = history_steps(FOUND)
-    assert [[said.text for said in pieces] for pieces in steps] == [
+    assert [[piece.text for piece in pieces] for pieces in steps] == [
         ["born 2026-11-21 08:05:08.560"],
         ["half message 08:05:08.600"],
         ["committed 08:05:08.650"],
@@ -60,7 +60,7 @@ def test_every_step_leads_to_where_it_is_seen() -> None:
         ["in the index"],
         ["read past by", "billing", "pricing"],
     ]
-    assert [[said.place for said in pieces] for pieces in steps] == [
+    assert [[piece.place for piece in pieces] for pieces in steps] == [
         [None],
         [log(300)],
         [log(700)],
@@ -72,26 +72,26 @@ def test_every_step_leads_to_where_it_is_seen() -> None:
 
 def test_of_many_groups_the_first_are_named() -> None:
     many = tuple(f"g{n}" for n in range(MAX_GROUPS + 3))
-    said = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
-    assert [one.text for one in said[-2:]] == ["g5", "and 3 more"]
-    assert said[-1].place == Place("groups")
+    pieces = history_steps(WhereResult("consumed", 1, "T", 0, 0, life=(LifeStep("consumed", who=many),)))[0]
+    assert [piece.text for piece in pieces[-2:]] == ["g5", "and 3 more"]
+    assert pieces[-1].place == Place("groups")
 
 
 def test_the_line_is_walked_by_keyboard_and_runs_on_where_it_is_narrow(qtbot: Any) -> None:
     line = HistoryLine()
     qtbot.addWidget(line)
-    asked: list[object] = []
-    line.placeRequested.connect(asked.append)
+    requested: list[object] = []
+    line.placeRequested.connect(requested.append)
     line.show_result(FOUND)
     line.resize(900, 60)
     line.show()
     links = line.findChildren(Link)
-    assert [one.focusPolicy() for one in links] == [Qt.FocusPolicy.TabFocus] * 6
+    assert [link.focusPolicy() for link in links] == [Qt.FocusPolicy.TabFocus] * 6
     qtbot.keyClick(links[1], Qt.Key.Key_Return)
-    assert asked == [log(700)]
+    assert requested == [log(700)]
     assert line.layout().heightForWidth(300) > line.layout().heightForWidth(2000)
     line.resize(300, line.layout().heightForWidth(300))
-    assert max(one.mapTo(line, one.rect().topRight()).x() for one in links) < 300
+    assert max(link.mapTo(line, link.rect().topRight()).x() for link in links) < 300
     assert "→ read past by billing pricing" in line.accessibleDescription()
     line.show_result(WhereResult("neverSeen", None, None, None, None))
     assert line.isHidden()
@@ -123,9 +123,9 @@ def host(shown):
 
 def test_lines_break_where_the_next_part_does_not_fit(host):
     flow = host.layout()
-    one, two, six = (flow.heightForWidth(width) for width in (2000, 340, 100))
-    assert one < two < six
-    host.resize(340, two)
+    one_line, two_lines, six_lines = (flow.heightForWidth(width) for width in (2000, 340, 100))
+    assert one_line < two_lines < six_lines
+    host.resize(340, two_lines)
     flow.setGeometry(host.rect())
     tops = [flow.itemAt(number).geometry().top() for number in range(6)]
     assert tops[:3] == [tops[0]] * 3

@@ -1,4 +1,4 @@
-"""Where is my message: one field, a verdict, the evidence and the ways to it."""
+"""View with one search field: verdict, evidence and routes to the message."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from viewer.where.pane import WherePane, known_groups
 
 @pytest.fixture
 def root(tmp_path):
-    made = MadeStore()
+    store = MadeStore()
     for number in range(6):
-        made.put("Orders", keys=f"K{number}")
-    return made.write(tmp_path / "s")
+        store.put("Orders", keys=f"K{number}")
+    return store.write(tmp_path / "s")
 
 
 def test_a_key_is_asked_for_and_found(qapp, root) -> None:
     async def drive(pane, session) -> None:
         pane.show_place(Place("where", key="K3"))
         await settled(session.jobs)
-        (found,) = pane.results
-        assert (found.verdict, found.queue_offset) == ("found", 3)
+        (result,) = pane.results
+        assert (result.verdict, result.queue_offset) == ("found", 3)
         assert pane._meaning.text() == "The unit is intact and its queue leads to it."
         assert pane.evidence.total_rows() > 2
         assert {row.route.by for row in pane.routes.source.rows} >= {"offset", "queue", "key"}
@@ -37,7 +37,7 @@ def test_what_is_nowhere_is_never_seen(qapp, root) -> None:
         pane.field.setText("K99")
         pane.ask()
         await settled(session.jobs)
-        assert [one.verdict for one in pane.results] == ["neverSeen"]
+        assert [result.verdict for result in pane.results] == ["neverSeen"]
         assert known_groups(session.snapshot) == []
 
     on_store(qapp, WherePane, root, drive)

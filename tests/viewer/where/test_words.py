@@ -22,10 +22,10 @@ from viewer.where.words import (
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    made = MadeStore()
+    made_store = MadeStore()
     for number in range(6):
-        made.put("Orders", keys=f"K{number}")
-    with open_store(made.write(tmp_path_factory.mktemp("where") / "s")) as store:
+        made_store.put("Orders", keys=f"K{number}")
+    with open_store(made_store.write(tmp_path_factory.mktemp("where") / "s")) as store:
         return {key: next(iter(where(store, key))) for key in ("K3", "K99")}
 
 
@@ -50,7 +50,7 @@ def test_nothing_is_concluded_from_an_absence_where_something_is_unread(results)
 
 
 def test_long_names_lose_their_middle():
-    one = EvidenceRow(
+    row = EvidenceRow(
         1,
         "Unit",
         "a/very/long/place/that/has/no/room",
@@ -58,6 +58,6 @@ def test_long_names_lose_their_middle():
         None,
         Evidence("unit", None, None, "no entry"),
     )
-    assert one.short_place == "a/very/long/…has/no/room"
-    assert one.says == "TTTTTT…" + "T" * 9 + "/0/5"
-    assert one.is_against
+    assert row.short_place == "a/very/long/…has/no/room"
+    assert row.says == "TTTTTT…" + "T" * 9 + "/0/5"
+    assert row.is_against

@@ -49,9 +49,9 @@ class Calm:
 
 @pytest.mark.parametrize(("evidence", "place", "words"), CASES)
 def test_evidence_leads_to_where_it_is_seen(evidence: Evidence, place: Place | None, words: str) -> None:
-    found = place_of(evidence, RESULT)
-    assert found == place
-    assert place_words(evidence, found) == words
+    shown_place = place_of(evidence, RESULT)
+    assert shown_place == place
+    assert place_words(evidence, shown_place) == words
 
 
 def test_a_result_leads_to_its_unit_or_its_entry() -> None:
@@ -63,7 +63,7 @@ def test_a_result_leads_to_its_unit_or_its_entry() -> None:
 
 def test_every_message_of_a_key_is_answered() -> None:
     answer = where_of(Calm(), sample("orders-damaged"), None, Question("SO-000749"))
-    assert [one.verdict for one in answer.results] == ["truncated", "truncated", "damaged"]
+    assert [result.verdict for result in answer.results] == ["truncated", "truncated", "damaged"]
     assert not answer.is_truncated
 
 
