@@ -25,9 +25,9 @@ from viewer.runtime import places
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> RequestLog:
-    made = RequestLog()
-    made.take(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
-    return made
+    request_log = RequestLog()
+    request_log.take(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
+    return request_log
 
 
 def cells(row: Row) -> dict[str, str]:
@@ -44,15 +44,15 @@ def test_a_send_leads_to_its_entry_and_its_unit(log: RequestLog) -> None:
     place = unit_place(second)
     assert place is not None
     assert place.offset == second.exchange.written_at
-    told = cells(second)
-    assert (told["client"], told["direction"], told["code"], told["offset"]) == ("C1", "→", "10", "1")
-    assert told["answer"] == "✓ SUCCESS"
+    texts = cells(second)
+    assert (texts["client"], texts["direction"], texts["code"], texts["offset"]) == ("C1", "→", "10", "1")
+    assert texts["answer"] == "✓ SUCCESS"
 
 
 def test_a_held_pull_says_so_and_leads_to_what_it_was_answered(log: RequestLog) -> None:
-    _, held, refused = named(log, "PULL_MESSAGE")
-    assert ms_text(held).startswith("held ")
-    assert entry_place(held) == places.queue("Orders", 0, 3)
+    _, held_pull, refused = named(log, "PULL_MESSAGE")
+    assert ms_text(held_pull).startswith("held ")
+    assert entry_place(held_pull) == places.queue("Orders", 0, 3)
     assert entry_place(refused) is None
     assert answer_chip(refused).kind == "warn"
     look = EXCHANGES.look(refused)
@@ -62,8 +62,12 @@ def test_a_held_pull_says_so_and_leads_to_what_it_was_answered(log: RequestLog) 
 
 
 def test_one_way_and_what_the_server_asks(log: RequestLog) -> None:
-    (told,) = named(log, "NOTIFY_CONSUMER_IDS_CHANGED")
-    assert (cells(told)["direction"], cells(told)["answer"], cells(told)["ms"]) == ("←", "one-way", "")
+    (notification,) = named(log, "NOTIFY_CONSUMER_IDS_CHANGED")
+    assert (cells(notification)["direction"], cells(notification)["answer"], cells(notification)["ms"]) == (
+        "←",
+        "one-way",
+        "",
+    )
 
 
 def test_a_request_without_an_answer_waits_or_is_held() -> None:
@@ -78,25 +82,25 @@ def test_bytes_that_are_no_frame_are_a_row_of_words() -> None:
     look = EXCHANGES.look(log.rows[0])
     assert look is not None
     assert (look.mark, look.words) == ("error", "No frame: the client begins with TLS")
-    assert [one.value for one in field_rows(log.rows[0])] == ["the client begins with TLS", "3"]
+    assert [field_row.value for field_row in field_rows(log.rows[0])] == ["the client begins with TLS", "3"]
 
 
 def test_the_fields_stand_answer_first_with_their_links(log: RequestLog) -> None:
     rows = field_rows(named(log, "SEND_MESSAGE")[1])
-    assert [one.name for one in rows if one.head] == ["Answer", "Request", "extFields"]
+    assert [field_row.name for field_row in rows if field_row.head] == ["Answer", "Request", "extFields"]
     assert rows[0].value == "0 SUCCESS"
-    links = {one.name: one.place for one in rows if one.place is not None}
+    links = {field_row.name: field_row.place for field_row in rows if field_row.place is not None}
     assert set(links) == {"msgId", "queueOffset"}
     assert all(FIELD_ROWS.columns[1].jump is not None for _ in links)
-    assert {"topic", "queueId", "body"} <= {one.name for one in rows}
+    assert {"topic", "queueId", "body"} <= {field_row.name for field_row in rows}
 
 
 def test_letters_have_their_long_names() -> None:
     log = RequestLog()
     log.take([Seen(0, 1, CAME, b"", Command(310, {"a": "g", "i": "KEYS\x01K1\x02"}, opaque=1))])
-    told = {one.name: (one.value, one.note) for one in field_rows(log.rows[0])}
-    assert told["a"] == ("g", "producerGroup")
-    assert told["i"] == ("KEYS␁K1␂", "properties")
+    fields = {field_row.name: (field_row.value, field_row.note) for field_row in field_rows(log.rows[0])}
+    assert fields["a"] == ("g", "producerGroup")
+    assert fields["i"] == ("KEYS␁K1␂", "properties")
 
 
 def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) -> None:
@@ -105,7 +109,7 @@ def test_each_line_of_the_talks_is_a_filter_that_can_be_read(log: RequestLog) ->
     assert heads == ["Connections", "Codes", "Answers", "Held now", "Broken frames"]
     for row in rows:
         test = request_filter(row.term)
-        matching = sum(test.matches(one) for one in log.rows)  # type: ignore[arg-type]
+        matching = sum(test.matches(request_row) for request_row in log.rows)  # type: ignore[arg-type]
         if row.kind != "head":
             assert matching == row.count, row
     assert FILTER_ENTRIES.as_text(rows[1], " ").split() == ["C1", "senders,", "readers", "12"]

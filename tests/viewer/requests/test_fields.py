@@ -12,9 +12,9 @@ from viewer.requests.request_log import RequestLog
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> RequestLog:
-    made = RequestLog()
-    made.take(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
-    return made
+    request_log = RequestLog()
+    request_log.take(recorded_requests.seen_in_a_talk(tmp_path_factory.mktemp("talk") / "store"))
+    return request_log
 
 
 def found(log: RequestLog, text: str) -> list[str]:

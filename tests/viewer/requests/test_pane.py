@@ -21,11 +21,11 @@ from viewer.widgets.table_tail import shows_last_row
 
 def run(work, done, failed):
     try:
-        found = work()
+        result = work()
     except Exception as error:  # noqa: BLE001
         failed(error)
     else:
-        done(found)
+        done(result)
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +36,19 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> list[Seen]:
 @pytest.fixture
 def file(talk: list[Seen], tmp_path: Path) -> Path:
     recorder = Recorder(tmp_path / "talk.requests")
-    for seen in talk:
-        recorder.take(seen)
+    for frame in talk:
+        recorder.take(frame)
     recorder.close()
     return tmp_path / "talk.requests"
 
 
 @pytest.fixture
 def pane(shown) -> RequestsPane:
-    made = RequestsPane()
-    made.set_watch(RequestWatch(run, made))
-    shown(made, width=1400)
-    made.resize(1400, 900)
-    return made
+    requests_pane = RequestsPane()
+    requests_pane.set_watch(RequestWatch(run, requests_pane))
+    shown(requests_pane, width=1400)
+    requests_pane.resize(1400, 900)
+    return requests_pane
 
 
 def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
@@ -56,10 +56,10 @@ def test_without_a_source_it_says_what_to_do(pane: RequestsPane) -> None:
     assert state is not None
     assert state.text.startswith("Nothing is recorded.")
     assert pane.hex.focusPolicy() == Qt.FocusPolicy.NoFocus, "nothing is there to go through"
-    asked: list[bool] = []
-    pane.recordAsked.connect(lambda: asked.append(True))
+    requested: list[bool] = []
+    pane.recordAsked.connect(lambda: requested.append(True))
     pane.record.click()
-    assert asked
+    assert requested
 
 
 def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) -> None:
@@ -70,12 +70,12 @@ def test_a_file_is_rows_with_fields_and_bytes(pane: RequestsPane, file: Path) ->
     assert pane.talks.note.state is None
     assert pane.card_name.text() == "talk.requests"
     pane.table.go_to(4)
-    names = [one.name for one in pane.fields.table.rows]
+    names = [field_row.name for field_row in pane.fields.table.rows]
     assert names[0] == "Answer"
     assert {"msgId", "queueId", "topic"} <= set(names)
     pane.fields.setFocus()
-    at = next(n for n, one in enumerate(pane.fields.table.rows) if one.name == "msgId")
-    pane.fields.go_to(at)
+    index = next(number for number, field_row in enumerate(pane.fields.table.rows) if field_row.name == "msgId")
+    pane.fields.go_to(index)
     assert (pane.side.key, pane.hex.chosen_field) == ("answer", "extFields.msgId")
     pane.other_half()
     assert pane.side.key == "request"
@@ -89,8 +89,8 @@ def test_links_lead_to_what_a_send_wrote_and_a_pull_was_answered(pane: RequestsP
     pane.placeRequested.connect(went.append)
     pane.table.go_to(4)
     assert pane.table.follow()
-    at = next(n for n, one in enumerate(pane.fields.table.rows) if one.name == "msgId")
-    pane.fields.go_to(at)
+    index = next(number for number, field_row in enumerate(pane.fields.table.rows) if field_row.name == "msgId")
+    pane.fields.go_to(index)
     assert pane.fields.follow()
     assert [place.kind for place in went] == ["queue", "log"]
     assert (went[0].topic, went[0].queue_offset) == ("Orders", 1)
@@ -140,7 +140,7 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
     chosen = pane.table.current_row()
     assert (chosen.row, chosen.frame) == (exchange, "request"), "what was chosen stays chosen"
     assert not pane.side.isVisible()
-    names = [one.name for one in pane.fields.table.rows]
+    names = [item.name for item in pane.fields.table.rows]
     assert (names[0], names[-1]) == ("Request", "Answer")
     pane.other_half()
     answer = pane.table.current_row()
@@ -149,7 +149,7 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
     pane.fields.go_to(len(pane.fields.table.rows) - 1)
     assert pane.fields.follow(), "the last field leads back"
     assert pane.table.current_row() is chosen
-    column = next(n for n, one in enumerate(pane.table.kind.columns) if one.key == "other")
+    column = next(n for n, item in enumerate(pane.table.kind.columns) if item.key == "other")
     pane.table.setCurrentIndex(pane.table.table.index(pane.table.currentIndex().row(), column))
     assert pane.table.follow()
     assert pane.table.current_row() is answer
@@ -157,10 +157,10 @@ def test_each_frame_is_a_row_and_the_two_halves_lead_to_each_other(pane: Request
     assert pane.table.total_rows() == 2
     pane.set_filter('frame = "answer"')
     assert pane.table.total_rows() == 10
-    said: list[str] = []
-    pane.statusMessage.connect(said.append)
+    messages: list[str] = []
+    pane.statusMessage.connect(messages.append)
     pane.other_half()
-    assert "does not let" in said[-1]
+    assert "does not let" in messages[-1]
     pane.set_filter("")
     pane.follow_client()
     assert pane.table.total_rows() == 22
@@ -174,19 +174,19 @@ def test_frames_come_live_pause_and_are_exported(pane: RequestsPane, talk: list[
     assert watch is not None
     watch.source_status.kind = "live"
     pane.show_frames(True)
-    for seen in talk:
-        watch.came.emit(*watch.log.take([seen]))
+    for frame in talk:
+        watch.came.emit(*watch.log.take([frame]))
     assert pane.table.total_rows() == len(pane.table.table.rows) == 22
     assert pane.status().startswith("0 requests a second · 22 frames")
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
     assert watch.source_status.kind == "paused"
-    said: list[str] = []
-    pane.statusMessage.connect(said.append)
+    messages: list[str] = []
+    pane.statusMessage.connect(messages.append)
     pane.write(tmp_path / "out.jsonl")
-    assert said[-1] == f"22 rows written to {tmp_path / 'out.jsonl'}"
+    assert messages[-1] == f"22 rows written to {tmp_path / 'out.jsonl'}"
     pane.write(tmp_path / "out.requests")
     pane.replay(tmp_path / "again")
-    assert said[-1].startswith("11 requests were sent again: ")
+    assert messages[-1].startswith("11 requests were sent again: ")
     pane.open_file(tmp_path / "out.requests")
     assert (pane.shape.key, pane.table.total_rows()) == ("frames", 22)
     pane.set_filter("opaque = 123456")
@@ -200,8 +200,8 @@ def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, 
     assert watch is not None
     watch.source_status.kind = "live"
     pane.set_filter("answerCode = 17 or waits")
-    for seen in talk:
-        watch.came.emit(*watch.log.take([seen]))
+    for frame in talk:
+        watch.came.emit(*watch.log.take([frame]))
         assert pane.table.table.rows == watch.log.rows
     assert [row.exchange.answer_code for row in watch.log.rows] == [17]
 
@@ -209,8 +209,8 @@ def test_a_live_filter_lets_rows_in_and_out_as_answers_come(pane: RequestsPane, 
 def test_a_line_of_the_talks_is_a_filter(pane: RequestsPane, file: Path) -> None:
     pane.open_file(file)
     pane.talks.setFocus()
-    at = next(n for n, one in enumerate(pane.talks.table.rows) if "PULL_MESSAGE" in one.name)
-    pane.talks.go_to(at)
+    index = next(number for number, entry in enumerate(pane.talks.table.rows) if "PULL_MESSAGE" in entry.name)
+    pane.talks.go_to(index)
     QApplication.processEvents()
     assert pane.filter.text() == "code = 11"
     assert pane.table.total_rows() == 3
@@ -220,8 +220,8 @@ def test_rows_that_come_stay_in_view_until_one_looks_up(pane: RequestsPane, talk
     watch = pane.watch
     assert watch is not None
     watch.source_status.kind = "live"
-    for seen in talk:
-        watch.came.emit(*watch.log.take([seen]))
+    for frame in talk:
+        watch.came.emit(*watch.log.take([frame]))
     assert pane.table.total_rows() == 12
     assert pane.chip.isVisible()
     QTest.keyClick(pane.table, Qt.Key.Key_Space)
@@ -239,8 +239,8 @@ def test_the_end_is_said_to_stay_in_view_only_while_it_does(pane: RequestsPane, 
 
     def more(times: int) -> None:
         for _ in range(times):
-            for seen in talk:
-                watch.came.emit(*watch.log.take([seen]))
+            for frame in talk:
+                watch.came.emit(*watch.log.take([frame]))
 
     def edge() -> str:
         state = pane.table.strip.state
@@ -284,22 +284,22 @@ def test_a_file_that_cannot_be_read_keeps_the_table_and_says_why(pane: RequestsP
 
 
 def test_what_is_shown_is_exported_and_sent_again(pane: RequestsPane, file: Path, tmp_path: Path) -> None:
-    said: list[str] = []
-    pane.statusMessage.connect(said.append)
+    messages: list[str] = []
+    pane.statusMessage.connect(messages.append)
     pane.ask_export()
     pane.ask_replay()
-    assert said[0] == "There is nothing to export yet."
-    assert said[1] == "Nothing here can be sent again: a recording with whole frames is needed."
+    assert messages[0] == "There is nothing to export yet."
+    assert messages[1] == "Nothing here can be sent again: a recording with whole frames is needed."
     pane.open_file(file)
     pane.write(tmp_path / "out.jsonl")
-    assert said[-1] == f"12 rows written to {tmp_path / 'out.jsonl'}"
+    assert messages[-1] == f"12 rows written to {tmp_path / 'out.jsonl'}"
     pane.replay(tmp_path / "again")
-    assert said[-1].startswith("11 requests were sent again: ")
+    assert messages[-1].startswith("11 requests were sent again: ")
 
 
 def test_every_part_of_a_frame_has_a_fill(talk: list[Seen]) -> None:
-    for seen in talk[1:-1]:
-        fields = frame_fields(seen.data)
+    for frame in talk[1:-1]:
+        fields = frame_fields(frame.data)
         assert {"totalLength", "headerLength"} <= {field.name for field in fields}
         assert {field.group for field in fields} <= {"frame", "id", "host", "body", "topic", "props", "propsAlt"}
 
@@ -308,10 +308,10 @@ def test_every_part_of_a_frame_has_a_fill(talk: list[Seen]) -> None:
 def test_it_is_drawn_in_both_themes(pane: RequestsPane, file: Path, dark: bool) -> None:
     pane.open_file(file)
     pane.table.go_to(4)
-    before = theme.dark
+    dark_before = theme.dark
     theme.dark = dark
     try:
         pane.retheme()
         assert not pane.grab().isNull()
     finally:
-        theme.dark = before
+        theme.dark = dark_before

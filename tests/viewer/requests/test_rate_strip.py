@@ -20,23 +20,23 @@ def test_seconds_stand_in_their_order_and_a_click_leads_there(shown) -> None:
     assert "4 the rest, 1 not 0" in strip.words_under(point)
     assert strip.words_under(QPointF(px(SIDE) + 1.5 * wide, 30)).endswith("no requests")
     assert strip.words_under(QPointF(px(SIDE) + 50.5 * wide, 30)) == ""
-    told: list[object] = []
-    strip.chose.connect(told.append)
+    chosen_times: list[object] = []
+    strip.chose.connect(chosen_times.append)
     QTest.mouseClick(strip, _left(), pos=point.toPoint())
-    assert told == [103_000]
+    assert chosen_times == [103_000]
 
 
 def test_the_second_that_is_not_over_is_not_drawn_while_live(shown) -> None:
     strip = RateStrip()
     shown(strip, width=800)
     strip.show_seconds([Second(100, [1, 0, 0, 0]), Second(101, [9, 0, 0, 0])], live=True)
-    assert [one.at for one in strip._seconds] == [100]
+    assert [second.at for second in strip._seconds] == [100]
 
 
 def test_a_long_recording_leaves_its_gaps_out(shown) -> None:
     strip = RateStrip()
     shown(strip, width=800)
-    strip.show_seconds([Second(at, [1, 0, 0, 0]) for at in range(0, 100_000, 500)], live=False)
+    strip.show_seconds([Second(number, [1, 0, 0, 0]) for number in range(0, 100_000, 500)], live=False)
     assert len(strip._seconds) == 180
     strip.grab()
 

@@ -1,4 +1,4 @@
-"""What a view of requests keeps: rows as frames come, who talks, counts, a bound that says what has gone."""
+"""Stored requests: rows as frames come, clients, counts, the limit and what was dropped."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def frame(command: Command, kind: int = CAME, ms: int = 0, connection: int = 1) 
 
 def test_a_row_comes_with_its_request_and_changes_with_its_answer(talk: list[Seen]) -> None:
     log = RequestLog()
-    for seen in talk:
-        new, changed = log.take([seen])
+    for recorded in talk:
+        new, changed = log.take([recorded])
         assert len(new) + len(changed) <= 1
     assert [row.name for row in log.rows[:3]] == ["HEART_BEAT", "NOTIFY_CONSUMER_IDS_CHANGED", "SEND_MESSAGE"]
     assert (log.total, log.stored_count, log.dropped, log.waiting) == (12, 12, 0, 0)
@@ -77,25 +77,28 @@ def test_seconds_tell_families_and_what_was_not_done() -> None:
             frame(Command(1, opaque=2, flag=ANSWER), WENT, 1_600),
         ]
     )
-    assert [(one.at, one.counts, one.not_ok) for one in log.seconds] == [(1, [1, 1, 0, 0], 1), (3, [0, 0, 1, 1], 0)]
+    assert [(second.at, second.counts, second.not_ok) for second in log.seconds] == [
+        (1, [1, 1, 0, 0], 1),
+        (3, [0, 0, 1, 1], 0),
+    ]
     assert [family_index(code) for code in (11, 310, 14, 34)] == [0, 1, 2, 3]
 
 
 def test_the_next_one_of_a_client_is_of_its_connection() -> None:
     log = RequestLog()
     log.take([frame(Command(10, opaque=n), connection=1 + n % 2) for n in range(4)])
-    first = log.rows[0]
-    following = log.next_of(first)
+    first_row = log.rows[0]
+    following = log.next_of(first_row)
     assert following is log.rows[2]
     assert log.next_of(following) is None
-    assert log.next_of(following, -1) is first
+    assert log.next_of(following, -1) is first_row
 
 
 def test_what_is_kept_can_be_recorded_again(talk: list[Seen]) -> None:
     log = RequestLog()
     log.take(talk)
-    again = exchanges_of(log.items())
-    assert [(one.name, one.answer_code, one.peer) for one in again] == [
+    replayed = exchanges_of(log.items())
+    assert [(exchange.name, exchange.answer_code, exchange.peer) for exchange in replayed] == [
         (row.name, row.exchange.answer_code, row.peer) for row in log.rows
     ]
 
@@ -110,10 +113,10 @@ def test_a_log_of_whole_exchanges_counts_the_same(talk: list[Seen]) -> None:
 
 def test_a_connection_that_ends_has_no_one_waiting() -> None:
     log = RequestLog()
-    (held,), _ = log.take([frame(Command(11, opaque=1))])
-    assert (log.waiting, held.exchange.held) == (1, True)
+    (held_pull,), _ = log.take([frame(Command(11, opaque=1))])
+    assert (log.waiting, held_pull.exchange.held) == (1, True)
     _, (changed,) = log.take([Seen(0, 1, CLOSED)])
-    assert changed is held
+    assert changed is held_pull
     assert log.waiting == 0
 
 
@@ -138,36 +141,43 @@ def test_frames_are_rows_in_the_order_they_were_seen_and_know_their_other_half()
     assert [row.number for row in new] == [3, 4]
     assert [row.number for row in changed] == [2, 1], "what stood there has another half now"
     assert halves(log) == [(1, "request", 1), (2, "request", 2), (3, "answer", 2), (4, "answer", 1)]
-    first, second, third, fourth = log.rows
-    assert (first.other, second.other, third.other, fourth.other) == (fourth, third, second, first)
+    request_1, request_2, response_2, response_1 = log.rows
+    assert (request_1.other, request_2.other, response_2.other, response_1.other) == (
+        response_1,
+        response_2,
+        request_2,
+        request_1,
+    )
     assert [row.direction for row in log.rows] == ["in", "in", "out", "out"]
     assert [row.frame_code for row in log.rows] == [11, 10, 0, 19]
     assert [row.time for row in log.rows] == [0, 0, 5, 9]
-    assert sum(row.bytes for row in log.rows) == first.row.exchange.bytes + second.row.exchange.bytes
+    assert sum(row.bytes for row in log.rows) == request_1.row.exchange.bytes + request_2.row.exchange.bytes
     assert log.showable == 4
     log.show_by_frame(False)
-    assert log.rows == [first.row, second.row]
+    assert log.rows == [request_1.row, request_2.row]
 
 
 def test_both_views_of_a_talk_hold_the_same(talk: list[Seen]) -> None:
     live, later = RequestLog(), RequestLog()
     live.show_by_frame(True)
-    for seen in talk:
-        live.take([seen])
+    for recorded in talk:
+        live.take([recorded])
     later.take(talk)
     later.show_by_frame(True)
     assert halves(live) == halves(later)
     assert len(live.rows) == live.showable == live.frames
-    assert [row.recorded.data for row in live.rows] == [seen.data for seen in talk if seen.command is not None]
+    assert [row.recorded.data for row in live.rows] == [
+        recorded.data for recorded in talk if recorded.command is not None
+    ]
     lines = RequestLog()
     lines.show_by_frame(True)
     lines.take_exchanges(exchanges_of(talk))
     assert [row.name for row in lines.rows] == [row.name for row in live.rows]
     assert [row.number for row in lines.rows] == list(range(1, len(live.rows) + 1))
     records = [frame_record(row) for row in live.rows if isinstance(row, Frame)]
-    assert [one["other"] for one in records] == [row.other and row.other.number for row in live.rows]
-    assert {one["frame"] for one in records} == {"request", "answer"}
-    assert {one["name"] for one in records} >= {"SEND_MESSAGE", "SUCCESS", "TOPIC_NOT_EXIST"}
+    assert [record["other"] for record in records] == [row.other and row.other.number for row in live.rows]
+    assert {record["frame"] for record in records} == {"request", "answer"}
+    assert {record["name"] for record in records} >= {"SEND_MESSAGE", "SUCCESS", "TOPIC_NOT_EXIST"}
 
 
 def test_a_condition_takes_both_halves_and_a_frame_by_its_own_bytes() -> None:
@@ -203,8 +213,8 @@ def test_an_answer_that_comes_later_is_judged_by_the_filter() -> None:
         new, _ = log.take([answered(1, 1)])
         assert log.reordered
         assert new
-        wanted = [1, 1, 3, 3] if by_frame else [1, 3]
-        assert sorted(row.opaque for row in log.rows) == wanted
+        expected = [1, 1, 3, 3] if by_frame else [1, 3]
+        assert sorted(row.opaque for row in log.rows) == expected
         assert [row.number for row in log.rows] == sorted(row.number for row in log.rows)
 
 
@@ -213,7 +223,7 @@ def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: l
     log.take([Seen(0, 1, OPENED, b"10.0.0.2:5 broker"), answered(7, ms=1), asked(8, ms=2)])
     assert [row.opaque for row in log.rows] == [8]
     log.show_by_frame(True)
-    stray, other = log.rows
+    stray, request_half = log.rows
     assert (stray.opaque, stray.frame, stray.other, stray.ms, stray.name, stray.peer) == (
         7,
         "answer",
@@ -222,11 +232,11 @@ def test_an_answer_whose_request_was_not_seen_is_a_frame_and_no_exchange(talk: l
         "",
         "10.0.0.2:5",
     )
-    assert stray.client == other.client == "A1"
-    again = RequestLog()
-    again.show_by_frame(True)
-    again.take(log.items())
-    assert halves(again) == halves(log), "a recording of what is kept has it too"
+    assert stray.client == request_half.client == "A1"
+    second_log = RequestLog()
+    second_log.show_by_frame(True)
+    second_log.take(log.items())
+    assert halves(second_log) == halves(log), "a recording of what is kept has it too"
 
 
 @pytest.mark.parametrize("by_frame", [False, True])
@@ -245,5 +255,5 @@ def test_frames_are_kept_within_the_same_bound(by_frame: bool, text: str) -> Non
         assert shown == log.rows
     assert log.dropped > 100
     assert log.bytes <= 60_000
-    held = [row.exchange for row in log.stored_rows()] + [one.row.exchange for one in log._strays]
-    assert log.bytes == sum(one.bytes + 1500 for one in held)
+    stored = [row.exchange for row in log.stored_rows()] + [item.row.exchange for item in log._strays]
+    assert log.bytes == sum(item.bytes + 1500 for item in stored)

@@ -1,4 +1,4 @@
-"""Where rows come from: files, a server that is followed, paused, lost; no frame twice, none unsaid."""
+"""Sources of rows: files, a server that is followed, paused, lost; each frame once, every loss counted."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from viewer.requests.watch import RequestWatch
 
 def run(work, done, failed):
     try:
-        found = work()
+        result = work()
     except Exception as error:  # noqa: BLE001
         failed(error)
     else:
-        done(found)
+        done(result)
 
 
 class Served:
@@ -32,9 +32,9 @@ class Served:
         self.gone = 0
 
     def fetch(self, since, done):
-        first = max(since, self.gone)
-        found = self.items[first : first + self.piece]
-        done(first, first + len(found), packed(found))
+        start = max(since, self.gone)
+        frames = self.items[start : start + self.piece]
+        done(start, start + len(frames), packed(frames))
 
     def record(self, on, done=lambda: None):
         self.on.append(on)
@@ -53,8 +53,8 @@ def watch(qtbot) -> RequestWatch:
 
 def test_a_file_is_shown(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "talk.requests")
-    for seen in talk:
-        recorder.take(seen)
+    for frame in talk:
+        recorder.take(frame)
     recorder.close()
     watch.open_file(tmp_path / "talk.requests")
     assert (watch.source_status.kind, len(watch.log.rows)) == ("file", 12)
@@ -65,15 +65,15 @@ def test_a_recording_that_another_broker_writes_is_followed_to_its_end(
 ) -> None:
     """Requests of a broker outside the window's lab came only out of a file that was complete."""
     recorder = Recorder(tmp_path / "talk.requests")
-    for seen in talk[:8]:
-        recorder.take(seen)
+    for frame in talk[:8]:
+        recorder.take(frame)
     watch.open_file(tmp_path / "talk.requests")
-    before = len(watch.log.rows)
+    row_count = len(watch.log.rows)
     assert (watch.source_status.kind, watch.running) == ("file", False)
     watch._fetch()
-    assert (watch.source_status.kind, len(watch.log.rows)) == ("file", before)
-    for seen in talk[8:]:
-        recorder.take(seen)
+    assert (watch.source_status.kind, len(watch.log.rows)) == ("file", row_count)
+    for frame in talk[8:]:
+        recorder.take(frame)
     watch._fetch()
     assert (watch.source_status.kind, len(watch.log.rows), watch.running, watch.unsaved) == ("live", 12, True, 0)
     recorder.close()
@@ -155,11 +155,11 @@ def test_a_filter_that_cannot_be_read_changes_nothing(watch: RequestWatch, talk:
 def test_rows_are_exported_and_replayed(watch: RequestWatch, talk: list[Seen], tmp_path: Path) -> None:
     watch.log.take(talk)
     watch.show("held")
-    told: list[object] = []
-    watch.export(tmp_path / "out.jsonl", watch.log.rows, told.append)
-    watch.export(tmp_path / "out.requests", watch.log.rows, told.append)
-    assert told[0] == 1
-    watch.replay(tmp_path / "again", told.append)
-    assert told[2].sent == 11
-    watch.replay(tmp_path / "again", told.append)
-    assert "not empty" in str(told[3])
+    results: list[object] = []
+    watch.export(tmp_path / "out.jsonl", watch.log.rows, results.append)
+    watch.export(tmp_path / "out.requests", watch.log.rows, results.append)
+    assert results[0] == 1
+    watch.replay(tmp_path / "again", results.append)
+    assert results[2].sent == 11
+    watch.replay(tmp_path / "again", results.append)
+    assert "not empty" in str(results[3])

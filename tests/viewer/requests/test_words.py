@@ -1,4 +1,4 @@
-"""What the view says of itself."""
+"""Texts of the view about its source."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def test_the_sentence_tells_rate_filter_and_what_has_gone() -> None:
     assert status_words(log, SourceStatus("live", "h:1", rate=4.4)).startswith("4 requests a second · 3 requests")
     log.show(lambda row: row.opaque == 1)
     log.dropped, log.missed = 7, 2
-    said = status_words(log, SourceStatus("paused", "h:1"))
-    assert said.startswith("paused · 1 of 3 requests match")
-    assert "7 older requests have gone" in said
-    assert "2 frames came too fast" in said
+    sentence = status_words(log, SourceStatus("paused", "h:1"))
+    assert sentence.startswith("paused · 1 of 3 requests match")
+    assert "7 older requests have gone" in sentence
+    assert "2 frames came too fast" in sentence
 
 
 def test_the_last_line_says_why_nothing_more_comes() -> None:
@@ -37,7 +37,7 @@ def test_the_last_line_says_why_nothing_more_comes() -> None:
 
 
 def test_the_card_names_the_file_and_what_is_kept() -> None:
-    name, where, kept = card_words(filled(), SourceStatus("file", "/a/talk.requests"))
+    name, where, stored = card_words(filled(), SourceStatus("file", "/a/talk.requests"))
     assert name == "talk.requests"
     assert where.startswith("a file · since ")
-    assert kept.endswith("of 64.0 MiB")
+    assert stored.endswith("of 64.0 MiB")

@@ -10,6 +10,7 @@ import recorded_requests
 
 from engine.errors import CannotRead, UsageError
 from engine.message_store import MessageStore
+from engine.remoting.exchanges import Exchange
 from engine.remoting.recording import Recorder, Recording
 from engine.remoting.recording import RequestLog as LinesOfRequests
 from engine.remoting.replaying import exchanges_of
@@ -30,14 +31,24 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_both_kinds_of_files_tell_the_same(files: Path) -> None:
     frames, lines = work.read_file(files / "talk.requests"), work.read_file(files / "talk.jsonl")
     from_frames = exchanges_of(frames.items)
-    key = lambda one: (one.time, one.opaque, one.name, one.answer_code, one.topic, one.offset)  # noqa: E731
+
+    def key(exchange: Exchange) -> tuple[object, ...]:
+        return (
+            exchange.time,
+            exchange.opaque,
+            exchange.name,
+            exchange.answer_code,
+            exchange.topic,
+            exchange.offset,
+        )
+
     assert sorted(map(key, from_frames), key=str) == sorted(map(key, lines.exchanges), key=str)
     assert (frames.left_out, lines.left_out, frames.passed, lines.passed) == (0, 0, 0, 0)
 
 
 def test_a_log_that_is_written_still_is_read_as_far_as_it_goes(files: Path, tmp_path: Path) -> None:
-    whole = (files / "talk.jsonl").read_bytes()
-    (tmp_path / "half.jsonl").write_bytes(whole[:-20])
+    content = (files / "talk.jsonl").read_bytes()
+    (tmp_path / "half.jsonl").write_bytes(content[:-20])
     opened = work.read_file(tmp_path / "half.jsonl")
     assert (len(opened.exchanges), opened.left_out) == (11, None)
 
@@ -69,8 +80,8 @@ def test_what_is_shown_is_written_as_lines_and_as_a_recording(files: Path, tmp_p
     assert names == [row.name for row in log.rows]
     log.show_by_frame(True)
     assert work.write_lines(tmp_path / "frames.jsonl", log.rows) == len(log.rows) > 12
-    told = [json.loads(line) for line in (tmp_path / "frames.jsonl").read_text("utf-8").splitlines()]
-    assert [(one["type"], one["number"]) for one in told] == [("frame", row.number) for row in log.rows]
+    records = [json.loads(line) for line in (tmp_path / "frames.jsonl").read_text("utf-8").splitlines()]
+    assert [(record["type"], record["number"]) for record in records] == [("frame", row.number) for row in log.rows]
     with pytest.raises(CannotRead, match="line 1: a record of the type request is expected, not 'frame'"):
         work.read_file(tmp_path / "frames.jsonl")
     assert work.write_recording(tmp_path / "out.requests", opened.items) == len(opened.items)
