@@ -1,4 +1,4 @@
-"""What is asked before something is written."""
+"""Confirmations before something is written."""
 
 from __future__ import annotations
 

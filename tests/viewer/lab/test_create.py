@@ -18,15 +18,15 @@ from viewer.shell.lab_stores import free_name, lab_of_folder
 def dialog(qapp: QApplication, tmp_path: Path) -> Iterator[CreateDialog]:
     (tmp_path / "lab-1").mkdir()
     parent = QWidget()
-    made = CreateDialog(parent, tmp_path, free_name(tmp_path))
-    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    yield made
+    create_dialog = CreateDialog(parent, tmp_path, free_name(tmp_path))
+    create_dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    yield create_dialog
     parent.deleteLater()
 
 
 def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tmp_path: Path) -> None:
-    made: list[tuple[object, ...]] = []
-    dialog.made.connect(lambda *what: made.append(what))
+    emitted: list[tuple[object, ...]] = []
+    dialog.made.connect(lambda *arguments: emitted.append(arguments))
     assert dialog.name.text() == "lab-2"
     assert lab_of_folder(tmp_path / "lab-1") is None
     dialog._presets[1].click()
@@ -36,7 +36,7 @@ def test_a_store_is_made_of_a_preset_and_changed_values(dialog: CreateDialog, tm
     dialog.value.textEdited.emit("100")
     dialog._release_buttons[-1][1].click()
     dialog.create_button.click()
-    folder, config, like = made[0]
+    folder, config, like = emitted[0]
     assert (folder, like) == (tmp_path / "lab-2", "4.9")
     assert isinstance(config, MessageStoreConfig)
     assert (config.flush_disk_type, config.flush_interval_commit_log) == ("SYNC_FLUSH", 100)

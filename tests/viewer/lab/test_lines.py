@@ -13,8 +13,8 @@ GIB = 1 << 30
 
 
 def line(**places: int) -> Any:
-    told = {"min": 0, "flushed": 0, "committed": 0, "wrote": 0}
-    return now_line(cast("Any", SimpleNamespace(**told | places)))
+    positions = {"min": 0, "flushed": 0, "committed": 0, "wrote": 0}
+    return now_line(cast("Any", SimpleNamespace(**positions | places)))
 
 
 def test_the_parts_are_the_whole_line_and_each_that_is_there_is_seen():

@@ -43,9 +43,9 @@ def test_sliders_are_settings_of_a_load(qapp: QApplication) -> None:
 
 @pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.key)
 def test_every_step_is_called_something_else_and_found_again(knob):
-    said = [knob.say(step) for step in knob.steps]
-    assert all(said)
-    assert len(set(said)) == len(said)
+    labels = [knob.say(step) for step in knob.steps]
+    assert all(labels)
+    assert len(set(labels)) == len(labels)
     assert [knob.step_of(step) for step in knob.steps] == list(range(len(knob.steps)))
     assert knob.initial in knob.steps
 

@@ -46,15 +46,15 @@ def test_every_name_is_there_and_speaks_before_a_store_is(qapp: QApplication) ->
 
 def test_the_units_of_a_batch_are_painted_one_behind_the_other(tmp_path: Path) -> None:
     with MessageStore(tmp_path, PRESETS[3].config, services=False) as store:
-        first = store.put_message(Message("T", b"one", keys="k"))
+        first_result = store.put_message(Message("T", b"one", keys="k"))
         second = store.put_message(Message("T", b"two"))
-        assert first.append is not None
+        assert first_result.append is not None
         assert second.append is not None
         raw = next((tmp_path / "commitlog").iterdir()).read_bytes()[: second.append.end_offset]
-    found = unit_parts(raw)
-    bodies = [raw[position : position + length] for name, position, length in found if name == "body"]
+    fields = unit_parts(raw)
+    bodies = [raw[position : position + length] for name, position, length in fields if name == "body"]
     assert bodies == [b"one", b"two"]
-    assert unit_parts(raw[:-1])[-1][1] < first.append.size
+    assert unit_parts(raw[:-1])[-1][1] < first_result.append.size
     assert unit_parts(b"\0" * 200) == []
 
 

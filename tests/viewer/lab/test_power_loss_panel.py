@@ -10,16 +10,16 @@ from viewer.lab.power_loss_panel import LEGEND, PowerLossPanel, Swatch
 def test_what_can_be_done_is_asked_for(qtbot):
     panel = PowerLossPanel()
     qtbot.addWidget(panel)
-    asked = []
-    panel.plugAsked.connect(lambda: asked.append("plug"))
-    panel.recoverAsked.connect(lambda: asked.append("recover"))
+    requests = []
+    panel.plugAsked.connect(lambda: requests.append("plug"))
+    panel.recoverAsked.connect(lambda: requests.append("recover"))
     panel.show_able(plug=True, recover=False)
     for name in ("lab.plug", "lab.recover"):
         panel.findChild(QPushButton, name).click()
-    assert asked == ["plug"]
+    assert requests == ["plug"]
     panel.show_able(plug=False, recover=True)
     panel.recover.click()
-    assert asked == ["plug", "recover"]
+    assert requests == ["plug", "recover"]
 
 
 def test_before_a_plug_was_pulled_the_table_says_what_it_is_for(qtbot):

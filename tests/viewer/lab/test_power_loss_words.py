@@ -1,4 +1,4 @@
-"""What a pulled plug left, in words."""
+"""Power loss in words."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ PULLED = PlugReport(7, 0.3, "ASYNC_FLUSH", True, BEFORE, KEPT, PLAN, 12, 3, 1, 0
 DONE = replace(PULLED, after=AFTER, recovered_ms=1100.0, loss=Loss(40), figures=(Figure("endOffset", 5000, 5000),) * 14)
 
 
-def _row(report: PlugReport, what: str) -> CompareRow:
-    return next(row for row in power_loss_view(report).rows if row.what == what)
+def _row(report: PlugReport, figure: str) -> CompareRow:
+    return next(row for row in power_loss_view(report).rows if row.what == figure)
 
 
 def test_three_lines_have_one_scale() -> None:
     lines = power_loss_view(DONE).lines
     for line in lines:
         assert sum(part.share for part in line.parts) == pytest.approx(1.0)
-    before, kept, after = lines
-    assert [part.kind for part in before.parts] == ["disk", "cache", "pool", "zero"]
-    assert [part.words for part in before.parts][:3] == [
+    before_line, kept_line, after_line = lines
+    assert [part.kind for part in before_line.parts] == ["disk", "cache", "pool", "zero"]
+    assert [part.words for part in before_line.parts][:3] == [
         "on disk 3.91 KiB",
         "page cache 1.95 KiB",
         "transient pool 2.93 KiB",
     ]
-    assert [part.kind for part in kept.parts] == ["disk", "cache", "drop", "gone", "zero"]
-    assert kept.parts[3].words == "3.61 KiB gone"
-    assert kept.flags[0].words == "torn unit"
-    assert kept.flags[0].at == pytest.approx(sum(part.share for part in kept.parts[:2]))
-    assert kept.parts[0].share == pytest.approx(before.parts[0].share)
-    assert after.flags[-1].at == pytest.approx(sum(part.share for part in after.parts[:3]))
-    assert (before.note[-9:], after.note) == ("in memory", "took 1.1 s")
+    assert [part.kind for part in kept_line.parts] == ["disk", "cache", "drop", "gone", "zero"]
+    assert kept_line.parts[3].words == "3.61 KiB gone"
+    assert kept_line.flags[0].words == "torn unit"
+    assert kept_line.flags[0].at == pytest.approx(sum(part.share for part in kept_line.parts[:2]))
+    assert kept_line.parts[0].share == pytest.approx(before_line.parts[0].share)
+    assert after_line.flags[-1].at == pytest.approx(sum(part.share for part in after_line.parts[:3]))
+    assert (before_line.note[-9:], after_line.note) == ("in memory", "took 1.1 s")
 
 
 def test_rows_judge_what_was_lost() -> None:
@@ -99,8 +99,8 @@ def test_a_further_recovery_is_held_against_the_first() -> None:
     row = _row(same, "recovered again")
     assert (row.kept, row.after, row.mark) == ("5,300", "5,000", "ok")
     assert row.verdict == "the same disk gives the same store: equal in all 2 figures · round 2 · took 900 ms"
-    other = replace(DONE, again=Again(3, 900.0, (Figure("endOffset", 5000, 4000),)))
-    assert _row(other, "recovered again").verdict.startswith(
+    differing = replace(DONE, again=Again(3, 900.0, (Figure("endOffset", 5000, 4000),)))
+    assert _row(differing, "recovered again").verdict.startswith(
         "the same disk gave another store: endOffset 5,000 ≠ 4,000"
     )
 

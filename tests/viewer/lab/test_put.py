@@ -16,14 +16,14 @@ AT = 1_700_000_000_000
 
 def test_the_form_keeps_what_was_put_and_can_be_put_again(qapp: QApplication) -> None:
     panel = PutPanel()
-    asked: list[PutForm] = []
-    panel.putAsked.connect(asked.append)
+    forms: list[PutForm] = []
+    panel.putAsked.connect(forms.append)
     panel.topic.setText("Orders")
     panel.put_now()
-    assert not asked  # nothing can be put yet
+    assert not forms  # nothing can be put yet
     panel.set_enabled(True)
     QTest.keyClick(panel.topic, Qt.Key.Key_Return)
-    assert asked[-1].topic == "Orders"
+    assert forms[-1].topic == "Orders"
     done = PutDone(PutForm("Orders", "2", keys="k"), AT, PutAnswer("PUT_OK", 2048, 219, 41))
     panel.show_done([done])
     panel.set_enabled(True)
@@ -31,7 +31,7 @@ def test_the_form_keeps_what_was_put_and_can_be_put_again(qapp: QApplication) ->
     assert "PUT_OK" in panel.answer.accessibleDescription()
     panel.topic.setText("Other")
     panel.put_again()
-    assert asked[-1] == done.form
+    assert forms[-1] == done.form
     panel.set_form(done.form)
     assert panel.form() == done.form
     refused = PutDone(PutForm(), AT, PutAnswer("OS_PAGE_CACHE_BUSY"))

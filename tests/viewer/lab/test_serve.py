@@ -33,21 +33,21 @@ STATE = ServingState(
 
 @pytest.fixture
 def panel(shown) -> ServePanel:
-    made = ServePanel()
-    shown(made, width=1100)
-    made.resize(1100, 420)
-    return made
+    serve_panel = ServePanel()
+    shown(serve_panel, width=1100)
+    serve_panel.resize(1100, 420)
+    return serve_panel
 
 
 def test_not_serving_it_asks_for_ports(panel: ServePanel) -> None:
     panel.show_state(None, able=True)
-    asked: list[ServeSettings] = []
-    panel.serveAsked.connect(asked.append)
+    settings: list[ServeSettings] = []
+    panel.serveAsked.connect(settings.append)
     panel.go.click()
     panel.port.setText("0")
     panel.namesrv.setText("99999")
     panel.go.click()
-    assert asked == [ServeSettings(10911, 9876)]
+    assert settings == [ServeSettings(10911, 9876)]
     assert panel.fault.text() == "99999 is no port: expected 0 to 65,535"
     panel.fail("cannot listen on 127.0.0.1:9876: Address already in use")
     assert "127.0.0.1:9876" in panel.fault.text()
@@ -58,11 +58,11 @@ def test_serving_it_shows_codes_and_clients_and_leads_to_requests(panel: ServePa
     panel.show_state(STATE, able=True)
     assert panel.chip.isVisible()
     assert (panel.codes.total_rows(), panel.clients.total_rows()) == (2, 1)
-    asked: list[str] = []
-    panel.requestsAsked.connect(asked.append)
+    filters: list[str] = []
+    panel.requestsAsked.connect(filters.append)
     panel.codes.go_to(1)
     panel.codes.doubleClicked.emit(panel.codes.currentIndex())
-    assert asked == ["code = 11"]
+    assert filters == ["code = 11"]
     panel._copy()
     assert QGuiApplication.clipboard().text() == "127.0.0.1:9876"
     panel.retheme()
@@ -85,8 +85,8 @@ def test_ports_and_a_configuration_are_asked_for(panel: ServePanel, tmp_path: Pa
     assert (panel.ha.placeholderText(), panel.vip.text()) == ("20001", "VIP 19998")
     panel.port.setText("0")
     assert panel.vip.text() == "VIP"
-    asked: list[ServeSettings] = []
-    panel.serveAsked.connect(asked.append)
+    settings: list[ServeSettings] = []
+    panel.serveAsked.connect(settings.append)
     panel.port.clear()
     panel.namesrv.clear()
     panel.ha.setText("20002")
@@ -94,11 +94,11 @@ def test_ports_and_a_configuration_are_asked_for(panel: ServePanel, tmp_path: Pa
     panel.config.setText(str(tmp_path / "broker.conf"))
     assert panel.port.placeholderText() == "…", "what the file says"
     panel.go.click()
-    assert asked == [ServeSettings(None, None, 20002, vip=False, config=tmp_path / "broker.conf")]
+    assert settings == [ServeSettings(None, None, 20002, vip=False, config=tmp_path / "broker.conf")]
     panel.namesrv.setText("20002")
     panel.go.click()
     assert panel.fault.text() == "20002 is named twice: each needs a port of its own"
-    assert len(asked) == 1
+    assert len(settings) == 1
 
 
 def test_plots_follow_and_rows_lead_to_entry_and_unit(panel: ServePanel) -> None:
@@ -117,7 +117,7 @@ def test_plots_follow_and_rows_lead_to_entry_and_unit(panel: ServePanel) -> None
     row = panel.codes.current_row()
     assert (row.role, row.entry, row.unit) == ("posLog", places.queue("Orders", 0, 7), places.log(1234))
     for key in ("entry", "physicalOffset"):
-        column = next(n for n, one in enumerate(panel.codes.kind.columns) if one.key == key)
+        column = next(n for n, code_column in enumerate(panel.codes.kind.columns) if code_column.key == key)
         panel.codes.setCurrentIndex(panel.codes.table.index(0, column))
         assert panel.codes.follow()
     assert went == [places.queue("Orders", 0, 7), places.log(1234)]

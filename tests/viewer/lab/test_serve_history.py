@@ -40,18 +40,18 @@ def test_a_code_keeps_its_colour_as_long_as_it_is_drawn() -> None:
             counts[code] += 10 - code if second < 5 else code
         history.take(state(float(second), dict(counts)), 100.0 + second)
         if second == 4:
-            first = dict(history.roles)
-    assert list(first) == [0, 1, 2, 3, 4]
-    assert set(first.values()) == set(ROLES)
-    both = {code: role for code, role in history.roles.items() if code in first}
-    assert both == {code: first[code] for code in both}
+            first_roles = dict(history.roles)
+    assert list(first_roles) == [0, 1, 2, 3, 4]
+    assert set(first_roles.values()) == set(ROLES)
+    still_drawn = {code: role for code, role in history.roles.items() if code in first_roles}
+    assert still_drawn == {code: first_roles[code] for code in still_drawn}
     assert len(set(history.roles.values())) == len(ROLES)
 
 
 def test_a_time_without_states_is_a_gap() -> None:
     history = ServeHistory()
-    for at, count in ((0.0, 0), (1.0, 10), (2.0, 20), (9.0, 90), (10.0, 100)):
-        history.take(state(at, {10: count}), 100.0 + at)
+    for seconds, count in ((0.0, 0), (1.0, 10), (2.0, 20), (9.0, 90), (10.0, 100)):
+        history.take(state(seconds, {10: count}), 100.0 + seconds)
     frame = history.rates(300, 1)
     assert frame is not None
     assert frame.breaks == ((-8.0, -1.0),)
@@ -60,8 +60,8 @@ def test_a_time_without_states_is_a_gap() -> None:
 
 def test_another_serving_begins_anew_and_memory_is_bounded() -> None:
     history = ServeHistory()
-    for at in range(3 * CAPACITY):
-        history.take(state(float(at), {at % 100: at, 500: at}), 100.0 + at)
+    for second in range(3 * CAPACITY):
+        history.take(state(float(second), {second % 100: second, 500: second}), 100.0 + second)
     assert len(history.codes) == MAX_CODES
     assert max(len(series) for series in (history.all_requests, history.held, *history.codes.values())) <= CAPACITY
     history.take(state(1.0, {10: 5}, began=7), 9_000.0)

@@ -1,4 +1,4 @@
-"""What is shown of a served store: rates as differences of two looks, clients by what they are."""
+"""Rows of a served store: rates between two states, clients by their groups."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_clients_are_what_their_groups_make_them() -> None:
 
 
 def test_addresses_and_how_it_stands() -> None:
-    told = {fact.name: fact.value for fact in address_facts(AFTER)}
-    assert told["Name server"] == "127.0.0.1:2"
-    assert (told["Connections"], told["Held pulls"], told["Not 0"]) == ("3", "1", "1")
+    values = {fact.name: fact.value for fact in address_facts(AFTER)}
+    assert values["Name server"] == "127.0.0.1:2"
+    assert (values["Connections"], values["Held pulls"], values["Not 0"]) == ("3", "1", "1")
 
 
 def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
@@ -62,11 +62,11 @@ def test_what_could_not_be_met_is_told_among_the_addresses() -> None:
         config="/etc/broker.conf",
         without_effect=("flushDiskType", "brokerIP1"),
     )
-    told = {fact.name: fact for fact in address_facts(served)}
-    assert (told["HA"].value, told["HA"].note) == ("127.0.0.1:3", "1 slave")
-    assert (told["VIP"].value, told["VIP"].role) == ("not served", "warn")
-    assert "127.0.0.1:10909" in told["VIP"].note
-    assert (told["Config"].value, told["Config"].note) == (
+    facts = {fact.name: fact for fact in address_facts(served)}
+    assert (facts["HA"].value, facts["HA"].note) == ("127.0.0.1:3", "1 slave")
+    assert (facts["VIP"].value, facts["VIP"].role) == ("not served", "warn")
+    assert "127.0.0.1:10909" in facts["VIP"].note
+    assert (facts["Config"].value, facts["Config"].note) == (
         "broker.conf",
         "without effect here: flushDiskType, brokerIP1",
     )

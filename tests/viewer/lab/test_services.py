@@ -1,4 +1,4 @@
-"""What a lab store's services do."""
+"""Services of a lab store."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def test_services_say_what_they_did_and_what_waits(qapp: QApplication) -> None:
     assert "1,097 queues waiting" in panel.lines["queues"].accessibleName()
     assert "not there" in panel.lines["flush"].accessibleName()
     assert "pool" in panel.now.accessibleDescription()
-    asked: list[object] = []
-    panel.pauseAsked.connect(lambda name, on: asked.append((name, on)))
-    panel.stepAsked.connect(asked.append)
-    panel.reopenAsked.connect(asked.append)
+    signals: list[object] = []
+    panel.pauseAsked.connect(lambda name, on: signals.append((name, on)))
+    panel.stepAsked.connect(signals.append)
+    panel.reopenAsked.connect(signals.append)
     panel.lines["commit"].pause.click()
     panel.lines["reput"].step.click()
     panel.mode.click()
     panel.pool.click()
-    assert asked == [
+    assert signals == [
         ("commit", False),
         "reput",
         {"flush_disk_type": "SYNC_FLUSH"},

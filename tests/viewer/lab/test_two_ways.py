@@ -38,39 +38,41 @@ def test_a_side_gathers_rates_gaps_and_flushes() -> None:
 
 
 def test_rows_say_which_way_is_better() -> None:
-    found = {row.what: row for row in rows(_side("A", 2000, 15), _side("B", 1000, 18))}
-    assert found["answered a second"].verdict == "A is better 2.0 ×"
-    assert found["median of a put"].verdict == "A is better 8.0 ×"
-    assert found["not flushed, at most"].verdict == "alike"
-    assert (found["PUT_OK"].text_a, found["PUT_OK"].text_b) == ("2,000", "1,000")
-    assert "lost at the pulled plug" not in found
+    figures = {row.what: row for row in rows(_side("A", 2000, 15), _side("B", 1000, 18))}
+    assert figures["answered a second"].verdict == "A is better 2.0 ×"
+    assert figures["median of a put"].verdict == "A is better 8.0 ×"
+    assert figures["not flushed, at most"].verdict == "alike"
+    assert (figures["PUT_OK"].text_a, figures["PUT_OK"].text_b) == ("2,000", "1,000")
+    assert "lost at the pulled plug" not in figures
 
 
 def test_losses_are_compared_and_a_broken_promise_is_an_error() -> None:
-    one, two = _side("A", 10, 15), _side("B", 10, 15)
-    one.lost, two.lost = 0, 0
-    assert next(row for row in rows(one, two) if row.what.startswith("lost")).mark == "ok"
-    two.lost = 7
-    assert next(row for row in rows(one, two) if row.what.startswith("lost")).verdict.startswith("B loses more")
-    assert "lost at the pulled plug: B loses more" in summary(one, two)
-    two.allowed = False
-    assert next(row for row in rows(one, two) if row.what.startswith("lost")).mark == "error"
+    side_a, side_b = _side("A", 10, 15), _side("B", 10, 15)
+    side_a.lost, side_b.lost = 0, 0
+    assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).mark == "ok"
+    side_b.lost = 7
+    assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).verdict.startswith("B loses more")
+    assert "lost at the pulled plug: B loses more" in summary(side_a, side_b)
+    side_b.allowed = False
+    assert next(row for row in rows(side_a, side_b) if row.what.startswith("lost")).mark == "error"
 
 
 def test_statuses_say_what_they_mean_and_the_longest_put_is_compared() -> None:
-    one, two = _side("A", 2000, 15), _side("B", 2000, 20)
-    two.count(LoadCounts(True, 9, 9, {"PUT_OK": 1, "OS_PAGE_CACHE_BUSY": 8}, _latency(20, 9)))
-    found = {row.what: row for row in rows(one, two)}
-    assert found["OS_PAGE_CACHE_BUSY"].verdict == (
+    side_a, side_b = _side("A", 2000, 15), _side("B", 2000, 20)
+    side_b.count(LoadCounts(True, 9, 9, {"PUT_OK": 1, "OS_PAGE_CACHE_BUSY": 8}, _latency(20, 9)))
+    figures = {row.what: row for row in rows(side_a, side_b)}
+    assert figures["OS_PAGE_CACHE_BUSY"].verdict == (
         "B has more of them · not stored: a put has held the log for too long"
     )
-    assert found["longest put, at most"].verdict == "A is better 32.0 ×"
-    assert summary(one, two).startswith("answered a second: A is better 2,000.0 × · p99 of a put: A is better 32.0 ×")
+    assert figures["longest put, at most"].verdict == "A is better 32.0 ×"
+    assert summary(side_a, side_b).startswith(
+        "answered a second: A is better 2,000.0 × · p99 of a put: A is better 32.0 ×"
+    )
 
 
 def test_the_comparison_is_a_text_that_can_be_pasted() -> None:
-    said = markdown(_side("A", 2000, 15), _side("B", 1000, 18), ("default | broker", "synchronous"), "Rate 2,000 /s")
-    lines = said.splitlines()
+    text = markdown(_side("A", 2000, 15), _side("B", 1000, 18), ("default | broker", "synchronous"), "Rate 2,000 /s")
+    lines = text.splitlines()
     assert lines[:3] == ["- **A**: default \\| broker", "- **B**: synchronous", "- Load: Rate 2,000 /s"]
     assert lines[4:6] == ["| Figure | A | B | Verdict |", "|---|---:|---:|---|"]
     assert "| answered a second | 2,000 /s | 1,000 /s | A is better 2.0 × |" in lines

@@ -104,33 +104,33 @@ class Desk(QObject):
 @pytest.fixture
 def page(dressed: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TwoWays]:
     monkeypatch.setattr(module, "LabSession", Desk)
-    made = TwoWays()
-    made.folder = tmp_path
-    yield made
-    made._timer.stop()
-    made.deleteLater()
+    two_ways = TwoWays()
+    two_ways.folder = tmp_path
+    yield two_ways
+    two_ways._timer.stop()
+    two_ways.deleteLater()
 
 
 @pytest.fixture
 def desks(page: TwoWays) -> tuple[Any, Any]:
-    one, two = page.labs
-    return one, two
+    first_lab, second_lab = page.labs
+    return first_lab, second_lab
 
 
 @pytest.fixture
-def said(page: TwoWays) -> list[str]:
+def messages(page: TwoWays) -> list[str]:
     words: list[str] = []
     page.said.connect(words.append)
     return words
 
 
-def sample(at: int, rate: float = 500.0) -> PositionSample:
-    return PositionSample(AT + at, POSITIONS, Rates(messages=rate))
+def sample(time_ms: int, rate: float = 500.0) -> PositionSample:
+    return PositionSample(AT + time_ms, POSITIONS, Rates(messages=rate))
 
 
-def fed(desk: Any, *at: int) -> None:
-    for one in at:
-        desk.sampled.emit(sample(one))
+def fed(desk: Any, *times: int) -> None:
+    for time_ms in times:
+        desk.sampled.emit(sample(time_ms))
     desk.counted.emit(LoadCounts(True, 10, 1000, {"PUT_OK": 10}, LATENCY))
 
 
@@ -139,20 +139,20 @@ def fed(desk: Any, *at: int) -> None:
 
 @pytest.fixture
 def panel(dressed: object) -> Iterator[SidePanel]:
-    made = SidePanel(1, 0)
-    yield made
-    made.deleteLater()
+    side_panel = SidePanel(1, 0)
+    yield side_panel
+    side_panel.deleteLater()
 
 
 def test_a_preset_is_taken_whole_and_single_values_say_what_they_are(panel: SidePanel) -> None:
     for number in (1, 0):
         panel.preset.setCurrentIndex(number)
         assert panel.config == PRESETS[number].config
-    before = panel.words.text()
+    preset_text = panel.words.text()
     panel.change(flush_disk_type="SYNC_FLUSH")
     assert panel.sync.isChecked()
     assert panel.config.flush_disk_type == "SYNC_FLUSH"
-    assert panel.words.text() != before
+    assert panel.words.text() != preset_text
     assert "flushDiskType=SYNC_FLUSH" in panel.words.text()
     assert "flushDiskType=SYNC_FLUSH" in panel.say()
 
@@ -164,15 +164,15 @@ def test_a_length_that_is_none_of_the_usual_ones_can_be_chosen_too(panel: SidePa
     assert panel.files.currentData() == 3 << 20
 
 
-@pytest.mark.parametrize(("length", "kept"), [(1 << 30, MAX_POOLED_FILE_BYTES), (16 << 20, 16 << 20)])
-def test_a_pool_is_not_made_of_five_huge_buffers(panel: SidePanel, length: int, kept: int) -> None:
+@pytest.mark.parametrize(("length", "expected"), [(1 << 30, MAX_POOLED_FILE_BYTES), (16 << 20, 16 << 20)])
+def test_a_pool_is_not_made_of_five_huge_buffers(panel: SidePanel, length: int, expected: int) -> None:
     panel.set_config(replace(PRESETS[0].config, mapped_file_size_commit_log=length, transient_store_pool_enable=False))
     panel.pool.click()
     assert panel.config.transient_store_pool_enable
-    assert panel.config.mapped_file_size_commit_log == kept
+    assert panel.config.mapped_file_size_commit_log == expected
     panel.pool.click()
     assert not panel.config.transient_store_pool_enable
-    assert panel.config.mapped_file_size_commit_log == kept, "switching it off changes nothing else"
+    assert panel.config.mapped_file_size_commit_log == expected, "switching it off changes nothing else"
 
 
 def test_where_the_log_stands_is_said_until_there_is_none(panel: SidePanel) -> None:
@@ -186,7 +186,7 @@ def test_where_the_log_stands_is_said_until_there_is_none(panel: SidePanel) -> N
 
 
 def test_both_are_made_as_chosen_in_a_folder_of_their_own_and_fed_alike(
-    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path, said: list[str]
+    page: TwoWays, desks: tuple[Any, Any], tmp_path: Path, messages: list[str]
 ) -> None:
     (tmp_path / "two-ways-1").mkdir()
     page.panels[1].change(flush_disk_type="SYNC_FLUSH")
@@ -196,13 +196,13 @@ def test_both_are_made_as_chosen_in_a_folder_of_their_own_and_fed_alike(
     for desk, panel, name in zip(desks, page.panels, ("a", "b"), strict=True):
         assert desk.asked == [("close",), ("open", folder / name, panel.config, NEWEST)]
         assert desk.load is LOAD
-    assert said == ["Making both stores", "Both stores get the same load"]
+    assert messages == ["Making both stores", "Both stores get the same load"]
     assert not page.panels[0].preset.isEnabled(), "values stand while the load runs"
     assert page.plug.isEnabled()
 
 
 def test_a_store_that_cannot_be_made_leaves_the_page_usable(
-    page: TwoWays, desks: tuple[Any, Any], said: list[str]
+    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     desks[1].error = StoreError("no room for it")
     with pytest.raises(StoreError):
@@ -210,7 +210,7 @@ def test_a_store_that_cannot_be_made_leaves_the_page_usable(
     assert page.panels[0].preset.isEnabled()
     assert not page.plug.isEnabled()
     desks[1].failed.emit("no room for it")
-    assert said[-1] == "B: no room for it"
+    assert messages[-1] == "B: no room for it"
     desks[1].error = None
     asyncio.run(page.run(LOAD))
     assert page.plug.isEnabled()
@@ -274,7 +274,7 @@ def test_figures_and_curves_begin_anew_with_the_load(page: TwoWays, desks: tuple
 
 
 def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
-    page: TwoWays, desks: tuple[Any, Any], said: list[str]
+    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
 ) -> None:
     asyncio.run(page.run(LOAD))
     for desk in desks:
@@ -284,7 +284,7 @@ def test_the_comparison_is_copied_as_it_was_made_not_as_it_would_be_made_now(
     text = QGuiApplication.clipboard().text()
     assert "3145728" not in text
     assert "| PUT_OK | 10 | 10 |  |" in text
-    assert said[-1] == "Copied the comparison as Markdown"
+    assert messages[-1] == "Copied the comparison as Markdown"
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
@@ -328,9 +328,11 @@ def test_a_curve_is_a_minute_long_and_breaks_off_where_the_load_was_held() -> No
     assert curve.ys[-1] == 4.0
 
 
-def test_words_of_either_store_are_told_with_its_name(page: TwoWays, desks: tuple[Any, Any], said: list[str]) -> None:
-    told: list[str] = []
-    page.changed.connect(lambda: told.append("changed"))
+def test_words_of_either_store_are_told_with_its_name(
+    page: TwoWays, desks: tuple[Any, Any], messages: list[str]
+) -> None:
+    signals: list[str] = []
+    page.changed.connect(lambda: signals.append("changed"))
     desks[0].died.emit("killed")
-    assert said == ["A: killed"]
-    assert told == ["changed"], "what can be done now is looked at"
+    assert messages == ["A: killed"]
+    assert signals == ["changed"], "what can be done now is looked at"

@@ -34,11 +34,11 @@ def test_a_preset_differs_in_what_it_says() -> None:
 def test_a_value_is_changed_or_refused_with_what_is_permitted() -> None:
     config = changed(MessageStoreConfig(), "flushIntervalCommitLog", " 250 ")
     assert config.flush_interval_commit_log == 250
-    for key, text, said in (
+    for key, text, message in (
         ("mappedFileSizeCommitLog", "12", "128 … 2,147,483,647 bytes"),
         ("flushDiskType", "NEVER", "ASYNC_FLUSH | SYNC_FLUSH"),
         ("transientStorePoolEnable", "maybe", "true | false"),
         ("storePathCommitLog", "/elsewhere", "its own folder"),
     ):
-        with pytest.raises(UsageError, match=said.replace("|", r"\|")):
+        with pytest.raises(UsageError, match=message.replace("|", r"\|")):
             changed(config, key, text)
