@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.codec.columns import CHUNK, ROOM, ROWS, UnitColumns
+from engine.codec.columns import BLOCK_ROWS, BUFFER_BYTES, CHUNK_BYTES, UnitColumns
 from engine.whole_file import put_whole
 
 SOURCE = Path(__file__).parents[2] / "tests" / "bench" / "scan.c"
@@ -60,11 +60,11 @@ class Yardstick:
         library.yard_sum.restype = ctypes.c_uint64
         library.yard_walk.restype = ctypes.c_int64
         library.yard_read_walk.restype = ctypes.c_int64
-        self.columns = UnitColumns(ROWS)
+        self.columns = UnitColumns(BLOCK_ROWS)
         self.addresses = (ctypes.c_void_p * len(self.columns.addresses))(*self.columns.addresses.tolist())
         self.topics = ctypes.create_string_buffer(_TOPICS)
-        raw = np.zeros(ROOM + 64, np.uint8)
-        self._buffer = raw[-raw.ctypes.data % 64 :][:ROOM]
+        raw = np.zeros(BUFFER_BYTES + 64, np.uint8)
+        self._buffer = raw[-raw.ctypes.data % 64 :][:BUFFER_BYTES]
 
     def map(self, path: str) -> MappedFile:
         """A file as memory, all its pages present; for measuring only, the program itself never maps a store."""
@@ -77,8 +77,8 @@ class Yardstick:
     def read_walk(self, path: str, full: bool) -> int:
         """The same walk over a file read in pieces into one buffer; gives the number of units."""
         buffer = ctypes.c_void_p(self._buffer.ctypes.data)
-        arguments = (self.addresses, ctypes.c_int64(ROWS), self.topics, int(full))
-        return int(self.loops.yard_read_walk(path.encode(), buffer, ctypes.c_int64(CHUNK), *arguments))
+        arguments = (self.addresses, ctypes.c_int64(BLOCK_ROWS), self.topics, int(full))
+        return int(self.loops.yard_read_walk(path.encode(), buffer, ctypes.c_int64(CHUNK_BYTES), *arguments))
 
 
 class MappedFile:
@@ -92,7 +92,7 @@ class MappedFile:
     def walk(self, full: bool) -> int:
         """Every unit by the plain C loop; gives their number."""
         own = self._yardstick
-        arguments = (own.addresses, ctypes.c_int64(ROWS), own.topics, int(full))
+        arguments = (own.addresses, ctypes.c_int64(BLOCK_ROWS), own.topics, int(full))
         return int(own.loops.yard_walk(self._address, self._size, *arguments))
 
     def sum(self) -> int:

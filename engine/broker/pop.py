@@ -17,7 +17,7 @@ from engine.broker.pop_holds import HeldPop, Key, PopHolds
 from engine.broker.revive_log import put_check_point, reached
 from engine.broker.topics import READ, RETRY
 from engine.codec import pop as codec
-from engine.codec.encode import HEADS, HOST_BITS, TopicField, encode_properties, host_raw
+from engine.codec.encode import HEAD_FORMATS, HOST_BITS, TopicField, encode_properties, host_raw
 from engine.codec.message import decode
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.errors import BadFilter, CorruptUnit
@@ -103,7 +103,7 @@ def _read(broker: Broker, request: Command, header: Header, connection: Connecti
     if not config.permission & READ or broker.is_slave:  # a slave stores no checkpoint
         raise Refused(Answer.NO_PERMISSION, f"the broker[{config.broker_ip}] pop message is forbidden")
     most = asked_for(header)
-    if most > codec.MOST_AT_ONCE:
+    if most > codec.MAX_POP_MESSAGES:
         raise Refused(Answer.INVALID_PARAMETER, f"the broker[{config.broker_ip}] pop message's num is greater than 32")
     if broker.timers is None:
         words = f"the broker[{config.broker_ip}] pop message is forbidden because timerWheelEnable is false"
@@ -355,7 +355,7 @@ def renamed(message: bytes, topic: str, handle: str) -> bytes:
         found = unit.properties
         found.setdefault("POP_CK", handle)
         name, raw = TopicField(topic, auto_version=False), encode_properties(found)
-        head = HEADS[unit.sys_flag & HOST_BITS]
+        head = HEAD_FORMATS[unit.sys_flag & HOST_BITS]
         born, stored = host_raw(unit.born_host), host_raw(unit.store_host)
     except (CorruptUnit, ValueError):
         return message

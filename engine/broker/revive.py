@@ -54,7 +54,7 @@ def revive(broker: Broker) -> None:
 
 def _read_on(broker: Broker, topic: str, queue_id: int, queue: ReviveQueue) -> bool:
     """Take in what came; whether that is all."""
-    for _ in range(_MOST_READ // codec.MOST_AT_ONCE):
+    for _ in range(_MOST_READ // codec.MAX_POP_MESSAGES):
         found = broker.store.get_message(codec.REVIVE_GROUP, topic, queue_id, queue.read)
         if found is None:
             return False
@@ -177,11 +177,13 @@ def _declare(broker: Broker, topic: str, group: str) -> None:
 
 def _put_again(broker: Broker, point: codec.CheckPoint, offset: int, queue_id: int) -> None:
     """A checkpoint for one message that could not be brought back, due later each time."""
-    times = point.put_again or 0
+    times = point.rewrite_count or 0
     if times >= len(_AGAIN_S) and broker.config.gives_up_reviving:
         return
     invisible = point.invisible_time
     if point.due <= broker.now():
         invisible += _AGAIN_S[min(times, len(_AGAIN_S) - 1)] * 1000
-    anew = replace(point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, put_again=times + 1)
+    anew = replace(
+        point, start_offset=offset, differences=(0,), count=1, invisible_time=invisible, rewrite_count=times + 1
+    )
     count(broker, anew, broker.store.put_message(check_point_message(broker, anew, queue_id)))

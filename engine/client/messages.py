@@ -19,7 +19,7 @@ from engine.codec import batch
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.compression import unpack
-from engine.codec.encode import HEAD_SIZE, HEADS
+from engine.codec.encode import HEAD_FORMATS, HEAD_SIZE
 from engine.codec.message import Unit
 from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 from engine.layout import LONGEST_TOPIC
@@ -45,7 +45,7 @@ NOT_SENT_TO = frozenset(
     }
 )
 """Topics that belong to the broker (Java: ``TopicValidator``)."""
-_HEAD = HEADS[0]
+_HEAD = HEAD_FORMATS[0]
 _MAGIC = BY_VERSION[1].magic
 _BATCH = codec.INNER_BATCH | codec.NEED_UNWRAP
 _UNUSUAL = codec.COMPRESSED | codec.BORN_HOST_V6 | codec.STORE_HOST_V6 | _BATCH
@@ -223,7 +223,7 @@ def encode_batch(messages: Sequence[Message], now: int, max_body: int = MAX_BODY
         _check_all_but_topic(one, max_body)
         if not one.msg_id:
             one.msg_id = unique_id(now)
-        pieces += batch.member_pieces(one.flag, one.body, sent_properties(one).encode())
+        pieces += batch.encode_member_pieces(one.flag, one.body, sent_properties(one).encode())
     body = b"".join(pieces)
     if len(body) > max_body:
         raise WrongMessage(f"the message body size over max value, MAX: {max_body}, found {len(body)}")

@@ -15,8 +15,8 @@ from engine.codec import properties as props
 
 _HEAD = struct.Struct(">5i")  # size, magic, CRC, flag, body length
 _I16 = struct.Struct(">h")
-SMALLEST = _HEAD.size + _I16.size
-MOST_MEMBERS = 100_000
+MIN_MEMBER_BYTES = _HEAD.size + _I16.size
+MAX_MEMBERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,18 @@ class MemberDamage:
 
 def encode(flag: int, body: bytes, properties: dict[str, str]) -> bytes:
     """Return one member as a client writes it: magic and CRC are 0."""
-    return member(flag, body, props.encode(properties))
+    return encode_member(flag, body, props.encode(properties))
 
 
-def member(flag: int, body: bytes, raw: bytes) -> bytes:
+def encode_member(flag: int, body: bytes, raw: bytes) -> bytes:
     """Return the same for property text that is already encoded."""
-    return b"".join(member_pieces(flag, body, raw))
+    return b"".join(encode_member_pieces(flag, body, raw))
 
 
-def member_pieces(flag: int, body: bytes, raw: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+def encode_member_pieces(flag: int, body: bytes, raw: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the same as four byte strings, for callers that join many members."""
     length, named = len(body), len(raw)
-    return _HEAD.pack(SMALLEST + length + named, 0, 0, flag, length), body, _I16.pack(named), raw
+    return _HEAD.pack(MIN_MEMBER_BYTES + length + named, 0, 0, flag, length), body, _I16.pack(named), raw
 
 
 def walk(body: bytes | bytearray | memoryview) -> Iterator[Member | MemberDamage]:
@@ -86,7 +86,7 @@ def walk(body: bytes | bytearray | memoryview) -> Iterator[Member | MemberDamage
         index += 1
 
 
-def members(body: bytes | bytearray | memoryview, max_count: int = MOST_MEMBERS) -> list[Member | MemberDamage]:
+def members(body: bytes | bytearray | memoryview, max_count: int = MAX_MEMBERS) -> list[Member | MemberDamage]:
     """Return at most ``max_count`` members of ``body``. If there are more, the last item is a damage that says so."""
     members_list: list[Member | MemberDamage] = []
     for member in walk(body):
@@ -133,14 +133,14 @@ def _lengths(body: bytes | bytearray | memoryview, position: int, limit: int) ->
     is wrong with it.
     """
     room = limit - position
-    if room < SMALLEST:
-        return f"{room} bytes left, a member has at least {SMALLEST}"
+    if room < MIN_MEMBER_BYTES:
+        return f"{room} bytes left, a member has at least {MIN_MEMBER_BYTES}"
     size, _, _, flag, body_length = _HEAD.unpack_from(body, position)
-    if size < SMALLEST or size > room:
-        return f"a member's length says {size:,}, expected {SMALLEST} to {room:,}"
-    if body_length < 0 or SMALLEST + body_length > size:
+    if size < MIN_MEMBER_BYTES or size > room:
+        return f"a member's length says {size:,}, expected {MIN_MEMBER_BYTES} to {room:,}"
+    if body_length < 0 or MIN_MEMBER_BYTES + body_length > size:
         return f"bodyLength says {body_length:,} in a member of {size:,} bytes"
     (properties_length,) = _I16.unpack_from(body, position + _HEAD.size + body_length)
-    if properties_length < 0 or SMALLEST + body_length + properties_length != size:
-        return f"propertiesLength says {properties_length:,}, {size - SMALLEST - body_length:,} bytes are left"
+    if properties_length < 0 or MIN_MEMBER_BYTES + body_length + properties_length != size:
+        return f"propertiesLength says {properties_length:,}, {size - MIN_MEMBER_BYTES - body_length:,} bytes are left"
     return size, flag, body_length, properties_length

@@ -3,7 +3,7 @@
 The search compares bytes. For a text without U+FFFD that gives the same result as comparing decoded text
 (malformed bytes become U+FFFD, and no byte of a complete character is taken for part of another): equal,
 contained, at the beginning, at the end. With numba the compiled twin searches
-(:mod:`engine.codec.compiled_texts`). Without it :meth:`Texts.ask` and its siblings return None, and the caller
+(:mod:`engine.codec.compiled_texts`). Without it :meth:`Texts.match` and its siblings return None, and the caller
 decodes text by text.
 """
 
@@ -20,7 +20,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.machine_code import Twins
 from engine.codec.machine_code_build import twins
 
-How = Literal["equal", "contains", "startswith", "endswith"]
+MatchKind = Literal["equal", "contains", "startswith", "endswith"]
 Rows = npt.NDArray[np.intp]
 Answers = npt.NDArray[np.int8]
 
@@ -44,7 +44,7 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def every(self) -> list[bytes | None]:
+    def to_list(self) -> list[bytes | None]:
         """Return the bytes of each text, None where the row has none."""
         if not (self.starts >= 0).any():
             return [None] * len(self)
@@ -54,7 +54,7 @@ class Texts:
         pairs = zip((self.starts - start).tolist(), (ends - start).tolist(), strict=True)
         return [data[begin:end] if begin >= 0 else None for begin, end in pairs]
 
-    def ask(self, how: How, sought: bytes, *, keys: bool = False) -> Answers | None:
+    def match(self, how: MatchKind, sought: bytes, *, keys: bool = False) -> Answers | None:
         """Compare each text with ``sought``: TRUE, FALSE or NULL (no text). With ``keys`` TRUE means that one of the
         keys in the text matches.
         """
@@ -77,7 +77,7 @@ class Texts:
         )
         return answers
 
-    def numbers(self) -> tuple[npt.NDArray[np.int64], Answers] | None:
+    def parse_numbers(self) -> tuple[npt.NDArray[np.int64], Answers] | None:
         """Return the whole number that each text is, and a state for each: NUMBER, NO_NUMBER or UNSURE."""
         twin = _twin()
         if twin is None:
@@ -151,7 +151,7 @@ def property_values_plain(
     return Texts(buffer, starts, sizes)
 
 
-def pieces(block: UnitColumns, positions: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bytes_]:
+def fixed_width_bytes(block: UnitColumns, positions: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.bytes_]:
     """Return ``width`` bytes from each of ``positions`` in the buffer. Numpy does not show zero bytes at their ends."""
     matrix = np.ascontiguousarray(block.buffer[positions[:, None] + np.arange(width)])
     return matrix.view(f"S{width}").reshape(len(positions))

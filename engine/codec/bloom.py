@@ -43,31 +43,31 @@ def murmur3_64(data: bytes) -> int:
     h1 = h2 = 0
     tail_start = len(data) // 16 * 16
     for position in range(0, tail_start, 16):
-        h1 ^= _mixed(int.from_bytes(data[position : position + 8], "little"), _C1, 31, _C2)
-        h1 = ((_turned(h1, 27) + h2) * 5 + 0x52DCE729) & _MASK
-        h2 ^= _mixed(int.from_bytes(data[position + 8 : position + 16], "little"), _C2, 33, _C1)
-        h2 = ((_turned(h2, 31) + h1) * 5 + 0x38495AB5) & _MASK
+        h1 ^= _mix_word(int.from_bytes(data[position : position + 8], "little"), _C1, 31, _C2)
+        h1 = ((_rotate_left(h1, 27) + h2) * 5 + 0x52DCE729) & _MASK
+        h2 ^= _mix_word(int.from_bytes(data[position + 8 : position + 16], "little"), _C2, 33, _C1)
+        h2 = ((_rotate_left(h2, 31) + h1) * 5 + 0x38495AB5) & _MASK
     tail = data[tail_start:]
     if len(tail) > 8:
-        h2 ^= _mixed(int.from_bytes(tail[8:], "little"), _C2, 33, _C1)
+        h2 ^= _mix_word(int.from_bytes(tail[8:], "little"), _C2, 33, _C1)
     if tail:
-        h1 ^= _mixed(int.from_bytes(tail[:8], "little"), _C1, 31, _C2)
+        h1 ^= _mix_word(int.from_bytes(tail[:8], "little"), _C1, 31, _C2)
     h1 ^= len(data)
     h2 ^= len(data)
     h1 = (h1 + h2) & _MASK
     h2 = (h2 + h1) & _MASK
-    return (_spread(h1) + _spread(h2)) & _MASK
+    return (_finalize(h1) + _finalize(h2)) & _MASK
 
 
-def _turned(value: int, bits: int) -> int:
+def _rotate_left(value: int, bits: int) -> int:
     return (value << bits | value >> (64 - bits)) & _MASK
 
 
-def _mixed(word: int, factor: int, bits: int, second_factor: int) -> int:
-    return _turned(word * factor & _MASK, bits) * second_factor & _MASK
+def _mix_word(word: int, factor: int, bits: int, second_factor: int) -> int:
+    return _rotate_left(word * factor & _MASK, bits) * second_factor & _MASK
 
 
-def _spread(value: int) -> int:
+def _finalize(value: int) -> int:
     value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & _MASK
     value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & _MASK
     return value ^ value >> 33

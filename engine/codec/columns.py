@@ -36,14 +36,14 @@ from engine.codec.message import DEFAULT_DELAY_LEVELS
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_fields import COLUMNS
 from engine.codec.unit_flavours import BY_VERSION
-from engine.codec.unit_scan import Blank, Stop, find_unit, look
+from engine.codec.unit_scan import Blank, Stop, decode_item, find_unit
 
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 Stopped = Literal["full", "blank", "zero", "end", "cut", "damage"]
 
 UNIT, BLANK = 0, 1
 UNCHECKED, OK, BAD = 0, 1, 2
-NAMES = COLUMNS
+COLUMN_TYPES = COLUMNS
 """Name and numpy type of every column, in the order of their addresses in ``UnitColumns.addresses``."""
 
 _BODY_CRC, _NAMES = 1, 2
@@ -62,7 +62,7 @@ class UnitColumns:
     limit. Arrays and buffer are used again by the next block: keep a :meth:`copy`, or copy what must live longer.
     """
 
-    __slots__ = (*(name for name, _ in NAMES), "addresses", "base", "buffer", "capacity", "count")
+    __slots__ = (*(name for name, _ in COLUMN_TYPES), "addresses", "base", "buffer", "capacity", "count")
 
     offset: npt.NDArray[np.int64]
     size: npt.NDArray[np.int32]
@@ -93,12 +93,12 @@ class UnitColumns:
         self.buffer: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
         # One block of memory. Each column is shifted by a few cache lines: columns that begin at equal places of a page
         # would push each other out of the first-level cache.
-        strides = [-(-capacity * np.dtype(kind).itemsize // 64) * 64 + _STAGGER for _, kind in NAMES]
+        strides = [-(-capacity * np.dtype(kind).itemsize // 64) * 64 + _STAGGER for _, kind in COLUMN_TYPES]
         block = np.zeros(sum(strides), np.uint8)
-        for i, (name, kind) in enumerate(NAMES):
+        for i, (name, kind) in enumerate(COLUMN_TYPES):
             start = sum(strides[:i])
             setattr(self, name, block[start : start + capacity * np.dtype(kind).itemsize].view(kind))
-        self.addresses = np.array([getattr(self, name).ctypes.data for name, _ in NAMES], np.int64)
+        self.addresses = np.array([getattr(self, name).ctypes.data for name, _ in COLUMN_TYPES], np.int64)
 
     def __len__(self) -> int:
         return self.count
@@ -112,7 +112,7 @@ class UnitColumns:
         """Return the filled rows in new arrays; the buffer is still the shared one."""
         duplicate = UnitColumns(self.count)
         duplicate.count, duplicate.base, duplicate.buffer = self.count, self.base, self.buffer
-        for name, _ in NAMES:
+        for name, _ in COLUMN_TYPES:
             getattr(duplicate, name)[:] = self[name]
         return duplicate
 
@@ -147,7 +147,7 @@ class UnitColumns:
     def add_blank(self, offset: int, size: int, position: int) -> None:
         """Append one row for a blank unit."""
         row = self.count
-        for name, _ in NAMES:
+        for name, _ in COLUMN_TYPES:
             getattr(self, name)[row] = 0
         self.offset[row], self.size[row], self.kind[row], self.topic_id[row] = offset, size, BLANK, -1
         self.physical_offset[row], self.body_position[row] = offset, position
@@ -178,7 +178,7 @@ def scan_block(
     want_tags: bool = True,
     levels: tuple[int, ...] = message.DEFAULT_DELAY_LEVELS,
 ) -> ScanResult:
-    """Fill ``out`` from its first row with consecutive units of ``buf`` from ``position`` on.
+    """Fill ``out`` from its first row with consecutive units of ``buf`` from ``file_position`` on.
 
     ``n`` bytes of ``buf`` are valid, ``base`` is the absolute offset of ``buf[0]``. Without ``want_tags`` (the walk
     for a side index) topic, tags code, flag, born time, reconsume times and prepared offset are left alone; without
@@ -193,7 +193,7 @@ def scan_block(
     window = Window(data, base, position, n)
     full = _run(compiled, window, out, topics, crc, want_tags, levels)
     if full:
-        return ScanResult(window.at, out.count, "full", "no row is left")
+        return ScanResult(window.cursor, out.count, "full", "no row is left")
     return stop_at(window, out)
 
 
@@ -202,17 +202,17 @@ class Window:
     """The part of a log that is in memory: ``buffer[at:have]`` are bytes not yet walked, ``buffer[0]`` lies at
     ``base``.
 
-    With a ``descriptor`` the compiled walk itself reads on from ``position`` in the file, ``chunk`` bytes at a
-    time, while there is room.
+    With a ``descriptor`` the compiled walk itself reads on from ``file_position`` in the file, ``chunk_size`` bytes
+    at a time, while there is room.
     """
 
     buffer: npt.NDArray[np.uint8]
     base: int
-    at: int
-    have: int
+    cursor: int
+    filled: int
     descriptor: int = -1
-    position: int = 0
-    chunk: int = 0
+    file_position: int = 0
+    chunk_size: int = 0
 
 
 def fill(
@@ -232,9 +232,18 @@ def fill(
     if compiled is not None:
         return _run(compiled, window, out, topics, crc, want_tags, levels)
     result = scan_block_plain(
-        window.buffer, window.have, window.base, window.at, out, topics, crc, want_tags, levels, explain_stop=False
+        window.buffer,
+        window.filled,
+        window.base,
+        window.cursor,
+        out,
+        topics,
+        crc,
+        want_tags,
+        levels,
+        explain_stop=False,
     )
-    window.at = result.next_position
+    window.cursor = result.next_position
     return result.stopped == "full"
 
 
@@ -251,14 +260,14 @@ def _run(
     delays = _delays(levels)
     rows, outcome = 0, GROW_TOPICS
     while outcome == GROW_TOPICS:
-        window.at, rows, outcome, window.have, window.position = compiled.read_and_scan(
+        window.cursor, rows, outcome, window.filled, window.file_position = compiled.read_and_scan(
             window.descriptor,
-            window.position,
-            window.chunk,
+            window.file_position,
+            window.chunk_size,
             window.buffer.ctypes.data,
-            window.have,
+            window.filled,
             len(window.buffer),
-            window.at,
+            window.cursor,
             window.base,
             out.addresses,
             rows,
@@ -297,7 +306,7 @@ def scan_block_plain(
     view = data.data
     row = 0
     while row < out.capacity:
-        frame = message.measure(view, position, n)
+        frame = message.check_frame(view, position, n)
         if isinstance(frame, str):
             break
         _fill_row(out, row, view, position, base, frame, crc)
@@ -349,15 +358,15 @@ def _delays(levels: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 def stop_at(window: Window, out: UnitColumns) -> ScanResult:
     """Explain what ends the units in ``window``; a blank gets a row in ``out``."""
-    item = look(window.buffer.data, window.at, window.have, window.base, crc=False)
+    item = decode_item(window.buffer.data, window.cursor, window.filled, window.base, crc=False)
     if isinstance(item, Blank):
         if out.count == out.capacity:
-            return ScanResult(window.at, out.count, "full", "no row is left")
-        out.add_blank(item.offset, item.size, window.at)
-        return ScanResult(window.at, out.count, "blank", "the file ends here")
-    assert isinstance(item, Stop), f"the twins differ at offset {window.base + window.at}"
+            return ScanResult(window.cursor, out.count, "full", "no row is left")
+        out.add_blank(item.offset, item.size, window.cursor)
+        return ScanResult(window.cursor, out.count, "blank", "the file ends here")
+    assert isinstance(item, Stop), f"the twins differ at offset {window.base + window.cursor}"
     kind: Stopped = item.kind  # type: ignore[assignment]
-    return ScanResult(window.at, out.count, kind, item.reason)
+    return ScanResult(window.cursor, out.count, kind, item.reason)
 
 
 def next_unit(buf: Buffer, n: int, base: int, start: int, file_end: int) -> int:
@@ -372,7 +381,7 @@ def next_unit(buf: Buffer, n: int, base: int, start: int, file_end: int) -> int:
         position = int(compiled.find_candidate(data.ctypes.data, n, position, base, file_end))
         if position < 0:
             return -1
-        item = look(view, position, n, base, crc=False)
+        item = decode_item(view, position, n, base, crc=False)
         if not isinstance(item, Stop) or (
             item.kind == "cut" and int.from_bytes(view[position : position + 4], "big") > n - position
         ):
@@ -389,12 +398,12 @@ def twin() -> Twins | None:
 
     The first call loads their machine code, which takes several seconds where none is in the user's cache yet.
     """
-    if os.environ.get("STORESCOPE_PLAIN") == "1" or any(doubt() for doubt in _doubts):
+    if os.environ.get("STORESCOPE_PLAIN") == "1" or any(doubt() for doubt in _vetoes):
         return None
     return _try_twin()
 
 
-_doubts: list[Callable[[], bool]] = []
+_vetoes: list[Callable[[], bool]] = []
 
 
 @contextlib.contextmanager
@@ -402,11 +411,11 @@ def without_twins_while(doubt: Callable[[], bool]) -> Iterator[None]:
     """Within the block, :func:`twin` returns None while ``doubt`` returns True: for programs that load the twins
     beside their work.
     """
-    _doubts.append(doubt)
+    _vetoes.append(doubt)
     try:
         yield
     finally:
-        _doubts.remove(doubt)
+        _vetoes.remove(doubt)
 
 
 @functools.cache
@@ -421,11 +430,11 @@ def _try_twin() -> Twins | None:
     return compiled
 
 
-ROWS = 8192
-CHUNK = 1 << 17
-ROOM = 1 << 22
-PAGE = 4096
-LINE = 64
+BLOCK_ROWS = 8192
+CHUNK_BYTES = 1 << 17
+BUFFER_BYTES = 1 << 22
+PAGE_BYTES = 4096
+CACHE_LINE_BYTES = 64
 """Bytes of a cache line. The kernel copies five times slower to an address 16 bytes off a line (measured on Zen 3)."""
 
 
@@ -436,7 +445,7 @@ class Source(Protocol):
     def descriptor(self) -> int: ...
 
     def read_into(self, view: memoryview, position: int) -> int:
-        """Fill ``view`` from ``position`` on; returns the number of bytes, fewer at the end of the file."""
+        """Fill ``view`` from ``file_position`` on; returns the number of bytes, fewer at the end of the file."""
 
 
 class BulkWalk:
@@ -448,70 +457,72 @@ class BulkWalk:
         want_tags: bool = True,
         topics: TopicTable | None = None,
         levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
-        rows: int = ROWS,
+        rows: int = BLOCK_ROWS,
     ) -> None:
-        self.how = (crc, want_tags, levels)
+        self.options = (crc, want_tags, levels)
         self.topics = TopicTable() if topics is None else topics
         self.out = UnitColumns(rows)
-        self._buffer = _aligned(ROOM)
+        self._buffer = _aligned(BUFFER_BYTES)
 
-    def stretch(self, source: Source, file_start: int, position: int, stop: int | None = None) -> Iterator[UnitColumns]:
-        """Yield blocks from the unit at ``position`` of the file up to the first bytes that are no unit (a blank is
-        the last row) or up to the absolute offset ``stop``. Yields nothing if that comes at once.
+    def iter_blocks(
+        self, source: Source, file_start: int, position: int, stop: int | None = None
+    ) -> Iterator[UnitColumns]:
+        """Yield blocks from the unit at ``file_position`` of the file up to the first bytes that are no unit (a
+        blank is the last row) or up to the absolute offset ``stop``. Yields nothing if that comes at once.
 
         Raises what ``source`` raises.
         """
-        chunk = CHUNK if source.descriptor >= 0 and twin() else 0
-        page = position // PAGE * PAGE
+        chunk = CHUNK_BYTES if source.descriptor >= 0 and twin() else 0
+        page = position // PAGE_BYTES * PAGE_BYTES
         window = Window(self._buffer, file_start + page, position - page, 0, source.descriptor, page, chunk)
         has_more = True
         while has_more:
             has_more = self._block(window, source)
             if stop is not None:
                 self.out.count = int(np.searchsorted(self.out["offset"], stop))
-                has_more = has_more and window.base + window.at < stop
+                has_more = has_more and window.base + window.cursor < stop
             if self.out.count:
                 yield self.out
 
     def _block(self, window: Window, source: Source) -> bool:
         """Fill the block from the window; False if the file has no more units in a row."""
         capacity = len(window.buffer)
-        min_read = max(window.chunk, 1)
-        if window.have + min_read > capacity:
+        min_read = max(window.chunk_size, 1)
+        if window.filled + min_read > capacity:
             _shift(window)
-        crc, want_tags, levels = self.how
-        if not window.chunk:
+        crc, want_tags, levels = self.options
+        if not window.chunk_size:
             _read_on(window, source)
         if fill(window, self.out, self.topics, crc, want_tags, levels):
             return True
-        remaining = -(-(window.have - window.at) // LINE) * LINE
-        if window.have + min_read > capacity >= remaining + min_read:
+        remaining = -(-(window.filled - window.cursor) // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+        if window.filled + min_read > capacity >= remaining + min_read:
             return True
-        if window.have > window.at:
+        if window.filled > window.cursor:
             stop_at(window, self.out)
         return False
 
 
 def _aligned(size: int) -> npt.NDArray[np.uint8]:
-    raw = np.zeros(size + LINE, np.uint8)
-    skip = -raw.ctypes.data % LINE
+    raw = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
+    skip = -raw.ctypes.data % CACHE_LINE_BYTES
     return raw[skip : skip + size]
 
 
 def _shift(window: Window) -> None:
     """Move the unwalked bytes to the front, so that the next read goes to the beginning of a cache line."""
-    remaining = window.have - window.at
-    have = -(-remaining // LINE) * LINE
-    window.buffer[have - remaining : have] = window.buffer[window.at : window.have].copy()
-    window.base += window.at - (have - remaining)
-    window.at, window.have = have - remaining, have
+    remaining = window.filled - window.cursor
+    have = -(-remaining // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+    window.buffer[have - remaining : have] = window.buffer[window.cursor : window.filled].copy()
+    window.base += window.cursor - (have - remaining)
+    window.cursor, window.filled = have - remaining, have
 
 
 def _read_on(window: Window, source: Source) -> None:
     view = window.buffer.data
-    while window.have < len(window.buffer):
-        byte_count = source.read_into(view[window.have :], window.position)
+    while window.filled < len(window.buffer):
+        byte_count = source.read_into(view[window.filled :], window.file_position)
         if byte_count == 0:
             return
-        window.have += byte_count
-        window.position += byte_count
+        window.filled += byte_count
+        window.file_position += byte_count

@@ -51,15 +51,15 @@ def folder() -> Path:
     return Path(os.environ["NUMBA_CACHE_DIR"])
 
 
-def kept(name: str) -> bytes | None:
-    """Return the content that :func:`keep` saved under ``name``, or None. Raises ``OSError``."""
+def read_saved(name: str) -> bytes | None:
+    """Return the content that :func:`save` saved under ``name``, or None. Raises ``OSError``."""
     try:
         return (folder() / name).read_bytes()
     except FileNotFoundError:
         return None
 
 
-def keep(name: str, content: bytes) -> None:
+def save(name: str, content: bytes) -> None:
     """Save ``content`` in the folder under ``name``, completely or not at all. Raises ``OSError``."""
     put_whole(folder() / name, content, PRIVATE)
 

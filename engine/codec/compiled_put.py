@@ -15,14 +15,14 @@ from numba import int16, int32, int64, njit, types, uint8, uint32
 from engine.codec.compiled_write import put_body, put_head, put_hosts_and_time
 from engine.codec.intrinsics import copy_bytes, le64, put8, put64, put_be16, u8
 from engine.codec.object_put import (
-    ANOTHER,
     HOST_WIDTH,
     NAMES,
     NO_PLACE,
     NO_ROOM,
+    NOT_PLAIN,
     OTHER_MAP,
-    REFUSED,
     TOPIC_WIDTH,
+    UNKNOWN_TOPIC_OR_HOST,
 )
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 
@@ -112,15 +112,15 @@ def _map_size(sheet, properties):
         if number >= count or _get(sheet, _KEY) != int64(le64(shape + 8 * number)):
             return OTHER_MAP
         if not _is(sheet, value, _STR):
-            return REFUSED
+            return NOT_PLAIN
         start = _text_at(value, sheet + _VALUE)
         if start == 0:  # a lone surrogate
             _forget_error()
-            return REFUSED
+            return NOT_PLAIN
         value_size = _get(sheet, _VALUE)
         for index in range(value_size):
             if u8(start + index) == uint8(2):  # would end the property
-                return REFUSED
+                return NOT_PLAIN
         size += value_size + 1
         number += 1
     if number == 0:
@@ -180,51 +180,51 @@ def _put_unit(sheet, message):
     """Write the unit of ``message`` at ``position``, which advances; returns its size, or why nothing was written."""
     zero, none = _get(sheet, _ZERO), _get(sheet, _NONE)
     if not _is(sheet, message, _MESSAGE_TYPE):
-        return REFUSED
+        return NOT_PLAIN
     topic, host = _field(sheet, message, _TOPIC), _field(sheet, message, _BORN_HOST)
     if topic == 0 or host == 0 or not _is(sheet, topic, _STR) or not _is(sheet, host, _STR):
-        return REFUSED
+        return NOT_PLAIN
     topic = _find(_get(sheet, _TOPICS), _get(sheet, _TOPIC_COUNT), TOPIC_WIDTH, topic)
     host = _find(_get(sheet, _HOSTS), _get(sheet, _HOST_COUNT), HOST_WIDTH, host)
     if topic == 0 or host == 0:
-        return ANOTHER
+        return UNKNOWN_TOPIC_OR_HOST
     flag, sys_flag = _int32(sheet, message, _FLAG), _int32(sheet, message, _SYS_FLAG)
     reconsume, queue = _int32(sheet, message, _RECONSUME), _int32(sheet, message, _QUEUE_ID)
     if flag == _NONE_OF_32 or reconsume == _NONE_OF_32 or queue < 0 or sys_flag < 0 or sys_flag & _RULED_BITS:
-        return REFUSED
+        return NOT_PLAIN
     body = _field(sheet, message, _BODY)
     if body == 0 or not _is(sheet, body, _BYTES) or _field(sheet, message, _STORE_HOST) != none:
-        return REFUSED
+        return NOT_PLAIN
     prepared, prepared_offset = _field(sheet, message, _PREPARED), int64(0)
     if prepared != zero:
         if prepared == 0 or not _is(sheet, prepared, _INT):
-            return REFUSED
+            return NOT_PLAIN
         prepared_offset = _number(prepared, sheet + _KEY)
         if int32(le64(sheet + _KEY)) != 0:
-            return REFUSED
+            return NOT_PLAIN
     now = _get(sheet, _NOW)
     born, born_time = _field(sheet, message, _BORN), now
     if born != none:
         if born == 0 or not _is(sheet, born, _INT):
-            return REFUSED
+            return NOT_PLAIN
         born_time = _number(born, sheet + _KEY)
         if int32(le64(sheet + _KEY)) != 0:
-            return REFUSED
+            return NOT_PLAIN
     raw, properties, properties_size = _field(sheet, message, _RAW), _field(sheet, message, _PROPERTIES), int64(0)
     if raw == none:
         if properties != none:
             if properties == 0 or not _is(sheet, properties, _DICT):
-                return REFUSED
+                return NOT_PLAIN
             properties_size = _map_size(sheet, properties)
             if properties_size < 0:
                 return properties_size
     else:
         if raw == 0 or not _is(sheet, raw, _BYTES) or (properties != none and not _unruled(sheet, properties)):
-            return REFUSED
+            return NOT_PLAIN
         properties_size = int64(_bytes_size(raw))
     size = int64(_bytes_size(body))
     if size > _get(sheet, _LONGEST) or properties_size > LONGEST_PROPERTIES:
-        return REFUSED
+        return NOT_PLAIN
     # Row of a topic: text, address and length of the field, magic, address and length of the places.
     # Row of a host: text, address and length of the raw host, SYSFLAG bits.
     field_size, born_size, store_size = int64(le64(topic + 16)), int64(le64(host + 16)), _get(sheet, _STORE_SIZE)

@@ -22,13 +22,13 @@ _ROW, _TABLE, _HASHES = types.int64[::1], types.int64[:, ::1], types.int32[::1]
 
 
 @njit(nogil=True, forceinline=True)
-def _hashed(h, text):
+def _hash_text(h, text):
     address = np.frombuffer(text, np.uint8).ctypes.data
     return _positive(_hash(uint32(h), address, address + len(text))[0])
 
 
 @njit(nogil=True, forceinline=True)
-def _asked(file, begin_time, end_time):
+def _is_time_matched(file, begin_time, end_time):
     """Return True if the time window touches the index file: RocketMQ's isTimeMatched."""
     file_begin, file_end = file[3], file[4]
     return file[2] > 0 and (
@@ -39,7 +39,7 @@ def _asked(file, begin_time, end_time):
 
 
 @njit(nogil=True, forceinline=True)
-def _chain(file, key_hash, begin_time, end_time, max_matches, out):
+def _walk_chain(file, key_hash, begin_time, end_time, max_matches, out):
     """Return (number, offset of the first) of the matching entries of one file; ``out`` gets as many as fit.
 
     Numbers fall along a chain, so every walk ends.
@@ -70,13 +70,13 @@ def _chain(file, key_hash, begin_time, end_time, max_matches, out):
 
 
 @njit(nogil=True, forceinline=True)
-def _walk(files, key_hash, begin_time, end_time, max_matches, out):
-    """Run :func:`_chain` over the files, newest first, back to the begin of the time window."""
+def _walk_files(files, key_hash, begin_time, end_time, max_matches, out):
+    """Run :func:`_walk_chain` over the files, newest first, back to the begin of the time window."""
     match_count, first_offset = 0, int64(_NONE)
     for row in range(files.shape[0]):
         file = files[row]
-        if _asked(file, begin_time, end_time):
-            file_matches, file_first_offset = _chain(
+        if _is_time_matched(file, begin_time, end_time):
+            file_matches, file_first_offset = _walk_chain(
                 file, key_hash, begin_time, end_time, max_matches - match_count, out[match_count:]
             )
             first_offset = first_offset if match_count else file_first_offset
@@ -112,8 +112,8 @@ def find_one(files, h, text, begin_time, end_time, max_matches):
     :class:`engine.codec.index_query.MappedFiles`.
 
     """
-    key_hash = _hashed(h, text)
-    match_count, first_offset = _walk(files, key_hash, begin_time, end_time, min(max_matches, 2), files[0, :0])
+    key_hash = _hash_text(h, text)
+    match_count, first_offset = _walk_files(files, key_hash, begin_time, end_time, min(max_matches, 2), files[0, :0])
     if match_count > 1 or (match_count == 1 and first_offset < 0):
         return int64(_SEVERAL)
     return first_offset
@@ -122,8 +122,8 @@ def find_one(files, h, text, begin_time, end_time, max_matches):
 @njit(types.int64(_TABLE, types.int64, _TEXT, types.int64, types.int64, _ROW), cache=True, nogil=True)
 def find_all(files, h, text, begin_time, end_time, out):
     """Write the offsets that one key leads to, newest first, as many as fit into ``out``; returns their number."""
-    key_hash = _hashed(h, text)
-    match_count, _ = _walk(files, key_hash, begin_time, end_time, out.shape[0], out)
+    key_hash = _hash_text(h, text)
+    match_count, _ = _walk_files(files, key_hash, begin_time, end_time, out.shape[0], out)
     return int64(match_count)
 
 
@@ -178,7 +178,7 @@ def find_keys(files, hashes, begin_time, end_time, max_matches, ends, out, prefe
     filled = int64(0)
     for i in range(keys):
         key_offsets = out[filled:]
-        match_count, _ = _walk(files, hashes[i], begin_time, end_time, max_matches, key_offsets)
+        match_count, _ = _walk_files(files, hashes[i], begin_time, end_time, max_matches, key_offsets)
         _sort(key_offsets, match_count)
         filled += match_count
         ends[i] = filled

@@ -13,7 +13,7 @@ from typing import NamedTuple
 COMPRESSED = 0x1
 KIND_MASK = 0x700
 KINDS = {0: "zlib", 1: "lz4", 2: "zstd", 3: "zlib"}
-CAP = 16 << 20
+MAX_UNPACKED_BYTES = 16 << 20
 _ZSTD_WINDOW = 64 << 20  # clients write windows of at most 8 MiB; only damaged data asks for more
 
 
@@ -33,7 +33,7 @@ def kind_of(sys_flag: int) -> str | None:
     return KINDS.get((sys_flag & KIND_MASK) >> 8) if sys_flag & COMPRESSED else None
 
 
-def unpack(body: bytes, sys_flag: int, cap: int = CAP) -> Unpacked:
+def unpack(body: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Unpacked:
     """Unpack ``body`` as ``sys_flag`` says, at most ``cap`` bytes of it. The note reports damage and missing
     packages.
     """
@@ -127,10 +127,10 @@ def _zstd(body: bytes, step: int) -> Iterator[bytes]:
             break
         size += len(piece)
         yield piece
-    _prove_zstd_whole(body, size)
+    _check_zstd_complete(body, size)
 
 
-def _prove_zstd_whole(body: bytes, size: int) -> None:
+def _check_zstd_complete(body: bytes, size: int) -> None:
     """Raise if the frame header declares more bytes than were read: the stream reader ends silently at the end of
     its data.
     """

@@ -35,7 +35,7 @@ TABLES = (
 )
 """The JSON tables of a broker; ``timercheck`` beside them is binary."""
 
-NOT_ASKED = ("messageRequestMode.json", "transactionMetrics")
+OPTIONAL_TABLES = ("messageRequestMode.json", "transactionMetrics")
 """Tables that may fail to load without stopping the broker."""
 
 Used = Literal["main", "bak", "defaults", "nothing"]
@@ -83,23 +83,23 @@ def load_table(name: str, read: Callable[[str], bytes | None], release: Release 
     as an unreadable file and is reported in ``complaint``.
 
     """
-    main = look_at(name, read, release)
+    main = read_table_file(name, read, release)
     if main.state == "ok":
         return Table(name, "main", f"{name} is sound", _value(main), main, None)
-    bak = look_at(name + BACKUP, read, release)
+    bak = read_table_file(name + BACKUP, read, release)
     if bak.state == "ok":
         return Table(name, "bak", f"{_reason(main)}, so {bak.name} counts", _value(bak), main, bak)
     if bak.state in {"missing", "empty"}:
         reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
         return Table(name, "defaults", reason, {}, main, bak)
-    if name in NOT_ASKED:
+    if name in OPTIONAL_TABLES:
         reason = f"{_reason(main)} and {_reason(bak)}: a broker starts with defaults"
         return Table(name, "defaults", reason, {}, main, bak)
     reason = f"{_reason(main)} and {_reason(bak)}: a broker does not start"
     return Table(name, "nothing", reason, {}, main, bak)
 
 
-def look_at(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> TableFile:
+def read_table_file(name: str, read: Callable[[str], bytes | None], release: Release = NEWEST) -> TableFile:
     """Read the file ``name`` alone, whichever file a broker would take; arguments as for :func:`load_table`."""
     try:
         raw = read(name)
@@ -135,7 +135,7 @@ Value = Mapping[str | int, Any]
 Row = TypeVar("Row")
 PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1
 LMQ_PREFIX = "%LMQ%"
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +215,14 @@ class ClientOffset:
     offset: int
 
 
-class _Check:
+class _FieldReader:
     """Reads values of an expected kind from a table and collects the problems."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
-    def say(self, problem: str) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
+    def add_problem(self, problem: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
     def number(self, row: Value, name: str, default: int, where: str) -> int:
@@ -230,14 +230,14 @@ class _Check:
         number = to_number(value)
         if number is not None:
             return number
-        self.say(f"{where}.{name}: expected a whole number, found {_kind(value)}")
+        self.add_problem(f"{where}.{name}: expected a whole number, found {_kind(value)}")
         return default
 
     def flag(self, row: Value, name: str, default: bool, where: str) -> bool:
         value = row.get(name, default)
         if isinstance(value, bool):
             return value
-        self.say(f"{where}.{name}: expected true or false, found {_kind(value)}")
+        self.add_problem(f"{where}.{name}: expected true or false, found {_kind(value)}")
         return default
 
     def text(self, row: Value, name: str, default: str, where: str) -> str:
@@ -245,7 +245,7 @@ class _Check:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.say(f"{where}.{name}: expected a text, found {_kind(value)}")
+            self.add_problem(f"{where}.{name}: expected a text, found {_kind(value)}")
         return default
 
     def texts(self, row: Value, name: str, where: str) -> dict[str, str]:
@@ -257,7 +257,7 @@ class _Check:
         if isinstance(value, dict):
             yield from value.items()
         elif value is not None:
-            self.say(f"{f'{where}.' if where else ''}{name}: expected an object, found {_kind(value)}")
+            self.add_problem(f"{f'{where}.' if where else ''}{name}: expected an object, found {_kind(value)}")
 
     def objects(self, row: Value, name: str, where: str = "") -> Iterator[tuple[str, Value]]:
         """Yield the pairs of the object ``name`` whose values are objects."""
@@ -265,7 +265,7 @@ class _Check:
             if isinstance(value, dict):
                 yield str(key), value
             else:
-                self.say(f"{name}.{key}: expected an object, found {_kind(value)}")
+                self.add_problem(f"{name}.{key}: expected an object, found {_kind(value)}")
 
     def offsets(self, row: Value, where: str) -> dict[int, int]:
         """Return queue id (or level) → offset; keys may be bare or quoted."""
@@ -273,7 +273,8 @@ class _Check:
         for key, value in row.items():
             number, offset = whole_number(key), to_number(value)
             if number is None or offset is None:
-                self.say(f"{where}: expected a queue number and an offset, found {str(key)[:40]!r}: {_kind(value)}")
+                pair = f"{str(key)[:40]!r}: {_kind(value)}"
+                self.add_problem(f"{where}: expected a queue number and an offset, found {pair}")
             else:
                 offset_by_queue[number] = offset
         return offset_by_queue
@@ -289,7 +290,7 @@ def whole_number(key: str | int) -> int | None:
 
 def topics(value: Value) -> Rows[TopicConfig]:
     """Read ``topics.json``."""
-    check = _Check()
+    check = _FieldReader()
     rows = []
     for name, row in check.objects(value, "topicConfigTable"):
         rows.append(
@@ -305,13 +306,13 @@ def topics(value: Value) -> Rows[TopicConfig]:
             )
         )
         if check.text(row, "topicName", name, name) != name:
-            check.say(f"{name}: topicName says {row.get('topicName')!r}")
+            check.add_problem(f"{name}: topicName says {row.get('topicName')!r}")
     return Rows(tuple(rows), tuple(check.problems))
 
 
 def subscription_groups(value: Value) -> Rows[SubscriptionGroup]:
     """Read ``subscriptionGroup.json``."""
-    check = _Check()
+    check = _FieldReader()
     rows = [
         SubscriptionGroup(
             name,
@@ -330,12 +331,12 @@ def subscription_groups(value: Value) -> Rows[SubscriptionGroup]:
 
 def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
     """Read ``consumerOffset.json`` or ``lmqConsumerOffset.json``: groups, broadcasters (three parts), light groups."""
-    check = _Check()
+    check = _FieldReader()
     rows: list[ConsumerOffset] = []
     for key, row in check.objects(value, "offsetTable"):
         pieces = key.rstrip("@").split("@")  # like Java's split, which drops empty ends
         if len(pieces) not in {2, 3}:
-            check.say(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
+            check.add_problem(f"offsetTable: expected topic@group, found {key[:80]!r}; a broker ignores it")
             continue
         mode: Literal["cluster", "broadcast"] = "cluster" if len(pieces) == 2 else "broadcast"
         rows.append(ConsumerOffset(key, pieces[0], pieces[1], mode, check.offsets(row, key)))
@@ -343,7 +344,7 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
         topic, separator, group = str(light_key).partition("@")
         number = to_number(offset)
         if not separator or number is None:
-            check.say(
+            check.add_problem(
                 f"lmqOffsetTable: expected topic@group and an offset, found {str(light_key)[:80]!r}: {_kind(offset)}"
             )
             continue
@@ -353,14 +354,14 @@ def consumer_offsets(value: Value) -> Rows[ConsumerOffset]:
 
 def delay_offsets(value: Value) -> tuple[dict[int, int], tuple[str, ...]]:
     """Read ``delayOffset.json``: delay **level** (queue id + 1) → next offset, and the problems."""
-    check = _Check()
+    check = _FieldReader()
     offset_by_level = check.offsets(dict(check.members(value, "offsetTable")), "offsetTable")
     return offset_by_level, tuple(check.problems)
 
 
 def consumer_filters(value: Value) -> Rows[ConsumerFilter]:
     """Read ``consumerFilter.json``."""
-    check = _Check()
+    check = _FieldReader()
     rows = []
     for topic, by_group in check.objects(value, "filterDataByTopic"):
         for group, row in check.objects(by_group, "groupFilterData", topic):
@@ -388,7 +389,7 @@ def metrics(value: Value) -> dict[str, tuple[int, int]]:
     """Read ``timermetrics`` or ``transactionMetrics``: topic → (balance, time in ms). The balance may be negative;
     it is no count.
     """
-    check = _Check()
+    check = _FieldReader()
     return {
         topic: (check.number(row, "count", 0, topic), check.number(row, "timeStamp", 0, topic))
         for name in ("timingCount", "transactionCount")
@@ -398,11 +399,11 @@ def metrics(value: Value) -> dict[str, tuple[int, int]]:
 
 def client_offsets(value: Value) -> Rows[ClientOffset]:
     """Read a broadcasting client's ``offsets.json``, whose keys are objects."""
-    check = _Check()
+    check = _FieldReader()
     rows = []
     for key, offset in check.members(value, "offsetTable"):
         if not isinstance(key, ObjectKey) or not isinstance(offset, int) or isinstance(offset, bool):
-            check.say(f"offsetTable: expected a queue and an offset, found {str(key)[:80]!r}: {_kind(offset)}")
+            check.add_problem(f"offsetTable: expected a queue and an offset, found {str(key)[:80]!r}: {_kind(offset)}")
             continue
         queue = key.value
         broker, topic = check.text(queue, "brokerName", "", "key"), check.text(queue, "topic", "", "key")

@@ -14,10 +14,10 @@ from typing import Literal
 
 _HEAD = struct.Struct(">hqqh")
 _SIZE = struct.Struct(">h")
-SMALLEST = _HEAD.size
+MIN_UNIT_BYTES = _HEAD.size
 END_MARK = -1
 EXT_BASE = -(1 << 63)
-KEPT_FREE = 4
+RESERVED_TAIL_BYTES = 4
 """Bytes at a file's end that no unit uses."""
 
 
@@ -52,7 +52,7 @@ class CqExtStop:
 
 def encode(unit: CqExtUnit) -> bytes:
     """Return the bytes of ``unit``; its size follows from the bit map."""
-    head = _HEAD.pack(SMALLEST + len(unit.bit_map), unit.tags_code, unit.store_timestamp, len(unit.bit_map))
+    head = _HEAD.pack(MIN_UNIT_BYTES + len(unit.bit_map), unit.tags_code, unit.store_timestamp, len(unit.bit_map))
     return head + unit.bit_map
 
 
@@ -68,14 +68,16 @@ def decode(buf: bytes | bytearray | memoryview, position: int, base: int) -> CqE
         return CqExtStop(base + position, "mark", "end mark: the next unit is in the next file")
     if size == 0:
         return CqExtStop(base + position, "zero", "zero bytes: nothing was written here")
-    if size < SMALLEST or size > room:
-        return CqExtStop(base + position, "damage", f"a unit's length says {size:,}, expected {SMALLEST} to {room:,}")
+    if size < MIN_UNIT_BYTES or size > room:
+        return CqExtStop(
+            base + position, "damage", f"a unit's length says {size:,}, expected {MIN_UNIT_BYTES} to {room:,}"
+        )
     _, tags_code, store_timestamp, bits = _HEAD.unpack_from(buf, position)
-    if bits != size - SMALLEST:
-        reason = f"the bit map's length says {bits:,}, {size - SMALLEST:,} bytes are left in the unit"
+    if bits != size - MIN_UNIT_BYTES:
+        reason = f"the bit map's length says {bits:,}, {size - MIN_UNIT_BYTES:,} bytes are left in the unit"
         return CqExtStop(base + position, "damage", reason)
     return CqExtUnit(
-        base + position, size, tags_code, store_timestamp, bytes(buf[position + SMALLEST : position + size])
+        base + position, size, tags_code, store_timestamp, bytes(buf[position + MIN_UNIT_BYTES : position + size])
     )
 
 

@@ -22,13 +22,13 @@ from engine.codec.unit_flavours import BY_VERSION, LONGEST_PROPERTIES
 
 LONGEST_V1_TOPIC = BY_VERSION[1].longest_topic
 """Maximum UTF-16 units, and bytes, of a topic in a unit of version 1."""
-CRC_TAIL = 20
+CRC_TAIL_BYTES = 20
 """Bytes that the property CRC takes at the end of a unit (docs/formats/commit-log.md#property-crc)."""
 HEAD_SIZE = 88
 """Bytes before the body if both hosts are IPv4; each IPv6 host adds 12."""
-V6_MORE = 12
+IPV6_EXTRA_BYTES = 12
 
-HEADS = {
+HEAD_FORMATS = {
     0: struct.Struct(">iIiiiqqiq8sq8siqi"),
     BORN_HOST_V6: struct.Struct(">iIiiiqqiq20sq8siqi"),
     STORE_HOST_V6: struct.Struct(">iIiiiqqiq8sq20siqi"),
@@ -233,7 +233,7 @@ def delete_property(raw: bytes, name: str) -> bytes:
     prefix = name.encode() + b"\x01"
     if prefix not in raw:
         return raw
-    pieces = (raw[position : position + length] for position, length in props.spans(raw))
+    pieces = (raw[position : position + length] for position, length in props.pair_spans(raw))
     return b"".join(piece for piece in pieces if not piece.startswith(prefix))
 
 
@@ -244,18 +244,18 @@ def stored_properties(raw: bytes, property_crc: bool) -> bytes:
     if not property_crc:
         return raw
     raw = delete_property(raw, props.CRC32)
-    return raw + bytes(CRC_TAIL) if not raw or raw.endswith(b"\x02") else raw + b"\x02" + bytes(CRC_TAIL)
+    return raw + bytes(CRC_TAIL_BYTES) if not raw or raw.endswith(b"\x02") else raw + b"\x02" + bytes(CRC_TAIL_BYTES)
 
 
-def seal(unit: bytearray | memoryview) -> None:
+def write_property_crc(unit: bytearray | memoryview) -> None:
     """Write the property CRC of all bytes before it into the last twenty bytes
     (docs/formats/commit-log.md#property-crc).
     """
-    digits = props.crc_digits(crc31(unit[:-CRC_TAIL]))
-    unit[-CRC_TAIL:] = _CRC_NAME + digits + b"\x02"
+    digits = props.crc_digits(crc31(unit[:-CRC_TAIL_BYTES]))
+    unit[-CRC_TAIL_BYTES:] = _CRC_NAME + digits + b"\x02"
 
 
-def text_of(message: Message) -> bytes:
+def property_text(message: Message) -> bytes:
     """Return the property text of a message as it will be stored, before any CRC."""
     if message.properties_raw is not None:
         return message.properties_raw
@@ -280,7 +280,7 @@ def encode_unit(
 
     """
     topic = TopicField(message.topic, auto_version)
-    raw = stored_properties(text_of(message), property_crc)
+    raw = stored_properties(property_text(message), property_crc)
     if len(raw) > LONGEST_PROPERTIES:
         raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
     born, stored = host_raw(message.born_host), host_raw(message.store_host or store_host)
@@ -289,7 +289,7 @@ def encode_unit(
     extra = len(born) + len(stored) - 16
     born_time = store_timestamp if message.born_timestamp is None else message.born_timestamp
     try:
-        head = HEADS[sys_flag & HOST_BITS].pack(
+        head = HEAD_FORMATS[sys_flag & HOST_BITS].pack(
             topic.fixed + extra + len(body) + len(raw),
             topic.magic,
             crc31(body),
@@ -312,7 +312,7 @@ def encode_unit(
     if not property_crc:
         return unit
     sealed = bytearray(unit)
-    seal(sealed)
+    write_property_crc(sealed)
     return bytes(sealed)
 
 
@@ -343,7 +343,7 @@ class UnitRun:
     ) -> None:
         topic, born = TopicField(batch.topic, auto_version), host_raw(batch.born_host)
         sys_flag = batch.sys_flag & ~HOST_BITS | host_bits(born, stored_host)
-        head = HEADS[sys_flag & HOST_BITS]
+        head = HEAD_FORMATS[sys_flag & HOST_BITS]
         fixed = topic.fixed + len(born) + len(stored_host) - 16
         body, view = batch.body, memoryview(batch.body)
         born_time, topic_raw = batch.born_timestamp or 0, topic.raw
@@ -397,7 +397,7 @@ class UnitRun:
         """Bytes of all units."""
         return len(self._data)
 
-    def at(self, queue_offset: int, physical_offset: int, now: int) -> tuple[memoryview, list[int]]:
+    def place(self, queue_offset: int, physical_offset: int, now: int) -> tuple[memoryview, list[int]]:
         """Return the bytes for that place and time (ms), and the physical offset of each unit."""
         data, stored_at = self._data, self._stored_at
         for number, start in enumerate(self._starts):
@@ -408,7 +408,7 @@ class UnitRun:
         if self._sealed:
             view = memoryview(data)
             for start, end in zip(self._starts, [*self._starts[1:], len(data)], strict=True):
-                seal(view[start:end])
+                write_property_crc(view[start:end])
         return memoryview(data), [physical_offset + start for start in self._starts]
 
 
@@ -418,10 +418,10 @@ def encode_batch(messages: Iterable[Message]) -> bytes:
     """
     pieces = []
     for message in messages:
-        raw = text_of(message)
+        raw = property_text(message)
         if len(raw) > LONGEST_PROPERTIES:
             raise ValueError(f"properties of {len(raw):,} bytes do not fit their length field")
-        pieces.append(batch.member(message.flag, message.body, raw))
+        pieces.append(batch.encode_member(message.flag, message.body, raw))
     return b"".join(pieces)
 
 

@@ -23,8 +23,8 @@ _TOP_BIT = 0x80000000
 _STRIDE_OF_BITS, _STRIDE_OF_BYTES = 256, 64
 _MASKS_OF_BITS = tuple(1 << bit for bit in range(8))
 _MASKS_OF_BYTES = tuple(range(1, 256))
-LARGEST_BODY = 16 << 20
-LARGEST_FOR_BYTES = 64 << 10
+MAX_BODY_BYTES = 16 << 20
+MAX_BYTE_SEARCH_BYTES = 64 << 10
 """Up to this size, fewer than one difference in a hundred is explained by a single byte by chance."""
 
 
@@ -76,11 +76,11 @@ def explain(body: bytes, stored: int) -> Explanation:
         return Explanation((), field_bit, None)
     if not body:
         return Explanation((), field_bit, "the body is empty")
-    if len(body) > LARGEST_BODY:
-        return Explanation((), field_bit, f"bodies over {LARGEST_BODY:,} bytes are not searched")
+    if len(body) > MAX_BODY_BYTES:
+        return Explanation((), field_bit, f"bodies over {MAX_BODY_BYTES:,} bytes are not searched")
     try:
         flips = _search(difference, len(body), _STRIDE_OF_BITS, _MASKS_OF_BITS)
-        if not flips and field_bit is None and len(body) <= LARGEST_FOR_BYTES:
+        if not flips and field_bit is None and len(body) <= MAX_BYTE_SEARCH_BYTES:
             flips = _search(difference, len(body), _STRIDE_OF_BYTES, _MASKS_OF_BYTES)
     except ImportError:
         return Explanation(

@@ -62,7 +62,7 @@ class EntryHeader:
 
 @dataclass(frozen=True, slots=True)
 class DLedgerLog:
-    """The content of a DLedger folder in files and bytes; ``first`` is the head of its oldest entry, if there is
+    """The content of a DLedger folder in files and bytes; ``first_entry`` is the head of its oldest entry, if there is
     one.
     """
 
@@ -72,13 +72,15 @@ class DLedgerLog:
     index_files: int
     index_bytes: int
     other_bytes: int
-    first: EntryHeader | None
+    first_entry: EntryHeader | None
     wraps_messages: bool  # a message unit follows the first header
 
     @property
     def words(self) -> str:
         """A sentence about the log, and that its entries are not decoded."""
-        start = f", oldest entry {self.first.index:,} of term {self.first.term:,}" if self.first else ""
+        start = (
+            f", oldest entry {self.first_entry.index:,} of term {self.first_entry.term:,}" if self.first_entry else ""
+        )
         return (
             f"DLedger log of member {self.self_id or '?'}: {self.data_files} data files with {self.data_bytes:,} bytes"
             f", {self.index_files} index files with {self.index_bytes:,} bytes{start}. "
@@ -158,7 +160,7 @@ _CURRENT_TEXT = re.compile(rb"MANIFEST-\d+\n?")
 
 @dataclass(frozen=True, slots=True)
 class RocksFolder:
-    """The content of a RocksDB folder in files and bytes. ``sound``: CURRENT names a manifest that exists."""
+    """The content of a RocksDB folder in files and bytes. ``is_valid``: CURRENT names a manifest that exists."""
 
     folder: str
     manifest: str | None
@@ -167,7 +169,7 @@ class RocksFolder:
     write_ahead_logs: int
     write_ahead_bytes: int
     other_bytes: int
-    sound: bool
+    is_valid: bool
 
 
 def rocks_folder(folder: str, files: Iterable[NamedFile], current: bytes | None = None) -> RocksFolder | None:

@@ -75,7 +75,7 @@ class Geometry:
         return HEADER_SIZE + SLOT_SIZE * self.slots + ENTRY_SIZE * entry
 
 
-def following(header: IndexHeader) -> IndexHeader:
+def next_header(header: IndexHeader) -> IndexHeader:
     """Return the header of a new file behind the full file that has ``header``: it begins at the end of that file
     (docs/formats/index-file.md#insert).
     """
@@ -117,7 +117,7 @@ def entry_time(header: IndexHeader, entry: IndexEntry) -> int:
     return header.begin_timestamp + entry.time_diff * 1000
 
 
-def step_on(prev: int, entry: int, index_count: int) -> bool:
+def chain_continues(prev: int, entry: int, index_count: int) -> bool:
     """Return True if a chain continues from ``entry`` to ``prev``: RocketMQ stops at 0, past the count and at
     itself.
     """
@@ -134,13 +134,13 @@ def time_matched(header: IndexHeader, begin: int, end: int) -> bool:
 
 _DEFAULT = Geometry(INDEX_SLOTS, INDEX_ENTRIES)
 _I32 = struct.Struct(">i")
-NEWER = 4096
+MAX_NEWER_ENTRIES = 4096
 """Maximum entries of one slot that a concurrent writer may add after the header was read."""
-LOOKS = 3
+READ_ATTEMPTS = 3
 """Attempts on a file of the default length before other numbers are tried: a writer counts an entry first, and
 its bytes follow a moment later.
 """
-_AT_ONCE = 1 << 20
+_CANDIDATES_AT_ONCE = 1 << 20
 """Candidate numbers of slots per numpy operation."""
 
 
@@ -170,7 +170,7 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
         return None, f"no numbers of slots and entries give a length of {file.size:,} bytes"
     if header.entries == 0:
         return None, "the file has no entries to try a number of slots against"
-    fitting = _fitting(file, header)
+    fitting = _fitting_geometries(file, header)
     if not fitting:
         return None, f"no number of slots agrees with the chains in a file of {file.size:,} bytes"
     if len(fitting) > 1:
@@ -180,7 +180,7 @@ def derive_geometry(file: IndexBytes) -> tuple[Geometry | None, str]:
 
 
 def _is_default(file: IndexBytes, header: IndexHeader) -> bool:
-    for attempt in range(LOOKS):
+    for attempt in range(READ_ATTEMPTS):
         if attempt:
             header_bytes = file.read(0, HEADER_SIZE)
             if len(header_bytes) < HEADER_SIZE:
@@ -191,7 +191,7 @@ def _is_default(file: IndexBytes, header: IndexHeader) -> bool:
     return False
 
 
-def _fitting(file: IndexBytes, header: IndexHeader) -> list[Geometry]:
+def _fitting_geometries(file: IndexBytes, header: IndexHeader) -> list[Geometry]:
     words = (file.size - HEADER_SIZE) // 4
     geometries = []
     for slots in _candidates(file, header, words):
@@ -228,8 +228,8 @@ def _candidates_in_bulk(file: IndexBytes, header: IndexHeader, words: int) -> It
     if largest <= 0:
         return
     data = np.frombuffer(file.read(HEADER_SIZE, words * 4), ">i4")
-    for start_slots in range(words % 5 or 5, largest + 1, 5 * _AT_ONCE):
-        slots = np.arange(start_slots, min(start_slots + 5 * _AT_ONCE, largest + 1), 5, dtype=np.int64)
+    for start_slots in range(words % 5 or 5, largest + 1, 5 * _CANDIDATES_AT_ONCE):
+        slots = np.arange(start_slots, min(start_slots + 5 * _CANDIDATES_AT_ONCE, largest + 1), 5, dtype=np.int64)
         entry_words = slots + 5 * header.entries
         slots, entry_words = slots[entry_words < len(data)], entry_words[entry_words < len(data)]
         key_hash = data[entry_words].astype(np.int64)
@@ -244,7 +244,7 @@ def _newest_agrees(file: IndexBytes, header: IndexHeader, geometry: Geometry) ->
         return False
     head = file.read(geometry.slot_position(newest.key_hash % geometry.slots), SLOT_SIZE)
     number = _I32.unpack(head)[0] if len(head) == SLOT_SIZE else 0
-    for _ in range(NEWER):
+    for _ in range(MAX_NEWER_ENTRIES):
         if number <= header.entries:
             break
         newer = _entry(file, geometry, number)  # written after the header was read, or never counted

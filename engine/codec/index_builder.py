@@ -25,7 +25,7 @@ from engine.codec.message import ROLLBACK, TRANSACTION_MASK
 from engine.codec.topic_table import TopicTable
 
 _SLOT, _ENTRY = struct.Struct(">i"), struct.Struct(">iqii")
-LARGEST_DIFFERENCE = (1 << 31) - 1
+MAX_DIFFERENCE_S = (1 << 31) - 1
 UInt32 = npt.NDArray[np.uint32]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ def build_keys(columns: UnitColumns, prefixes: UInt32, rows: Int64, *, tags: boo
     return IndexKeys(key_hash, columns.physical_offset[row], columns.store_timestamp[row], len(rows), later_units)
 
 
-def room(header: IndexHeader, geometry: Geometry) -> int:
+def remaining_entries(header: IndexHeader, geometry: Geometry) -> int:
     """Return how many entries the file can still take. Entry 0 is never used."""
     return max(geometry.entries - max(header.index_count, 1), 0)
 
@@ -77,7 +77,7 @@ def time_difference(begin_timestamp: int, store_timestamp: int) -> int:
     """
     if begin_timestamp <= 0:
         return 0
-    return min(max(divide(store_timestamp - begin_timestamp, 1000), 0), LARGEST_DIFFERENCE)
+    return min(max(divide(store_timestamp - begin_timestamp, 1000), 0), MAX_DIFFERENCE_S)
 
 
 def put_entries(
@@ -86,15 +86,17 @@ def put_entries(
     """Write entries for ``key_hash`` into the bytes of a complete ``file`` and return its new header, which is not
     written.
 
-    The three arrays have one item per key, at most as many as :func:`room` returns. Every entry is written before
-    its slot, so a concurrent reader never follows a slot to bytes that are not there.
+    The three arrays have one item per key, at most as many as :func:`remaining_entries` returns. Every entry is
+    written before its slot, so a concurrent reader never follows a slot to bytes that are not there.
 
     """
     count = len(key_hash)
     if not count:
         return header
-    if count > room(header, geometry) or len(file) < geometry.file_size:
-        raise ValueError(f"expected at most {room(header, geometry):,} keys for a file of {geometry.file_size:,} bytes")
+    if count > remaining_entries(header, geometry) or len(file) < geometry.file_size:
+        raise ValueError(
+            f"expected at most {remaining_entries(header, geometry):,} keys for a file of {geometry.file_size:,} bytes"
+        )
     number = max(header.index_count, 1)
     begin = int(store_timestamp[0]) if number <= 1 else header.begin_timestamp
     begin_offset = int(phy_offset[0]) if number <= 1 else header.begin_phy_offset
@@ -189,7 +191,7 @@ def _differences(first_begin: int, begin: int, store_timestamp: Int64) -> Int64:
     if begin <= 0:
         seconds[:] = 0
     seconds[0] = time_difference(first_begin, int(store_timestamp[0]))
-    return np.minimum(seconds, LARGEST_DIFFERENCE)
+    return np.minimum(seconds, MAX_DIFFERENCE_S)
 
 
 class UnitKeys(NamedTuple):

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from engine.codec import columns
 from engine.codec import index as codec
-from engine.codec.java import hash_on, index_key_hash, topic_hash
+from engine.codec.java import continue_hash, index_key_hash, topic_hash
 from engine.codec.machine_code_build import import_compiled
 
 Int32 = npt.NDArray[np.int32]
@@ -37,12 +37,12 @@ _SEVERAL = -2
 _AHEAD = 4  # files whose slots are prefetched
 
 
-class Window(NamedTuple):
-    """The wanted entries: time (64-bit ms, floored to seconds) in [begin, end], at most ``most`` per key."""
+class TimeWindow(NamedTuple):
+    """The wanted entries: time (64-bit ms, floored to seconds) in [begin, end], at most ``max_matches`` per key."""
 
     begin: int
     end: int
-    most: int
+    max_matches: int
 
 
 class MappedIndex(NamedTuple):
@@ -105,13 +105,13 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, max
     Files are chosen as by RocketMQ: those that the window touches, back to the one that begins before it.
 
     """
-    twin = Loaded.twin or ready(1)
+    twin = TwinState.twin or twin_for(1)
     if twin is None:
-        return _find_plain(files, index_key_hash(topic, key), Window(begin, end, max_matches))
+        return _find_plain(files, index_key_hash(topic, key), TimeWindow(begin, end, max_matches))
     if key.isascii():
         h, text = topic_hash(topic), key.encode()
     else:
-        h, text = hash_on(topic_hash(topic), key), b""
+        h, text = continue_hash(topic_hash(topic), key), b""
     try:
         single_offset = twin.find_one(files.rows, h, text, begin, end, max_matches)
     except OverflowError:
@@ -123,12 +123,12 @@ def find_key(files: MappedFiles, topic: str, key: str, begin: int, end: int, max
     return offsets
 
 
-def find_keys(files: MappedFiles, key_hash: Int32, window: Window) -> tuple[Int64, Int64]:
+def find_keys(files: MappedFiles, key_hash: Int32, window: TimeWindow) -> tuple[Int64, Int64]:
     """Run :func:`find_key` for many hashes, each key's offsets in ascending order; returns (number of offsets up to
     each key, offsets).
     """
-    max_matches, ends = max(window.most, 0), np.zeros(len(key_hash), np.int64)
-    twin = ready(len(key_hash))
+    max_matches, ends = max(window.max_matches, 0), np.zeros(len(key_hash), np.int64)
+    twin = twin_for(len(key_hash))
     if twin is None or not files.files:
         all_offsets: list[int] = []
         for number, hash_value in enumerate(key_hash.tolist()):
@@ -143,7 +143,7 @@ def find_keys(files: MappedFiles, key_hash: Int32, window: Window) -> tuple[Int6
 
 def hashes_of(topic: str, keys: list[str]) -> Int32:
     """Return the index hash of each key of a topic."""
-    twin = ready(0)
+    twin = twin_for(0)
     if twin is not None:
         out = np.empty(len(keys), np.int32)
         try:
@@ -154,22 +154,22 @@ def hashes_of(topic: str, keys: list[str]) -> Int32:
     return np.array([index_key_hash(topic, key) for key in keys], np.int32)
 
 
-def _find_plain(files: MappedFiles, key_hash: int, window: Window) -> list[int]:
+def _find_plain(files: MappedFiles, key_hash: int, window: TimeWindow) -> list[int]:
     offsets: list[int] = []
     for file in files.files:
         if file.limit and codec.time_matched(file.header, window.begin, window.end):
             _walk_plain(file, key_hash, window, offsets)
-        if len(offsets) >= window.most or file.header.begin_timestamp < window.begin:
+        if len(offsets) >= window.max_matches or file.header.begin_timestamp < window.begin:
             break
     return offsets
 
 
-def _walk_plain(file: MappedIndex, key_hash: int, window: Window, offsets: list[int]) -> None:
+def _walk_plain(file: MappedIndex, key_hash: int, window: TimeWindow, offsets: list[int]) -> None:
     """Add the offsets of one file. Numbers fall along a chain, so every walk ends."""
     view, slots, begin_timestamp = file.view, file.slots, file.header.begin_timestamp
     (number,) = _SLOT.unpack_from(view, codec.HEADER_SIZE + codec.SLOT_SIZE * (key_hash % slots))
     previous_number, entries = file.limit, codec.HEADER_SIZE + codec.SLOT_SIZE * slots
-    while 0 < number < previous_number and len(offsets) < window.most:
+    while 0 < number < previous_number and len(offsets) < window.max_matches:
         stored_hash, offset, seconds, previous = _ENTRY.unpack_from(view, entries + codec.ENTRY_SIZE * number)
         time = begin_timestamp + seconds * 1000
         if seconds < 0:
@@ -214,7 +214,7 @@ def place_units(ends: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> 
     offset whose bytes do not begin with a size that fits into the span is left out.
 
     """
-    twin = ready(0)
+    twin = twin_for(0)
     if twin is None:
         begins, stops, spans = _place_plain(offsets, span_at)
     else:
@@ -227,7 +227,7 @@ def place_units(ends: Int64, offsets: Int64, span_at: Callable[[int], Span]) -> 
         begins, stops = out[:2].tolist()
         spans = out[2].tolist() if span_number > 1 else [0] * len(begins)
     units = Units(offsets.tolist(), begins, stops, spans, ends.tolist())
-    return units if 0 not in stops else _without_lost(units)
+    return units if 0 not in stops else _drop_missing(units)
 
 
 def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[int], list[int], list[int]]:
@@ -249,7 +249,7 @@ def _place_plain(offsets: Int64, span_at: Callable[[int], Span]) -> tuple[list[i
     return begins, stops, numbers
 
 
-def _without_lost(units: Units) -> Units:
+def _drop_missing(units: Units) -> Units:
     """Drop the offsets without a unit."""
     placed = [number for number, stop in enumerate(units.stops) if stop]
     ends = [bisect_left(placed, end) for end in units.ends]
@@ -257,7 +257,7 @@ def _without_lost(units: Units) -> Units:
     return Units(offsets, begins, stops, spans, ends)
 
 
-SOON, LATE = 1000, 20_000
+KEYS_WITH_NUMBA_IMPORTED, KEYS_WITHOUT_NUMBA = 1000, 20_000
 """Number of keys after which loading pays off: if numba is already imported (milliseconds), and if not (a second)."""
 
 
@@ -271,35 +271,35 @@ class QueryTwin(NamedTuple):
     place_units: Callable[..., int]
 
 
-class Loaded:
-    """The state of this process: ``twin`` are the compiled twins once they are loaded, ``asked`` counts keys that
-    were looked up without them.
+class TwinState:
+    """The state of this process: ``twin`` are the compiled twins once they are loaded, ``keys_without_twin`` counts
+    keys that were looked up without them.
     """
 
     twin: QueryTwin | None = None
-    asked: int = 0
+    keys_without_twin: int = 0
 
 
-def ready(keys: int) -> QueryTwin | None:
+def twin_for(keys: int) -> QueryTwin | None:
     """Return the compiled twins for a query of so many keys; None if plain Python is quicker, or the only way."""
-    return Loaded.twin or _consider(keys)
+    return TwinState.twin or _load_if_worth_it(keys)
 
 
 def load() -> QueryTwin | None:
     """Load and return the compiled twins; None if only plain Python is available."""
     if columns.twin() is None:
         return None
-    if Loaded.twin is None:
+    if TwinState.twin is None:
         compiled_query = import_compiled("compiled_query")
-        Loaded.twin = QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields))
-    return Loaded.twin
+        TwinState.twin = QueryTwin(*(_machine_code(getattr(compiled_query, name)) for name in QueryTwin._fields))
+    return TwinState.twin
 
 
-def _consider(keys: int) -> QueryTwin | None:
-    Loaded.asked += keys
-    if Loaded.asked < (SOON if "numba" in sys.modules else LATE):
+def _load_if_worth_it(keys: int) -> QueryTwin | None:
+    TwinState.keys_without_twin += keys
+    if TwinState.keys_without_twin < (KEYS_WITH_NUMBA_IMPORTED if "numba" in sys.modules else KEYS_WITHOUT_NUMBA):
         return None
-    Loaded.asked = 0
+    TwinState.keys_without_twin = 0
     return load()
 
 

@@ -25,11 +25,11 @@ def i64(value: int) -> int:
 
 def jhash(text: str) -> int:
     """``String.hashCode``: over UTF-16 code units, so a character outside the BMP counts twice."""
-    h = hash_on(0, text)
+    h = continue_hash(0, text)
     return h - (1 << 32) if h & 0x80000000 else h
 
 
-def hash_on(h: int, text: str) -> int:
+def continue_hash(h: int, text: str) -> int:
     """Continue a hash: ``h`` is the hash of a text's beginning, ``text`` is the remainder. Returns it unsigned."""
     if text.isascii():
         if len(text) <= _SHORT:  # a slightly larger number costs less than a mask at each step
@@ -48,14 +48,14 @@ def hash_on(h: int, text: str) -> int:
 @lru_cache(maxsize=1024)
 def topic_hash(topic: str) -> int:
     """Return the unsigned hash of ``topic#``, the start value for every index key of the topic."""
-    return hash_on(0, f"{topic}#")
+    return continue_hash(0, f"{topic}#")
 
 
 def index_key_hash(topic: str, key: str) -> int:
     """Return the hash that an index file stores for ``topic#key``: made positive, and 0 for −2³¹, which stays
     negative in Java.
     """
-    h = hash_on(topic_hash(topic), key)
+    h = continue_hash(topic_hash(topic), key)
     if h & 0x80000000:
         h = (1 << 32) - h
         return 0 if h == 1 << 31 else h

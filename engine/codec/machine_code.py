@@ -80,10 +80,10 @@ class Twins:
     """The functions of one module. Each function keeps its code in memory."""
 
     def __init__(self, module: str, codes: Iterable[Code]) -> None:
-        self._placed: dict[str, tuple[int, object]] = {}
+        self._code_places: dict[str, tuple[int, object]] = {}
         self._entries: dict[str, _Entry] = {}
         for function, code in zip(FUNCTIONS[module], codes, strict=True):
-            address, keeper = self._placed[function.name] = _placed(code)
+            address, keeper = self._code_places[function.name] = _load_code(code)
             setattr(self, function.name, _callable(function, address, keeper))
 
     def bound(self, name: str, sheet: array[int]) -> Callable[[Any], Any]:
@@ -97,14 +97,14 @@ class Twins:
         entry = self._entries.get(name)
         if entry is None:
             # Two threads may come at once: both use the same entry. A builtin of another entry would outlive its code.
-            entry = self._entries.setdefault(name, _Entry(name, *self._placed[name]))
+            entry = self._entries.setdefault(name, _Entry(name, *self._code_places[name]))
         return entry.bound(sheet)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         raise AttributeError(name)
 
 
-def _placed(code: Code) -> tuple[int, object]:
+def _load_code(code: Code) -> tuple[int, object]:
     """Load a function's code into memory; returns its address and the object that keeps it there."""
     import llvmlite.binding as llvm
 
@@ -154,7 +154,7 @@ class _Entry:
         sheet, argument, result = (
             build.inttoptr(ir.Constant(number, words_address + 8 * word), number.as_pointer()) for word in range(3)
         )
-        numbers = build.add(call.args[0], ir.Constant(number, _numbers_place()))
+        numbers = build.add(call.args[0], ir.Constant(number, _numbers_position()))
         build.store(build.load(build.inttoptr(numbers, number.as_pointer())), sheet)
         build.store(call.args[1], argument)
         build.store(ir.Constant(number, 0), result)
@@ -172,15 +172,15 @@ class _Entry:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine())
         self._engine.finalize_object()
         self._keeper = keeper
-        self._told = _MethodDef(name.encode(), self._engine.get_function_address("call"), _ONE_ARGUMENT, None)
+        self._method_def = _MethodDef(name.encode(), self._engine.get_function_address("call"), _ONE_ARGUMENT, None)
 
     def bound(self, sheet: array[int]) -> Callable[[Any], Any]:
         """Implement :meth:`Twins.bound`."""
         new = _NEW_BUILTIN(("PyCFunction_NewEx", ctypes.pythonapi))
-        return cast("Callable[[Any], Any]", new(ctypes.addressof(self._told), sheet, None))
+        return cast("Callable[[Any], Any]", new(ctypes.addressof(self._method_def), sheet, None))
 
 
-def _numbers_place() -> int:
+def _numbers_position() -> int:
     """Return the position of the pointer to the numbers in an array object, in bytes. Raises ``ValueError``."""
     sample = array("q", (1, 2, 3))
     words = [ctypes.c_int64.from_address(id(sample) + position).value for position in range(0, array.__basicsize__, 8)]
@@ -191,34 +191,34 @@ def load(module: str) -> Twins | None:
     """Load the functions of ``module`` from the user's cache; None if there is no code for this machine and these
     sources. Raises ``OSError``, and LLVM's exceptions.
     """
-    content = compiled_cache.kept(name_of(module))
-    codes = None if content is None else taken_apart(content)
+    content = compiled_cache.read_saved(file_name_of(module))
+    codes = None if content is None else decode_codes(content)
     return None if codes is None else Twins(module, codes)
 
 
-def name_of(module: str) -> str:
+def file_name_of(module: str) -> str:
     """Return the name under which the code of ``module`` for this machine is saved."""
-    words = "\n".join((module, *_made_for()))
+    words = "\n".join((module, *_machine_properties()))
     return f"{module}-{hashlib.sha256(words.encode()).hexdigest()[:16]}.code"
 
 
-def put_together(codes: Sequence[Code]) -> bytes:
+def encode_codes(codes: Sequence[Code]) -> bytes:
     """Return code as it is saved: a line of JSON, then the object code of the functions one behind the other."""
     data = b"".join(code.data for code in codes)
     header = {
-        "for": _made_for(),
+        "for": _machine_properties(),
         "sha256": hashlib.sha256(data).hexdigest(),
         "functions": [[code.symbol, len(code.data)] for code in codes],
     }
     return json.dumps(header).encode() + b"\n" + data
 
 
-def taken_apart(content: bytes) -> list[Code] | None:
-    """Return the functions in the result of :func:`put_together`; None if it is incomplete or for another machine."""
+def decode_codes(content: bytes) -> list[Code] | None:
+    """Return the functions in the result of :func:`encode_codes`; None if it is incomplete or for another machine."""
     first_line, _, data = content.partition(b"\n")
     try:
         header = json.loads(first_line)
-        if header["for"] != _made_for() or header["sha256"] != hashlib.sha256(data).hexdigest():
+        if header["for"] != _machine_properties() or header["sha256"] != hashlib.sha256(data).hexdigest():
             return None
         codes, position = [], 0
         for symbol, size in header["functions"]:
@@ -229,7 +229,7 @@ def taken_apart(content: bytes) -> list[Code] | None:
     return codes
 
 
-def _made_for() -> list[str]:
+def _machine_properties() -> list[str]:
     """Return the properties of this machine that machine code must match to run here."""
     import llvmlite
     import llvmlite.binding as llvm

@@ -26,10 +26,10 @@ from engine.codec.machine_code import (
     Code,
     Function,
     Twins,
+    encode_codes,
+    file_name_of,
     load,
     machine,
-    name_of,
-    put_together,
 )
 
 _ALLOWED = {"pread", "memcpy", "memset", "memmove", "memcmp", "bcmp"} | {
@@ -96,7 +96,7 @@ def build(module: str) -> Twins:
             if on_compiling is not None:
                 on_compiling(False)
     with contextlib.suppress(OSError):  # if it cannot be saved, the next process compiles it again
-        compiled_cache.keep(name_of(module), put_together(codes))
+        compiled_cache.save(file_name_of(module), encode_codes(codes))
     return Twins(module, codes)
 
 
@@ -111,7 +111,7 @@ def _compile(function: Function, twin: Any) -> Code:
     flags.no_cfunc_wrapper = True
     flags.error_model = "numpy"
     flags.nrt = True
-    context, entry = target.target_context, _face(function, twin)
+    context, entry = target.target_context, _entry_function(function, twin)
     word, nothing = numba.types.int64, numba.types.void
     result = compiler.compile_extra(target.typing_context, context, entry, (word,), nothing, flags, {})
     descriptor, compiled = attrgetter("fndesc", "library")(result)
@@ -133,7 +133,7 @@ def _object(name: str, text: str) -> bytes:
     return code
 
 
-def _face(function: Function, twin: Any) -> Any:
+def _entry_function(function: Function, twin: Any) -> Any:
     """Return ``def face(sheet)``, which reads the arguments from ``sheet`` and writes the results behind them."""
     from engine.codec.intrinsics import le64, pointer_to, put64
 

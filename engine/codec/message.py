@@ -1,7 +1,7 @@
 """Message unit of the commit log, versions 1 and 2 (docs/formats/commit-log.md).
 
 Pure: bytes in, records out. Whole blocks go through :mod:`engine.codec.columns`; this module is for one unit at a
-time. No length inside the bytes is trusted: :func:`measure` checks the frame before any bytes are copied out.
+time. No length inside the bytes is trusted: :func:`check_frame` checks the frame before any bytes are copied out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEFAULT_DELAY_LEVELS = tuple(
     n * 1000 for n in (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
 )
 MIN_UNIT_SIZE = 91
-LARGEST_UNIT = 128 << 20
+MAX_UNIT_BYTES = 128 << 20
 """Bytes of the largest unit that is decoded; RocketMQ's default limit is 4 MiB + 64 KiB."""
 
 _HEAD = struct.Struct(">iIiiiqqiq")  # up to BORNTIMESTAMP: 48 bytes
@@ -185,7 +185,7 @@ def tags_code_of(
     return jhash(tags) if tags else 0
 
 
-def measure(buf: bytes | bytearray | memoryview, position: int, limit: int) -> Frame | str:
+def check_frame(buf: bytes | bytearray | memoryview, position: int, limit: int) -> Frame | str:
     """Check the frame of the unit at ``buf[position]``; bytes from ``limit`` on do not exist.
 
     Returns the positions, or one sentence with the expected and the actual value. The sentence begins with ``cut
@@ -198,8 +198,8 @@ def measure(buf: bytes | bytearray | memoryview, position: int, limit: int) -> F
     form = _FORMS.get(magic)
     if form is None:
         return f"no unit: magic code 0x{magic:08X}, expected {_EXPECTED}"
-    if size < MIN_UNIT_SIZE or size > LARGEST_UNIT:
-        return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {LARGEST_UNIT:,} bytes"
+    if size < MIN_UNIT_SIZE or size > MAX_UNIT_BYTES:
+        return f"length field says {size:,}, a unit has {MIN_UNIT_SIZE} to {MAX_UNIT_BYTES:,} bytes"
     version, topic_width, read_topic_length = form
     (sys_flag,) = _I32.unpack_from(buf, position + 36)
     store_time = _HEAD_SIZE + (20 if sys_flag & BORN_HOST_V6 else 8)
@@ -230,7 +230,7 @@ def measure(buf: bytes | bytearray | memoryview, position: int, limit: int) -> F
     )
 
 
-def cut(buf: bytes | bytearray | memoryview, position: int, frame: Frame, base: int, crc: bool = True) -> Unit:
+def decode_frame(buf: bytes | bytearray | memoryview, position: int, frame: Frame, base: int, crc: bool = True) -> Unit:
     """Return the unit at ``buf[position]``, whose frame is checked; ``base`` is the absolute offset of ``buf[0]``."""
     _, _, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time = _HEAD.unpack_from(
         buf, position
@@ -269,18 +269,18 @@ def cut(buf: bytes | bytearray | memoryview, position: int, frame: Frame, base: 
 
 def decode(buf: bytes | bytearray | memoryview, position: int = 0, base: int = 0, crc: bool = True) -> Unit:
     """Return the unit at ``buf[position]``; raises :class:`CorruptUnit` with the absolute offset if there is none."""
-    frame = measure(buf, position, len(buf))
+    frame = check_frame(buf, position, len(buf))
     if isinstance(frame, str):
         raise CorruptUnit(frame, offset=base + position)
-    return cut(buf, position, frame, base, crc)
+    return decode_frame(buf, position, frame, base, crc)
 
 
-def parts(buf: bytes | bytearray | memoryview, start: int = 0) -> list[Part]:
+def list_fields(buf: bytes | bytearray | memoryview, start: int = 0) -> list[Part]:
     """Return every field of the unit at ``buf[start]`` in the order of the bytes; [] if there is no unit.
 
     Properties come pair by pair as ``properties.NAME``.
     """
-    frame = measure(buf, start, len(buf))
+    frame = check_frame(buf, start, len(buf))
     if isinstance(frame, str):
         return []
     variable_lengths = {
@@ -296,7 +296,7 @@ def parts(buf: bytes | bytearray | memoryview, start: int = 0) -> list[Part]:
         fields.append(Part(name, position, length))
         position += length
     raw = bytes(buf[start + frame.properties : start + frame.size])
-    for position, length in props.spans(raw):
+    for position, length in props.pair_spans(raw):
         name = utf8(raw[position : position + length]).partition(props.NAME_END)[0].rstrip(props.PAIR_END)
         fields.append(Part(f"properties.{name}", frame.properties + position, length))
     return fields

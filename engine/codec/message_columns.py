@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from engine.codec import columns, write_job
 from engine.codec.crc import crc31
-from engine.codec.encode import HEADS, HOST_BITS, Message, host_bits, host_raw
+from engine.codec.encode import HEAD_FORMATS, HOST_BITS, Message, host_bits, host_raw
 from engine.codec.machine_code_build import import_compiled
 from engine.codec.message import INNER_BATCH, NEED_UNWRAP, PREPARED, ROLLBACK, TRANSACTION_MASK
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
@@ -31,7 +31,7 @@ Blob: TypeAlias = "bytes | npt.NDArray[np.uint8] | array[int]"
 RULED_BITS = HOST_BITS | INNER_BATCH | NEED_UNWRAP
 """SYSFLAG bits of messages that need more than encoding."""
 _ZERO = array("q", [0])
-_COPIED = 1 << 16
+_MAX_COPIED_BYTES = 1 << 16
 """Size up to which copying a blob is faster than asking numpy for its address, in bytes."""
 
 
@@ -116,17 +116,17 @@ class TopicRow:
         self.raw = array("B", raw)
         self.magic = magic
         self.places = array("q", [-1] * 8)
-        self._describe()
+        self._pack()
 
     def set_place(self, queue_id: int, place: int) -> None:
         """Set the place among the numbers at which queue ``queue_id`` counts."""
         if queue_id >= len(self.places):
             longer = max(2 * len(self.places), queue_id + 1)
             self.places = self.places + array("q", [-1] * (longer - len(self.places)))
-            self._describe()
+            self._pack()
         self.places[queue_id] = place
 
-    def _describe(self) -> None:
+    def _pack(self) -> None:
         self.row = write_job.TOPIC_ROW.pack(
             self.raw.buffer_info()[0], len(self.raw), self.magic, self.places.buffer_info()[0], len(self.places)
         )
@@ -153,9 +153,9 @@ class Run:
         self.text = 0
         self.out = _ZERO * (3 * self.rows)
         """Offsets (−1: left out), then queue offsets, then sizes in bytes."""
-        self.describe()
+        self.rebuild_table()
 
-    def describe(self) -> None:
+    def rebuild_table(self) -> None:
         """Rebuild the table of topics: other threads may have moved places while the append lock was free."""
         topics = self.topics
         self.table = topics[0].alone if len(topics) == 1 else array("B", b"".join([topic.row for topic in topics]))
@@ -166,7 +166,7 @@ class Run:
         room = len(topic.places)
         topic.set_place(self.queue_id, place)
         if len(topic.places) != room:
-            self.describe()
+            self.rebuild_table()
 
     def message(self) -> Message:
         """Return the next row as a message."""
@@ -206,7 +206,7 @@ class Run:
         fixed = 74 + len(born) + len(stored) + len(topic.raw)
         return fixed + int(self.columns.body_length[self.row]) + self.text_length()
 
-    def most_bytes(self) -> int:
+    def max_remaining_bytes(self) -> int:
         """Return an upper bound for the bytes of all remaining units."""
         columns = self.columns
         fixed = 74 + 2 * max(map(len, self.hosts)) + max(len(topic.raw) for topic in self.topics)
@@ -236,13 +236,13 @@ def _number(column: npt.NDArray[Any] | array[int] | None, row: int) -> int:
 class Encoder:
     """Writes the rows of a :class:`Run` as units; for one caller at a time."""
 
-    __slots__ = ("_compiled", "_sheet", "_target", "_to")
+    __slots__ = ("_compiled", "_sheet", "_target", "_target_address")
 
     def __init__(self) -> None:
         self._sheet = array("q", bytes(8 * len(write_job.NAMES)))
         self._compiled: Compiled | None = None
         self._target: memoryview | None = None
-        self._to = 0
+        self._target_address = 0
 
     @property
     def compiled(self) -> Compiled | None:
@@ -273,10 +273,10 @@ class Encoder:
         if compiled is None:
             return encode_rows_plain(run, target, position, limit, base, now, numbers, longest_body)
         if target is not self._target:
-            self._target, self._to = target, _address(np.frombuffer(target, np.uint8))
+            self._target, self._target_address = target, _address(np.frombuffer(target, np.uint8))
         columns, rows, sheet = run.columns, run.rows, self._sheet
         hosts = _host_table(tuple(run.hosts))
-        bodies, texts, out = _addressed(columns.bodies), _addressed(columns.properties), run.out.buffer_info()[0]
+        bodies, texts, out = _with_address(columns.bodies), _with_address(columns.properties), run.out.buffer_info()[0]
         body, text = _address(bodies), _address(texts)
         write_job.SHEET.pack_into(
             sheet,
@@ -285,7 +285,7 @@ class Encoder:
             position,
             body + run.body,
             text + run.text,
-            self._to,
+            self._target_address,
             limit,
             base,
             now,
@@ -323,11 +323,11 @@ def _host_table(hosts: tuple[bytes, ...]) -> array[int]:
     return array("B", b"".join(write_job.HOST_ROW.pack(raw, len(raw)) for raw in hosts))
 
 
-def _addressed(blob: Blob) -> npt.NDArray[np.uint8] | array[int]:
+def _with_address(blob: Blob) -> npt.NDArray[np.uint8] | array[int]:
     """Return ``blob`` as an object whose address is available; a copy if that is quicker."""
     if isinstance(blob, (np.ndarray, array)):
         return blob
-    return array("B", blob) if len(blob) <= _COPIED else np.frombuffer(blob, np.uint8)
+    return array("B", blob) if len(blob) <= _MAX_COPIED_BYTES else np.frombuffer(blob, np.uint8)
 
 
 def _address(column: npt.NDArray[Any] | array[int]) -> int:
@@ -365,7 +365,7 @@ def encode_rows_plain(
         born, stored = run.row_hosts(row)
         flags |= host_bits(born, stored)
         body = bytes(columns.bodies[run.body : run.body + size])
-        head = HEADS[flags & HOST_BITS].pack(
+        head = HEAD_FORMATS[flags & HOST_BITS].pack(
             total,
             topic.magic,
             crc31(body),

@@ -90,7 +90,7 @@ NAMES = (
     "scratch_3",
 )
 """The numbers of the sheet in their order: 64 bits each, in the machine's byte order."""
-REFUSED, ANOTHER, OTHER_MAP, NO_PLACE, NO_ROOM = -1, -2, -3, -4, -5
+NOT_PLAIN, UNKNOWN_TOPIC_OR_HOST, OTHER_MAP, NO_PLACE, NO_ROOM = -1, -2, -3, -4, -5
 """Reasons why nothing was written: the message needs the slower way; its topic or host is not in the sheet; its map has
 other names; its queue has no place yet; the file, or its part with room on the disk, is full.
 """
@@ -99,7 +99,7 @@ TOPIC_WIDTH, HOST_WIDTH = 48, 32
 """Bytes of a table's row: the text object, then a topic's row as :class:`TopicRow` packs it; or address and length of
 the raw host and the SYSFLAG bits.
 """
-_MOST_ROWS = 64
+_MAX_ROWS = 64
 """Maximum number of rows of a table. A further row empties it first."""
 
 _AT = {name: number for number, name in enumerate(NAMES)}
@@ -128,17 +128,17 @@ class ObjectPut:
 
     __slots__ = (
         "_blank",
-        "_coming",
         "_hosts",
-        "_kept",
-        "_many",
         "_names",
+        "_owners",
+        "_pending_owners",
+        "_put_many",
         "_ruled",
         "_store",
         "_topics",
         "file",
         "numbers",
-        "one",
+        "put_one",
         "sheet",
         "target",
     )
@@ -147,16 +147,16 @@ class ObjectPut:
         self.sheet = array("q", bytes(8 * len(NAMES)))
         self._ruled = ruled
         self.sheet[: len(_KINDS) + 1 + len(slots)] = array("q", (*map(id, _KINDS), id(ruled), *slots))
-        self.one: Callable[[Message], int] = code.bound("put_one", self.sheet)
+        self.put_one: Callable[[Message], int] = code.bound("put_one", self.sheet)
         """Puts a message at ``position``, which moves on; gives the bytes of its unit, or why there is none."""
-        self._many: Callable[[list[Message]], int] = code.bound("put_many", self.sheet)
+        self._put_many: Callable[[list[Message]], int] = code.bound("put_many", self.sheet)
         self._blank = blank
         self._store = array("B", store_host)
         self.sheet[_STORE : _STORE + 2] = array("q", (self._store.buffer_info()[0], len(store_host)))
         self._topics: dict[str, TopicRow] = {}
         self._hosts: dict[str, array[int]] = {}
-        self._coming: tuple[object, ...] = ()
-        self._kept: dict[int, tuple[object, ...]] = {}
+        self._pending_owners: tuple[object, ...] = ()
+        self._owners: dict[int, tuple[object, ...]] = {}
         self.file: OpenFile | None = None
         """The file that the sheet tells of; None where it has to be told anew."""
         self.target: memoryview | None = None
@@ -166,23 +166,23 @@ class ObjectPut:
 
     def learn_topic(self, name: str, row: TopicRow) -> None:
         """Add the topic ``name``; ``row`` has the places of its queues."""
-        topics = self._topics if name in self._topics or len(self._topics) < _MOST_ROWS else {}
+        topics = self._topics if name in self._topics or len(self._topics) < _MAX_ROWS else {}
         topics = {**topics, name: row}
         rows = array("q")
         for topic_name, topic_row in topics.items():
             rows.extend((id(topic_name), *_unpack_topic(topic_row.row)))
         places = [topic_row.places for topic_row in topics.values()]
-        self._tell(_TOPICS, (rows.buffer_info()[0], len(topics)), (topics, rows, places))
+        self._write_addresses(_TOPICS, (rows.buffer_info()[0], len(topics)), (topics, rows, places))
         self._topics = topics
 
     def learn_host(self, host: str) -> None:
         """Add the born host ``host`` (``ip:port``). Raises ``ValueError``."""
-        hosts = self._hosts if host in self._hosts or len(self._hosts) < _MOST_ROWS else {}
+        hosts = self._hosts if host in self._hosts or len(self._hosts) < _MAX_ROWS else {}
         hosts = {**hosts, host: array("B", host_raw(host))}
         rows = array("q")
         for host_text, raw in hosts.items():
             rows.extend((id(host_text), raw.buffer_info()[0], len(raw), host_bits(bytes(raw), bytes(self._store))))
-        self._tell(_HOSTS, (rows.buffer_info()[0], len(hosts)), (hosts, rows))
+        self._write_addresses(_HOSTS, (rows.buffer_info()[0], len(hosts)), (hosts, rows))
         self._hosts = hosts
 
     def learn_map(self, properties: dict[str, str]) -> bool:
@@ -200,19 +200,19 @@ class ObjectPut:
             return False
         objects = array("q", map(id, names))
         numbers = (objects.buffer_info()[0], len(names), text.buffer_info()[0], ends.buffer_info()[0])
-        self._tell(_SHAPE, numbers, (names, objects, text, ends))
+        self._write_addresses(_SHAPE, numbers, (names, objects, text, ends))
         self._names = names
         return True
 
-    def _tell(self, place: int, numbers: tuple[int, ...], owners: tuple[object, ...]) -> None:
+    def _write_addresses(self, place: int, numbers: tuple[int, ...], owners: tuple[object, ...]) -> None:
         """Write ``numbers`` into the sheet, among them addresses in the ``owners``.
 
         Keeps a reference to the owners from before the write until the next one, so an interrupt cannot leave
         dangling pointers.
         """
-        self._coming = owners
+        self._pending_owners = owners
         self.sheet[place : place + len(numbers)] = array("q", numbers)
-        self._kept[place] = owners
+        self._owners[place] = owners
 
     def learn_numbers(self, numbers: array[int]) -> None:
         """Take queue offsets from ``numbers`` from now on."""
@@ -237,7 +237,7 @@ class ObjectPut:
         self.target = target
         return True
 
-    def let_go(self) -> None:
+    def release_file(self) -> None:
         """Release the file's bytes."""
         self.file = self.target = None
 
@@ -250,7 +250,7 @@ class ObjectPut:
         """The position behind the last unit, in the file."""
         return self.sheet[POSITION]
 
-    def knows(self, file: OpenFile, numbers: array[int]) -> bool:
+    def is_current(self, file: OpenFile, numbers: array[int]) -> bool:
         """Return True if units go to ``file``, which is still open, and queue offsets come from ``numbers``."""
         return file is self.file and file.open_view is self.target and numbers is self.numbers
 
@@ -262,7 +262,7 @@ class ObjectPut:
         """
         sheet, rows, out_address = self.sheet, len(messages), out.buffer_info()[0]
         sheet[_ROW : _ROW + 5] = array("q", (row, rows, out_address, out_address + 8 * rows, out_address + 16 * rows))
-        outcome = self._many(messages)
+        outcome = self._put_many(messages)
         return sheet[_ROW], outcome
 
 
@@ -294,7 +294,7 @@ def _load() -> tuple[Twins, list[int]] | None:
         return None
     try:
         code, slots = twins("compiled_put"), message_slots()
-        return None if slots is None or not _puts(code, slots) else (code, slots)
+        return None if slots is None or not _writes_same_unit(code, slots) else (code, slots)
     except Exception:  # noqa: BLE001  numba and LLVM fail in many ways; plain Python does it then
         return None
 
@@ -326,7 +326,7 @@ def message_slots() -> list[int] | None:
     return [8 * words.index(address) for address in field_addresses]
 
 
-def _puts(code: Twins, slots: Sequence[int]) -> bool:
+def _writes_same_unit(code: Twins, slots: Sequence[int]) -> bool:
     """Return True if a sample message becomes exactly the unit that the plain way gives."""
     sample = Message("a topic", b"a body", 3, {"KEYS": "a key"}, born_timestamp=1 << 44, born_host="1.2.3.4:5")
     unit = encode_unit(
@@ -342,7 +342,7 @@ def _puts(code: Twins, slots: Sequence[int]) -> bool:
     put.learn_map(sample.properties or {})
     put.learn_bytes(memoryview(target), 1 << 30, 1 << 10, 99)
     put.start(1 << 45, 0)
-    size = put.one(sample)
+    size = put.put_one(sample)
     return (
         size == len(unit) == put.sheet[POSITION]
         and list(numbers) == [0, 8]

@@ -21,7 +21,7 @@ ORDERLY = 999
 """The revive queue that a handle of an orderly pop names."""
 NORMAL, RETRY_TOPIC, RETRY_TOPIC_V2 = "0", "1", "2"
 """Marks of topics: the normal one, its retry topics of either form."""
-MOST_AT_ONCE = 32
+MAX_POP_MESSAGES = 32
 """Maximum messages of one pop and of one checkpoint: its bit map has as many bits."""
 
 
@@ -120,7 +120,7 @@ def entries(rows: Iterable[tuple[str, object, object]]) -> str:
 class CheckPoint:
     """The messages of one queue that one pop delivered. ``differences`` are their offsets minus ``start_offset``.
 
-    ``revive_offset`` is its offset in the revive queue, once it is read from there. ``put_again`` counts how
+    ``revive_offset`` is its offset in the revive queue, once it is read from there. ``rewrite_count`` counts how
     often it was written again because a message could not be revived. Times are ms.
 
     """
@@ -135,7 +135,7 @@ class CheckPoint:
     differences: tuple[int, ...]
     count: int = -1
     """How many messages; −1: as many as there are differences."""
-    put_again: int | None = None
+    rewrite_count: int | None = None
     revive_offset: int = 0
 
     @property
@@ -175,8 +175,8 @@ class CheckPoint:
             "reviveTime": self.due,
             "ro": 0,
         }
-        if self.put_again is not None:
-            fields["rp"] = str(self.put_again)
+        if self.rewrite_count is not None:
+            fields["rp"] = str(self.rewrite_count)
         return _json({**fields, "so": self.start_offset, "t": self.topic})
 
 
@@ -235,18 +235,18 @@ def read_check_point(body: bytes, revive_offset: int) -> CheckPoint | None:
     topic, group = fields.get("t"), fields.get("c")
     if not isinstance(topic, str) or not isinstance(group, str):
         return None
-    put_again = fields.get("rp")
+    rewrite_count = fields.get("rp")
     return CheckPoint(
         topic,
         group,
-        _whole(fields, "q"),
-        _whole(fields, "so"),
-        _whole(fields, "pt"),
-        _whole(fields, "it"),
+        _int_field(fields, "q"),
+        _int_field(fields, "so"),
+        _int_field(fields, "pt"),
+        _int_field(fields, "it"),
         str(fields.get("bn") or ""),
         _offsets(fields.get("d")),
-        min(_whole(fields, "n"), MOST_AT_ONCE),
-        None if put_again is None else int(put_again) if str(put_again).isdecimal() else 127,
+        min(_int_field(fields, "n"), MAX_POP_MESSAGES),
+        None if rewrite_count is None else int(rewrite_count) if str(rewrite_count).isdecimal() else 127,
         revive_offset,
     )
 
@@ -263,11 +263,11 @@ def read_ack(body: bytes, tag: str, broker_name: str) -> Ack | None:
     return Ack(
         topic,
         group,
-        _whole(fields, "q", "queueId"),
-        _whole(fields, "so", "startOffset"),
-        _whole(fields, "pt", "popTime"),
+        _int_field(fields, "q", "queueId"),
+        _int_field(fields, "so", "startOffset"),
+        _int_field(fields, "pt", "popTime"),
         str(fields.get("bn") or fields.get("brokerName") or broker_name),
-        _whole(fields, "ao", "ackOffset"),
+        _int_field(fields, "ao", "ackOffset"),
         offsets,
     )
 
@@ -292,7 +292,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _whole(fields: Mapping[str, Any], *names: str) -> int:
+def _int_field(fields: Mapping[str, Any], *names: str) -> int:
     for name in names:
         if isinstance(value := fields.get(name), int):
             return value

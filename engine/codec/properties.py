@@ -61,7 +61,7 @@ def encode(properties: dict[str, str]) -> bytes:
     return "".join(f"{name}{NAME_END}{value}{PAIR_END}" for name, value in properties.items()).encode()
 
 
-def spans(raw: bytes) -> list[tuple[int, int]]:
+def pair_spans(raw: bytes) -> list[tuple[int, int]]:
     """Return (position, length) of each pair of ``raw`` with its closing 0x02, empty and malformed pairs included."""
     pair_spans = []
     position = 0

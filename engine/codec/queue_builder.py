@@ -70,7 +70,7 @@ class EntryRows:
             getattr(self, name)[self.count] = value
         self.count += 1
 
-    def chosen(self, rows: Int64) -> EntryRows:
+    def select(self, rows: Int64) -> EntryRows:
         """Return these rows in new arrays."""
         selection = EntryRows(len(rows))
         for name in _COLUMNS:

@@ -27,9 +27,9 @@ _COLUMN_FAMILY_ADD = 201
 _COLUMN_FAMILY_DROP = 202
 _NEW_FILE = 103
 _END_OF_FIELDS = 1
-_MAY_BE_PASSED_OVER = 1 << 13
+_SKIPPABLE = 1 << 13
 """A tag with this bit carries its length, so a reader that does not know it can skip it."""
-_MOST_VARINT_BITS = 64
+_MAX_VARINT_BITS = 64
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class _Fields:
 
     def number(self) -> int:
         value = shift = 0
-        while shift < _MOST_VARINT_BITS:
+        while shift < _MAX_VARINT_BITS:
             byte = self._data[self._position]
             self._position += 1
             value |= (byte & 0x7F) << shift
@@ -147,7 +147,7 @@ def _apply(manifest: Manifest, edit: bytes) -> None:
         elif tag == _NEW_FILE:
             number, size = _new_file(fields)
             added[number] = size
-        elif tag & _MAY_BE_PASSED_OVER:
+        elif tag & _SKIPPABLE:
             fields.string()
         else:
             raise ValueError(f"unknown tag {tag}")

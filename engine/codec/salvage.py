@@ -19,15 +19,15 @@ from engine.codec import properties as props
 from engine.codec.crc import crc31
 from engine.codec.message import (
     BORN_HOST_V6,
-    LARGEST_UNIT,
+    MAX_UNIT_BYTES,
     MIN_UNIT_SIZE,
     STORE_HOST_V6,
     Frame,
     Part,
     Unit,
-    cut,
-    measure,
-    parts,
+    check_frame,
+    decode_frame,
+    list_fields,
 )
 from engine.codec.unit_flavours import BY_MAGIC, FLAVOURS, MAGICS
 from engine.layout import LONGEST_NAME
@@ -37,33 +37,33 @@ _I64 = struct.Struct(">q")
 _SIZE, _MAGIC, _CRC, _QUEUE_ID, _QUEUE_OFFSET, _PHYSICAL, _SYS_FLAG = 0, 4, 8, 12, 20, 28, 36
 _LONGEST_TOPICS = {form.topic_width: min(form.longest_topic, LONGEST_NAME) for form in FLAVOURS}
 """Width of the topic's length → the longest name that is tried: a topic is a folder."""
-_ODD_IN_NAMES = frozenset('<>:"\\|?*')
+_FORBIDDEN_IN_NAMES = frozenset('<>:"\\|?*')
 _IN_HEX = frozenset(("magicCode", "bodyCRC", "sysFlag"))
-_FITTED = frozenset(("totalSize", "bodyLength", "topicLength", "propertiesLength"))
+_COMPUTED_FIELDS = frozenset(("totalSize", "bodyLength", "topicLength", "propertiesLength"))
 """Fields whose mended value is computed to fit the others: weaker evidence than one of few possible values."""
-_FAR_APART = 366 * 86_400_000
+_FAR_APART_MS = 366 * 86_400_000
 """Implausible distance of a unit's two times, in ms: with wrong host lengths one of them is part of an address."""
-MOST_TRIED = 4096
+MAX_ATTEMPTS = 4096
 """Maximum number of places that are tried for the end of a body whose length is wrong."""
 
 
-class Wrong(NamedTuple):
+class FieldFault(NamedTuple):
     """A field that contradicts the others: its stored value, and its likely value (None if unknown)."""
 
     field: str
-    says: int
-    would_be: int | None
+    stored: int
+    likely: int | None
 
     @property
     def is_overflow(self) -> bool:
         """True if the field is the 16-bit length of properties that are longer than it can hold."""
-        return self.field == "propertiesLength" and (self.would_be or 0) >= 1 << 15
+        return self.field == "propertiesLength" and (self.likely or 0) >= 1 << 15
 
     @property
     def words(self) -> str:
         """``totalSize says 77, it would be 572``."""
-        would = f", it would be {self._number(self.would_be)}" if self.would_be is not None else ""
-        return f"{self.field} says {self._number(self.says)}{would}"
+        would = f", it would be {self._number(self.likely)}" if self.likely is not None else ""
+        return f"{self.field} says {self._number(self.stored)}{would}"
 
     def _number(self, value: int) -> str:
         return f"0x{value & 0xFFFFFFFF:08X}" if self.field in _IN_HEX else f"{value:,}"
@@ -74,14 +74,14 @@ class Salvage:
     """The unit with its wrong fields mended, those fields, and every field's place."""
 
     unit: Unit
-    wrong: tuple[Wrong, ...]
+    wrong: tuple[FieldFault, ...]
     parts: tuple[Part, ...]
 
 
 class _Patch(NamedTuple):
     position: int
     data: bytes
-    wrong: Wrong
+    wrong: FieldFault
 
 
 def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int] = ()) -> Salvage | None:
@@ -91,7 +91,7 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
     no guess is supported.
 
     """
-    raw = bytes(buf[: LARGEST_UNIT + 1])
+    raw = bytes(buf[: MAX_UNIT_BYTES + 1])
     if len(raw) < MIN_UNIT_SIZE:
         return None
     overflowed = salvage_overflow(raw, base)
@@ -99,7 +99,7 @@ def salvage(buf: bytes | bytearray | memoryview, base: int, sizes: Sequence[int]
         return overflowed
     best: tuple[tuple[int, ...], Salvage] | None = None
     for patches in _guesses(raw, sizes):
-        candidate = _tried(raw, base, patches)
+        candidate = _try_patches(raw, base, patches)
         if candidate is not None:
             rank = _rank(candidate, sizes)
             if best is None or rank < best[0]:
@@ -142,7 +142,9 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
     mended[topic : topic + width] = len(name).to_bytes(width, "big")
     mended[topic + width : topic_end] = name
     wrong = (
-        [] if raw[topic + width : topic_end] == name else [Wrong("topicLength", _length(raw, topic, width), len(name))]
+        []
+        if raw[topic + width : topic_end] == name
+        else [FieldFault("topicLength", _length(raw, topic, width), len(name))]
     )
     for field, position, form, value in (
         ("totalSize", _SIZE, _I32, entry.size),
@@ -155,15 +157,15 @@ def salvage_overwritten(buf: bytes | bytearray | memoryview, base: int, entry: E
     ):
         (stored,) = form.unpack_from(raw, position)
         if stored != value:
-            wrong.append(Wrong(field, stored, value))
+            wrong.append(FieldFault(field, stored, value))
             form.pack_into(mended, position, value)
-    frame = measure(mended, 0, len(mended))
+    frame = check_frame(mended, 0, len(mended))
     if not isinstance(frame, Frame):
         return None
-    unit = cut(mended, 0, frame, base)
+    unit = decode_frame(mended, 0, frame, base)
     if unit.crc == "bad":
-        wrong.append(Wrong("bodyCRC", unit.body_crc, None))
-    return Salvage(unit, tuple(wrong), tuple(parts(mended)))
+        wrong.append(FieldFault("bodyCRC", unit.body_crc, None))
+    return Salvage(unit, tuple(wrong), tuple(list_fields(mended)))
 
 
 def _place_of_topic(raw: bytes, body: int, width: int, name: bytes, *, has_head: bool) -> int:
@@ -186,23 +188,23 @@ def _length(raw: bytes, position: int, width: int) -> int:
     return int.from_bytes(raw[position : position + width], "big")
 
 
-def _tried(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
+def _try_patches(raw: bytes, base: int, patches: Sequence[_Patch]) -> Salvage | None:
     mended = bytearray(raw)
     for patch in patches:
         mended[patch.position : patch.position + len(patch.data)] = patch.data
-    frame = measure(mended, 0, len(mended))
+    frame = check_frame(mended, 0, len(mended))
     if not isinstance(frame, Frame):
         return None
-    unit = cut(mended, 0, frame, base)
+    unit = decode_frame(mended, 0, frame, base)
     sound_body = bool(unit.body) and unit.crc == "ok"
     if not _is_name(unit.topic) or (unit.stale and not sound_body) or unit.queue_id < 0 or unit.queue_offset < 0:
         return None
     wrong = [patch.wrong for patch in patches]
     if unit.stale:
-        wrong.append(Wrong("physicalOffset", unit.physical_offset, base))
+        wrong.append(FieldFault("physicalOffset", unit.physical_offset, base))
     if unit.crc == "bad":
-        wrong.append(Wrong("bodyCRC", unit.body_crc, None))
-    return Salvage(unit, tuple(wrong), tuple(parts(mended[: unit.size])))
+        wrong.append(FieldFault("bodyCRC", unit.body_crc, None))
+    return Salvage(unit, tuple(wrong), tuple(list_fields(mended[: unit.size])))
 
 
 def salvage_overflow(raw: bytes, base: int) -> Salvage | None:
@@ -230,10 +232,10 @@ def salvage_overflow(raw: bytes, base: int) -> Salvage | None:
     without_properties = bytearray(raw[: topic_end + 2])
     _I32.pack_into(without_properties, _SIZE, len(without_properties))
     _I16.pack_into(without_properties, topic_end, 0)
-    frame = measure(without_properties, 0, len(without_properties))
+    frame = check_frame(without_properties, 0, len(without_properties))
     if not isinstance(frame, Frame):
         return None
-    unit = cut(raw, 0, frame._replace(size=size, properties_length=properties_length), base)
+    unit = decode_frame(raw, 0, frame._replace(size=size, properties_length=properties_length), base)
     if unit.crc != "ok" or unit.stale or not _is_name(unit.topic):
         return None
     property_parts = [
@@ -241,7 +243,9 @@ def salvage_overflow(raw: bytes, base: int) -> Salvage | None:
         for name, position, length in _pairs(unit.properties_raw)
     ]
     return Salvage(
-        unit, (Wrong("propertiesLength", stored, properties_length),), (*parts(without_properties), *property_parts)
+        unit,
+        (FieldFault("propertiesLength", stored, properties_length),),
+        (*list_fields(without_properties), *property_parts),
     )
 
 
@@ -275,12 +279,12 @@ def shorten(buf: bytes | memoryview, overflowed: Salvage) -> Shortened:
 
 def _pairs(raw: bytes) -> Iterator[tuple[str, int, int]]:
     """Yield name, position and length of each pair of a property text."""
-    for position, length in props.spans(raw):
+    for position, length in props.pair_spans(raw):
         yield raw[position : position + length].split(b"\x01", 1)[0].decode("utf-8", "replace"), position, length
 
 
 def _is_name(topic: str) -> bool:
-    return bool(topic) and topic.isprintable() and "\ufffd" not in topic and not _ODD_IN_NAMES & set(topic)
+    return bool(topic) and topic.isprintable() and "\ufffd" not in topic and not _FORBIDDEN_IN_NAMES & set(topic)
 
 
 def _rank(candidate: Salvage, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -290,8 +294,8 @@ def _rank(candidate: Salvage, sizes: Sequence[int]) -> tuple[int, ...]:
     unit = candidate.unit
     text = unit.properties_raw
     pairs = not text or (text[0] >= ord(" ") and b"\x01" in text and b"\0" not in text)
-    penalty = sum(1 + (field_fault.field in _FITTED) for field_fault in candidate.wrong)
-    far_apart = abs(unit.store_timestamp - unit.born_timestamp) > _FAR_APART
+    penalty = sum(1 + (field_fault.field in _COMPUTED_FIELDS) for field_fault in candidate.wrong)
+    far_apart = abs(unit.store_timestamp - unit.born_timestamp) > _FAR_APART_MS
     return (unit.crc == "bad", not pairs, penalty, far_apart, unit.size not in sizes)
 
 
@@ -322,7 +326,7 @@ def _magics(raw: bytes) -> Iterator[_Patch | None]:
         yield None
     for magic in MAGICS:
         if magic != stored:
-            yield _Patch(_MAGIC, _U32.pack(magic), Wrong("magicCode", stored, magic))
+            yield _Patch(_MAGIC, _U32.pack(magic), FieldFault("magicCode", stored, magic))
 
 
 def _sys_flags(raw: bytes) -> Iterator[_Patch | None]:
@@ -330,7 +334,7 @@ def _sys_flags(raw: bytes) -> Iterator[_Patch | None]:
     yield None
     (stored,) = _I32.unpack_from(raw, _SYS_FLAG)
     for bits in (BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6):
-        yield _Patch(_SYS_FLAG, _I32.pack(stored ^ bits), Wrong("sysFlag", stored, stored ^ bits))
+        yield _Patch(_SYS_FLAG, _I32.pack(stored ^ bits), FieldFault("sysFlag", stored, stored ^ bits))
 
 
 def _sizes(raw: bytes, sizes: Sequence[int]) -> list[int]:
@@ -346,7 +350,7 @@ def _body_at(raw: bytes | bytearray) -> int:
 
 def _size_patch(raw: bytes | bytearray, size: int) -> tuple[_Patch, ...]:
     stored = _I32.unpack_from(raw, _SIZE)[0]
-    return () if stored == size else (_Patch(_SIZE, _I32.pack(size), Wrong("totalSize", stored, size)),)
+    return () if stored == size else (_Patch(_SIZE, _I32.pack(size), FieldFault("totalSize", stored, size)),)
 
 
 def _other_size(raw: bytearray, width: int, head: tuple[_Patch, ...]) -> Iterator[tuple[_Patch, ...]]:
@@ -392,14 +396,14 @@ def _other_names(
                 _Patch(
                     topic_end,
                     _I16.pack(properties_length),
-                    Wrong("propertiesLength", stored_properties_length, properties_length),
+                    FieldFault("propertiesLength", stored_properties_length, properties_length),
                 ),
             )
     for length in range(1, _LONGEST_TOPICS[width] + 1):
         topic_end = topic + width + length
         if topic_end + 2 <= size and _I16.unpack_from(raw, topic_end)[0] == size - topic_end - 2:
             data = length.to_bytes(width, "big")
-            yield (*patches, _Patch(topic, data, Wrong("topicLength", stored_length, length)))
+            yield (*patches, _Patch(topic, data, FieldFault("topicLength", stored_length, length)))
 
 
 def _other_bodies(
@@ -411,7 +415,7 @@ def _other_bodies(
     stored_length, stored_crc = _I32.unpack_from(raw, body - 4)[0], _U32.unpack_from(raw, _CRC)[0]
     attempts = 0
     for topic_end in range(size - 2, body, -1):  # candidates for the properties' length: properties are short
-        if size - topic_end - 2 >= 1 << 15 or attempts >= MOST_TRIED:
+        if size - topic_end - 2 >= 1 << 15 or attempts >= MAX_ATTEMPTS:
             return
         if _I16.unpack_from(raw, topic_end)[0] != size - topic_end - 2:
             continue
@@ -421,7 +425,7 @@ def _other_bodies(
             if topic < body:
                 break
             if int.from_bytes(raw[topic : topic + width], "big") == length:
-                patch = _Patch(body - 4, _I32.pack(topic - body), Wrong("bodyLength", stored_length, topic - body))
+                patch = _Patch(body - 4, _I32.pack(topic - body), FieldFault("bodyLength", stored_length, topic - body))
                 if crc31(raw[body:topic]) == stored_crc or _is_name(
                     raw[topic + width : topic_end].decode("utf-8", "replace")
                 ):

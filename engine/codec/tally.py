@@ -24,7 +24,7 @@ from engine.codec.topic_table import TopicTable
 
 PRECISION = 12
 REGISTERS = 1 << PRECISION
-MOST_SKETCHES = 4096
+MAX_SKETCHES = 4096
 """Maximum number of topics with sketches of their own; later topics share the first sketch."""
 _ONES = (1 << 64) - 1
 _MIX = 0x9E3779B97F4A7C15
@@ -67,7 +67,7 @@ class Groups:
         """Add one row for each key and its size in bytes."""
         compiled = twin()
         if compiled is None:
-            keys, sums = _summed(keys, sizes)
+            keys, sums = _sum_by_key(keys, sizes)
             self._merge(keys, sums)
             return
         row = 0
@@ -158,10 +158,10 @@ class UnitTexts:
     def _make_room(self, rows: int, topics: int) -> None:
         if len(self.tag) < rows:
             self.tag, self.host = np.zeros(rows, np.int32), np.zeros(rows, np.int64)
-        sketch_count = min(topics, MOST_SKETCHES) + 1
+        sketch_count = min(topics, MAX_SKETCHES) + 1
         if len(self.registers) < sketch_count:
             larger = np.zeros(
-                (max(sketch_count, min(2 * len(self.registers), MOST_SKETCHES + 1)), 2, REGISTERS), np.uint8
+                (max(sketch_count, min(2 * len(self.registers), MAX_SKETCHES + 1)), 2, REGISTERS), np.uint8
             )
             larger[: len(self.registers)] = self.registers
             self.registers = larger
@@ -186,7 +186,7 @@ class UnitTexts:
                     self.registers[sketch, kind, place] = max(rank, int(self.registers[sketch, kind, place]))
 
 
-def wide_host(block: UnitColumns, row: int) -> bytes:
+def ipv6_host(block: UnitColumns, row: int) -> bytes:
     """Return the 16 bytes of a unit's IPv6 born host."""
     host_position = int(block.offset[row]) - block.base + _BORN_HOST
     return block.buffer[host_position : host_position + 16].tobytes()
@@ -216,7 +216,7 @@ def quantile(buckets: dict[int, int], share: float, smallest: int, largest: int)
     return largest
 
 
-def different(registers: npt.NDArray[np.uint8]) -> int:
+def estimate_distinct(registers: npt.NDArray[np.uint8]) -> int:
     """Estimate how many different keys went into ``registers``."""
     ranks = np.bincount(registers, minlength=2)
     empty = int(ranks[0])
@@ -278,7 +278,7 @@ class KeySet:
 
 def keys_in(raw: bytes) -> Iterator[bytes]:
     """Yield every unique key and every piece of KEYS in property text, also those that a later pair overrides."""
-    for position, length in properties.spans(raw):
+    for position, length in properties.pair_spans(raw):
         name, separator, value = raw[position : position + length].removesuffix(b"\x02").partition(b"\x01")
         if separator and name == b"UNIQ_KEY" and value:
             yield value
@@ -289,7 +289,7 @@ def keys_in(raw: bytes) -> Iterator[bytes]:
 def _last_values(raw: bytes) -> dict[bytes, bytes]:
     """Return name → value as the compiled walks read property text: empty values vanish, the last one wins."""
     values: dict[bytes, bytes] = {}
-    for position, length in properties.spans(raw):
+    for position, length in properties.pair_spans(raw):
         piece = raw[position : position + length].removesuffix(b"\x02")
         name, separator, value = piece.partition(b"\x01")
         if separator and value:
@@ -321,7 +321,7 @@ def _hash_of(key: bytes) -> int:
     return h or 1
 
 
-def _summed(keys: Numbers, sizes: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers]:
+def _sum_by_key(keys: Numbers, sizes: npt.NDArray[np.int32]) -> tuple[Numbers, Numbers]:
     distinct_keys, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     sums = np.zeros((len(distinct_keys), 4), np.int64)
     sums[:, 0], sums[:, 2] = counts, np.iinfo(np.int64).max

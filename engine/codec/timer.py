@@ -19,7 +19,7 @@ WHEEL_SLOTS = 7 * 86_400 * 2
 SLOT_SIZE = 32
 WHEEL_SIZE = WHEEL_SLOTS * SLOT_SIZE
 UNIT_SIZE = 52
-KEPT_FREE = 16
+BLANK_BYTES = 16
 """Bytes of a blank. A unit goes to the next file if fewer than 52 + 16 bytes remain."""
 NO_OFFSET = -1
 TIMER_CHECK_SIZE = 4096
@@ -40,19 +40,19 @@ class WheelSlot:
     """A slot. It keeps its content after delivery, so compare ``time`` with the expected time."""
 
     time: int  # ms divided by the precision
-    first: int  # timer-log offsets of the chain's ends
-    last: int
+    first_offset: int  # timer-log offsets of the chain's ends
+    last_offset: int
     count: int  # messages minus deletes: smaller than the chain by two for each delete
     magic: int = 0
 
     @property
     def used(self) -> bool:
         """True if the slot has held something."""
-        return self.time != 0 or self.last != 0 or self.count != 0
+        return self.time != 0 or self.last_offset != 0 or self.count != 0
 
     def encoded(self) -> bytes:
         """Return the slot's 32 bytes."""
-        return _SLOT.pack(self.time, self.first, self.last, self.count, self.magic)
+        return _SLOT.pack(self.time, self.first_offset, self.last_offset, self.count, self.magic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The fields of a message unit in one table, from which every other list of them is made
 (docs/formats/commit-log.md#unit, #unit-check).
 
-A row gives the field's place in the bytes (:func:`engine.codec.message.parts`), its column of a scanned block
-(:data:`engine.codec.columns.NAMES`), its name in JSON records, filters and tables, its column on Spark and in an
+A row gives the field's place in the bytes (:func:`engine.codec.message.list_fields`), its column of a scanned block
+(:data:`engine.codec.columns.COLUMN_TYPES`), its name in JSON records, filters and tables, its column on Spark and in an
 export, how it is masked, the colour of its bytes in the hex view, and its description. To add a field everywhere,
 add one row here; recipe: ``resources/docs/contributing/recipes.md``. Texts are English; the Chinese of ``meaning``
 is in ``resources/i18n``. No numpy here.

@@ -19,7 +19,7 @@ class Flavour(NamedTuple):
     """A version of the unit layout.
 
     ``topic_length`` reads and writes the topic's length in front of it; ``longest_topic`` is its largest value.
-    ``unread_by`` are releases (as in ``Rules.release``) that take such a unit for damage; ``newer`` is the
+    ``unread_by`` are releases (as in ``Rules.release``) that take such a unit for damage; ``unread_note`` is the
     message about it. ``label`` describes a store that has such units, in the English that the window translates;
     the plain form has none.
     """
@@ -30,7 +30,7 @@ class Flavour(NamedTuple):
     longest_topic: int
     word: str
     unread_by: tuple[str, ...] = ()
-    newer: str = ""
+    unread_note: str = ""
     label: str = ""
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.message import LARGEST_UNIT, MAGIC_BLANK, Unit, cut, measure
+from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, Unit, check_frame, decode_frame
 from engine.codec.unit_flavours import MAGIC_BYTES, PREFIX
 from engine.errors import CannotRead
 
@@ -57,7 +57,7 @@ class Stop:
     reason: str
 
 
-def look(buf: Bytes, position: int, limit: int, base: int, crc: bool = True) -> Unit | Blank | Stop:
+def decode_item(buf: Bytes, position: int, limit: int, base: int, crc: bool = True) -> Unit | Blank | Stop:
     """Decode the unit, blank or stop at ``buf[position]``. Bytes from ``limit`` on do not exist; ``base`` is the
     offset of ``buf[0]``.
     """
@@ -72,10 +72,10 @@ def look(buf: Bytes, position: int, limit: int, base: int, crc: bool = True) -> 
         return Blank(base + position, size)
     if size == 0 and magic == 0:
         return Stop(base + position, "zero", "zero bytes: nothing was written here")
-    frame = measure(buf, position, limit)
+    frame = check_frame(buf, position, limit)
     if isinstance(frame, str):
         return Stop(base + position, "cut" if frame.startswith("cut off") else "damage", frame)
-    return cut(buf, position, frame, base, crc)
+    return decode_frame(buf, position, frame, base, crc)
 
 
 def walk(buf: Bytes, base: int, start: int = 0, crc: bool = True) -> Iterator[Unit | Blank | Stop]:
@@ -85,7 +85,7 @@ def walk(buf: Bytes, base: int, start: int = 0, crc: bool = True) -> Iterator[Un
     """
     position, limit = start, len(buf)
     while True:
-        item = look(buf, position, limit, base, crc)
+        item = decode_item(buf, position, limit, base, crc)
         yield item
         if isinstance(item, Stop):
             return
@@ -129,12 +129,12 @@ def _is_real(data: Bytes, position: int, limit: int, base: int, file_end: int) -
     size = _PAIR.unpack_from(data, position)[0]
     if _I64.unpack_from(data, position + 28)[0] != base + position or base + position + size > file_end:
         return False
-    frame = measure(data, position, limit)
+    frame = check_frame(data, position, limit)
     return not isinstance(frame, str) or (frame.startswith("cut off") and size > limit - position)
 
 
-BLOCK = 1 << 20
-OVERLAP = 64
+BLOCK_BYTES = 1 << 20
+OVERLAP_BYTES = 64
 
 Item = Unit | Blank | Damage
 
@@ -159,7 +159,7 @@ class LogBytes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class DamageSkip:
     """Items to yield for bytes that are no unit, and the position in the file to go on at (−1: the file is done)."""
 
     items: list[Item | Stop]
@@ -175,12 +175,12 @@ def walk_file(
     Items from ``stop`` on are left out. Without ``resync`` the walk ends at the first damage.
     """
     position = offset - file.start_offset
-    read_size = BLOCK
+    read_size = BLOCK_BYTES
     while position < file.size:
         try:
             data = file.read(position, read_size)
         except CannotRead as error:
-            yield _unread(file, position, error, resync)
+            yield _unread_item(file, position, error, resync)
             return
         if not data:
             reason = f"the file ends here, it had {file.size:,} bytes when it was opened"
@@ -188,7 +188,7 @@ def walk_file(
             return
         index, base = 0, file.start_offset + position
         while True:
-            item = look(data, index, len(data), base, crc)
+            item = decode_item(data, index, len(data), base, crc)
             if isinstance(item, Stop):
                 break
             if stop is not None and item.offset >= stop:
@@ -202,51 +202,55 @@ def walk_file(
         # Zero bytes that a block ends with may be the first of a unit's length.
         may_continue = item.kind in ("cut", "end") or len(data) - index < BLANK_SIZE
         if len(data) == read_size and may_continue and _fits(data, index, read_size):
-            read_size = max(BLOCK, int.from_bytes(data[index : index + 4], "big", signed=True)) if index == 0 else BLOCK
+            read_size = (
+                max(BLOCK_BYTES, int.from_bytes(data[index : index + 4], "big", signed=True))
+                if index == 0
+                else BLOCK_BYTES
+            )
             continue
         if len(data) < read_size and position >= file.size:
             return
-        trouble = after_trouble(file, position, item, resync)
+        trouble = skip_damage(file, position, item, resync)
         yield from trouble.items
         if trouble.position < 0:
             return
-        position, read_size = trouble.position, BLOCK
+        position, read_size = trouble.position, BLOCK_BYTES
 
 
-def after_trouble(file: LogBytes, position: int, stop: Stop, resync: bool = True) -> Trouble:
+def skip_damage(file: LogBytes, position: int, stop: Stop, resync: bool = True) -> DamageSkip:
     """Return the items to yield for the bytes at ``position``, which are no unit, and the position to go on at."""
     offset = file.start_offset + position
     if not resync:
-        return Trouble([stop], -1)
+        return DamageSkip([stop], -1)
     try:
         next_position = find_in_file(file, position + 1, file.size)
         if next_position >= 0:
-            return Trouble([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
+            return DamageSkip([Damage(offset, next_position - position, _damage_reason(stop))], next_position)
         if file.is_followed():
             size = file.start_offset + file.size - offset
-            return Trouble([Damage(offset, size, _damage_reason(stop) + "; to the end of the file")], -1)
+            return DamageSkip([Damage(offset, size, _damage_reason(stop) + "; to the end of the file")], -1)
         if stop.kind == "zero":
-            return Trouble([stop], -1)
+            return DamageSkip([stop], -1)
         size = _last_byte(file, position) - position
     except CannotRead as error:
-        return Trouble([_unread(file, position, error, resync)], -1)
-    return Trouble([Damage(offset, size, stop.reason), Stop(offset, stop.kind, stop.reason)], -1)
+        return DamageSkip([_unread_item(file, position, error, resync)], -1)
+    return DamageSkip([Damage(offset, size, stop.reason), Stop(offset, stop.kind, stop.reason)], -1)
 
 
 def find_in_file(file: LogBytes, position: int, end: int) -> int:
     """Return the position of the next real unit or blank of ``file`` in [position, end), −1 if there is none."""
     while position < end:
         data_at = file.next_data(position)
-        position = max(position, data_at - OVERLAP) if data_at >= 0 else -1
+        position = max(position, data_at - OVERLAP_BYTES) if data_at >= 0 else -1
         if position < 0 or position >= end:
             return -1
-        data = file.read(position, BLOCK)
+        data = file.read(position, BLOCK_BYTES)
         index = find_unit(data, file.start_offset + position, 0, file.start_offset + file.size)
         if index >= 0:
             return position + index if position + index < end else -1
-        if len(data) < BLOCK:
+        if len(data) < BLOCK_BYTES:
             return -1
-        position += BLOCK - OVERLAP
+        position += BLOCK_BYTES - OVERLAP_BYTES
     return -1
 
 
@@ -254,10 +258,10 @@ def _fits(data: bytes, index: int, read_size: int) -> bool:
     """Return True if more bytes may complete the unit at ``index``: the block cut it, not the file."""
     if index > 0 or len(data) - index < 4:
         return True
-    return read_size < int.from_bytes(data[:4], "big", signed=True) <= LARGEST_UNIT
+    return read_size < int.from_bytes(data[:4], "big", signed=True) <= MAX_UNIT_BYTES
 
 
-def _unread(file: LogBytes, position: int, error: CannotRead, resync: bool) -> Damage | Stop:
+def _unread_item(file: LogBytes, position: int, error: CannotRead, resync: bool) -> Damage | Stop:
     """Return an item for the remainder of a file that could not be read. The walk goes on behind it."""
     offset = file.start_offset + position
     if not resync:
@@ -269,7 +273,7 @@ def _last_byte(file: LogBytes, position: int) -> int:
     """Return the position behind the last non-zero byte of ``file`` at or behind ``position``."""
     end = file.size
     while end > position:
-        start = max(position, end - BLOCK)
+        start = max(position, end - BLOCK_BYTES)
         data = file.read(start, end - start).rstrip(b"\0")
         if data:
             return start + len(data)

@@ -39,9 +39,9 @@ OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
 RETRY_PREFIX, DEAD_LETTER_PREFIX = "%RETRY%", "%DLQ%"
 POP_TAGS = ("ck", "ack", "bAck")
 
-MOST_LISTED = 50
+MAX_LISTED = 50
 _LARGEST_JSON = 1 << 20
-_AT_ONCE = (1 << 63) - 1
+_DELIVERED_AT_ONCE = (1 << 63) - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400_000
 _YEAR = 31_557_600_000
@@ -149,7 +149,7 @@ class Word:
     @property
     def text(self) -> str:
         """The English sentence, without a full stop."""
-        return TEXTS[self.kind].format_map({name: _said(name, value) for name, value in self.facts.items()})
+        return TEXTS[self.kind].format_map({name: _fact_text(name, value) for name, value in self.facts.items()})
 
 
 def words(unit: Unit, levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS, property_crc: bool | None = None) -> list[Word]:
@@ -247,7 +247,7 @@ def _timer(unit: Unit) -> Iterator[Word]:
         else:
             yield Word("timerWaiting", place)
     elif due is not None:
-        at_once = _number(unit, props.TIMER_ENQUEUE_MS) == _AT_ONCE
+        at_once = _number(unit, props.TIMER_ENQUEUE_MS) == _DELIVERED_AT_ONCE
         dequeued = _number(unit, props.TIMER_DEQUEUE_MS)
         yield (
             Word("timerAtOnce", {"due": due}) if at_once else Word("timerDelivered", {"due": due, "dequeued": dequeued})
@@ -392,20 +392,20 @@ def _json(body: bytes) -> dict[str | int, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _said(name: str, value: object) -> str:
+def _fact_text(name: str, value: object) -> str:
     """Return a fact as text for an English sentence."""
     if value is None:
         return "?"
     if name in TIMES and isinstance(value, int):
-        return when(value)
+        return time_text(value)
     if isinstance(value, list):
-        omitted = len(value) - MOST_LISTED
-        listed = ", ".join(str(item) for item in value[:MOST_LISTED])
+        omitted = len(value) - MAX_LISTED
+        listed = ", ".join(str(item) for item in value[:MAX_LISTED])
         return f"{listed} and {omitted:,} more" if omitted > 0 else listed
     return str(value)
 
 
-def when(ms: int) -> str:
+def time_text(ms: int) -> str:
     """Return a time in ms since the epoch as ISO text in UTC; the bare number if it is outside the calendar."""
     try:
         moment = _EPOCH + timedelta(milliseconds=ms)
@@ -414,7 +414,7 @@ def when(ms: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
-def lasting(ms: int) -> str:
+def duration_text(ms: int) -> str:
     """Return a duration in the largest suitable unit, as ``56.9 years``, ``400 days``, ``2.8 h``, ``12 ms``; years
     only from two on.
     """

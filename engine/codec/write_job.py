@@ -50,7 +50,7 @@ NAMES = (
 """The numbers in their order: 64 bits each, in the machine's own byte order."""
 
 SHEET = struct.Struct(f"={len(NAMES)}q")
-MOVED = struct.Struct("=4q")
+ADVANCED = struct.Struct("=4q")
 """The first of them, which a run advances."""
 TOPIC_ROW = struct.Struct("=5q")
 """A row of the topic table: address and length of the topic's field, magic, address and length of its places."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.columns import BLANK, PAGE, ROWS, BulkWalk, UnitColumns, scan_block
+from engine.codec.columns import BLANK, BLOCK_ROWS, PAGE_BYTES, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import BLANK_SIZE, Damage, Item, Stop
@@ -45,7 +45,7 @@ def scan_log(
     want_tags: bool = True,
     topics: TopicTable | None = None,
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
-    rows: int = ROWS,
+    rows: int = BLOCK_ROWS,
 ) -> Iterator[Block]:
     """Every unit and blank from ``start`` to ``stop`` (exclusive) in blocks, damage in between, last a :class:`Stop`.
 
@@ -116,10 +116,10 @@ class _Scan:
             return  # the log's own walk meets the same error and puts it in words
         try:
             if hasattr(os, "posix_fadvise"):
-                position = (offset - file.start_offset) // PAGE * PAGE
+                position = (offset - file.start_offset) // PAGE_BYTES * PAGE_BYTES
                 os.posix_fadvise(descriptor, position, 0, os.POSIX_FADV_SEQUENTIAL)
             source = _Source(file, descriptor if file.reads_by_itself else -1)
-            for block in self._walk.stretch(source, file.start_offset, offset - file.start_offset, stop):
+            for block in self._walk.iter_blocks(source, file.start_offset, offset - file.start_offset, stop):
                 self._note(file)
                 yield block
         except CannotRead:
@@ -129,7 +129,7 @@ class _Scan:
 
     def single(self, item: Item) -> UnitColumns:
         """The block of one item that the log's own walk had to read."""
-        crc, want_tags, levels = self._walk.how
+        crc, want_tags, levels = self._walk.options
         data = self._log.read(item.offset, item.size if isinstance(item, Unit) else BLANK_SIZE)
         scan_block(data, len(data), item.offset, 0, self._walk.out, self._walk.topics, crc, want_tags, levels)
         file = self._log.sequence.find(item.offset)

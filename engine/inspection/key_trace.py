@@ -16,7 +16,7 @@ from engine.codec import index_keys
 from engine.codec.index_keys import IndexType
 from engine.codec.java import index_key_hash
 from engine.codec.message import Unit
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.errors import StoreError
 from engine.inspection.index_reader import IndexReader
 
@@ -220,7 +220,7 @@ class _Walk:
             if entry.time_diff < 0 or time < self._begin:
                 yield from self._passed_over(reader, slot, entry.prev, seen)
                 return
-            if not codec.step_on(entry.prev, number, count):
+            if not codec.chain_continues(entry.prev, number, count):
                 yield from self._bad_link(reader.name, slot, number, entry.prev)
                 return
             number = entry.prev
@@ -265,8 +265,8 @@ class _Walk:
         if unit.topic != self._topic or (self._key != unit.unique_key and self._key not in unit.keys):
             return None
         return (
-            f"the message at {unit.offset:,} was stored {when(unit.store_timestamp)}, and the index keeps whole "
-            f"seconds and says {when(time)}: before the window, so a query of this window misses it"
+            f"the message at {unit.offset:,} was stored {time_text(unit.store_timestamp)}, and the index keeps whole "
+            f"seconds and says {time_text(time)}: before the window, so a query of this window misses it"
         )
 
     def _bad_link(self, file: str, slot: int, number: int, prev: int) -> Iterator[TraceStep]:

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from engine.codec.message import LARGEST_UNIT, Unit
-from engine.codec.unit_scan import BLOCK, Blank, Damage, Item, Stop, find_in_file, look, walk_file
+from engine.codec.message import MAX_UNIT_BYTES, Unit
+from engine.codec.unit_scan import BLOCK_BYTES, Blank, Damage, Item, Stop, decode_item, find_in_file, walk_file
 from engine.errors import CannotRead
 from engine.mapped.read_only import FileSequence, ReadOnlyFile
 
@@ -302,12 +302,12 @@ class LogReader:
     def _look(self, file: ReadOnlyFile, position: int, crc: bool, first: int) -> Item | Stop:
         data = file.read(position, first)
         base = file.start_offset + position
-        seen = look(data, 0, len(data), base, crc)
+        seen = decode_item(data, 0, len(data), base, crc)
         if isinstance(seen, Stop) and seen.kind == "cut" and len(data) == first:
             size = int.from_bytes(data[:4], "big", signed=True)
-            if first < size <= LARGEST_UNIT:
+            if first < size <= MAX_UNIT_BYTES:
                 data = file.read(position, size)
-                return look(data, 0, len(data), base, crc)
+                return decode_item(data, 0, len(data), base, crc)
         return seen
 
     def _bytes_of(self, file: ReadOnlyFile) -> _FileBytes:
@@ -331,12 +331,12 @@ class LogReader:
                 start = offset
                 break
         else:
-            if file.size > 8 * BLOCK:
+            if file.size > 8 * BLOCK_BYTES:
                 start = self._unit_near_zero_tail(file)
         end, more = self._walked(start, LEG)
         while more:
             # A writer is faster than this walk: where the queues are far behind it, the zero tail is nearer.
-            near = self._unit_near_zero_tail(file) if file.size > 8 * BLOCK else end
+            near = self._unit_near_zero_tail(file) if file.size > 8 * BLOCK_BYTES else end
             end, more = self._walked(near, LEG) if near > end else self._walked(end)
         return end
 
@@ -359,7 +359,7 @@ class LogReader:
             else:
                 high = middle
         edge, back = low * BACK_STEP, 2 * BACK_STEP
-        while back < 64 * BLOCK and edge - back > 0:
+        while back < 64 * BLOCK_BYTES and edge - back > 0:
             found = find_in_file(self._bytes_of(file), edge - back, edge)
             if found >= 0:
                 return file.start_offset + found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from engine.codec.message import Unit
-from engine.codec.salvage import Entry, Salvage, Wrong, salvage, salvage_overwritten
+from engine.codec.salvage import Entry, FieldFault, Salvage, salvage, salvage_overwritten
 from engine.codec.unit_scan import Damage
 from engine.errors import CannotRead
 
@@ -44,7 +44,7 @@ class LostUnit:
         return self.salvage.unit.keys if self.salvage is not None else []
 
     @property
-    def wrong(self) -> tuple[Wrong, ...]:
+    def wrong(self) -> tuple[FieldFault, ...]:
         """Its fields that contradict the rest."""
         return self.salvage.wrong if self.salvage is not None else ()
 
@@ -117,12 +117,12 @@ def _lost(at: int, entry: _Entry | None, told: Salvage | None) -> LostUnit | Non
     return LostUnit(at, entry.size, entry.topic, entry.queue_id, entry.number, None)
 
 
-def _other_places(unit: Unit, entry: _Entry) -> Iterator[Wrong]:
+def _other_places(unit: Unit, entry: _Entry) -> Iterator[FieldFault]:
     """Fields of a unit that its own queue's entry contradicts."""
     if unit.queue_id != entry.queue_id:
-        yield Wrong("queueId", unit.queue_id, entry.queue_id)
+        yield FieldFault("queueId", unit.queue_id, entry.queue_id)
     if unit.queue_offset != entry.number:
-        yield Wrong("queueOffset", unit.queue_offset, entry.number)
+        yield FieldFault("queueOffset", unit.queue_offset, entry.number)
 
 
 def _entries_into(store: StoreSnapshot, start: int, stop: int) -> Iterator[_Entry]:

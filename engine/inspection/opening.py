@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.codec.message import measure
+from engine.codec.message import check_frame
 from engine.codec.unit_flavours import MAGIC_BYTES
 from engine.errors import CannotRead, NotAStore
 from engine.layout import FILE_NAME_DIGITS, parse_file_name
@@ -131,7 +131,7 @@ def guess_base(file: Path, reading: Reading) -> int | None:
         if not hits:
             return None
         at = min(hits) - 4
-        if not isinstance(measure(data, at, len(data)), str):
+        if not isinstance(check_frame(data, at, len(data)), str):
             base = int.from_bytes(data[at + 28 : at + 36], "big", signed=True) - at
             if base >= 0:
                 return base

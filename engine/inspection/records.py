@@ -90,7 +90,7 @@ def salvaged(lost: LostUnit) -> Json:
         "queueId": lost.queue_id,
         "queueOffset": lost.queue_offset,
     }
-    wrong = [{"field": one.field, "says": one.says, "wouldBe": one.would_be} for one in lost.wrong]
+    wrong = [{"field": one.field, "says": one.stored, "wouldBe": one.likely} for one in lost.wrong]
     if lost.salvage is None:
         return place | {"size": lost.size, "wrong": wrong}
     left_out = {INSTEAD.get(one.field, one.field) for one in lost.wrong} | {"type", "file"}

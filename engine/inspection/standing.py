@@ -18,7 +18,7 @@ from engine.codec.columns import UnitColumns
 from engine.codec.config_tables import delay_offsets
 from engine.codec.message import SCHEDULE_TOPIC, Unit
 from engine.codec.pop import REVIVE_GROUP, REVIVE_PREFIX
-from engine.codec.words import HALF_TOPIC, lasting, when
+from engine.codec.words import HALF_TOPIC, duration_text, time_text
 from engine.errors import CorruptUnit
 from engine.inspection import tables
 from engine.inspection.block_scan import scan_log
@@ -58,8 +58,8 @@ class StandingService:
     def words(self) -> str:
         """What stands, since when, and what waits."""
         many = "1 message is" if self.overdue == 1 else f"{self.overdue:,} messages are"
-        text = f"{self.name} stands at {self.next_offset:,} since {when(self.since)}: {many} overdue by up to "
-        return text + lasting(self.overdue_ms) + (f"; {self.why}" if self.why else "")
+        text = f"{self.name} stands at {self.next_offset:,} since {time_text(self.since)}: {many} overdue by up to "
+        return text + duration_text(self.overdue_ms) + (f"; {self.why}" if self.why else "")
 
 
 def standing_services(store: StoreSnapshot, newest: int) -> Iterator[StandingService]:

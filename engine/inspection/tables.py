@@ -19,7 +19,7 @@ from engine.codec.config_tables import (
     TableFile,
     TopicConfig,
     load_table,
-    look_at,
+    read_table_file,
 )
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import foreign
@@ -117,7 +117,7 @@ def read_backup(store: StoreSnapshot, name: str) -> TableFile | None:
     if store.paths is None:
         return None
     folder = store.paths.config
-    found = look_at(name + BACKUP, lambda file: _read(store, folder / file), release_of(store))
+    found = read_table_file(name + BACKUP, lambda file: _read(store, folder / file), release_of(store))
     return None if found.state == "missing" else found
 
 

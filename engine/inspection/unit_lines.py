@@ -160,7 +160,7 @@ def _of_few(texts: Sequence[str], numbers: npt.NDArray[Any]) -> _Told:
 
 def _hosts(block: UnitColumns, rows: Rows, at: int) -> tuple[_Told, _Told]:
     """IPv4 hosts that stand ``at`` bytes behind the beginning of a unit: as JSON, and in upper-case hex."""
-    raw = block_texts.pieces(block, block.offset[rows] - block.base + at, _HOST)
+    raw = block_texts.fixed_width_bytes(block, block.offset[rows] - block.base + at, _HOST)
     hosts, numbers = np.unique(raw, return_inverse=True)
     whole = [host.ljust(_HOST, b"\0") for host in hosts.tolist()]
     quoted = [_quoted(message.host_text(host)) for host in whole]

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.codec.message import LARGEST_UNIT, MAGIC_BLANK, MIN_UNIT_SIZE, Unit
+from engine.codec.message import MAGIC_BLANK, MAX_UNIT_BYTES, MIN_UNIT_SIZE, Unit
 from engine.codec.unit_flavours import PREFIX
-from engine.codec.unit_scan import find_in_file, look
+from engine.codec.unit_scan import decode_item, find_in_file
 from engine.errors import CannotRead
 from engine.pipeline.storage import OpenFile
 
@@ -51,8 +51,8 @@ def _is_whole(split: LogPart, file: OpenFile, position: int) -> bool:
     size = int.from_bytes(head[:4], "big", signed=True)
     if head[4:8] == _BLANK_MAGIC:
         return position + size == split.file_size
-    data = file.read(position, max(size, 0)) if size <= LARGEST_UNIT else b""
-    return isinstance(look(data, 0, len(data), split.file_start + position), Unit)
+    data = file.read(position, max(size, 0)) if size <= MAX_UNIT_BYTES else b""
+    return isinstance(decode_item(data, 0, len(data), split.file_start + position), Unit)
 
 
 def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) -> bool:
@@ -75,14 +75,14 @@ def _is_hidden(split: LogPart, file: OpenFile, position: int, look_back: int) ->
     sizes = np.zeros(len(units), np.int64)
     for i in range(4):
         sizes = sizes << 8 | data[units + i]
-    reaching = (units + sizes > position - low) & (sizes <= LARGEST_UNIT)
+    reaching = (units + sizes > position - low) & (sizes <= MAX_UNIT_BYTES)
     found = zip(units[reaching].tolist(), sizes[reaching].tolist(), strict=True)
     return any(_is_unit(split, file, low + at, size) for at, size in found)
 
 
 def _is_unit(split: LogPart, file: OpenFile, position: int, size: int) -> bool:
     data = file.read(position, size)
-    return isinstance(look(data, 0, len(data), split.file_start + position, crc=False), Unit)
+    return isinstance(decode_item(data, 0, len(data), split.file_start + position, crc=False), Unit)
 
 
 class Heard:

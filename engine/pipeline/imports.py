@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from engine.codec.encode import HEADS, HOST_BITS, host_bits, host_raw
+from engine.codec.encode import HEAD_FORMATS, HOST_BITS, host_bits, host_raw
 from engine.codec.unit_fields import INSTEAD, NUMBERS, OF_BYTES, OF_RECORDS
 from engine.codec.unit_flavours import BY_VERSION
 from engine.errors import CannotRead, StoreError
@@ -114,7 +114,7 @@ def unit_bytes(row: dict[str, Any]) -> bytes:
         flavour = BY_VERSION[row["version"]]
         named = flavour.topic_length.pack(len(topic)) + topic
         size = 72 + len(born) + len(stored) + len(body) + len(named) + 2 + len(text)
-        head = HEADS[flags & HOST_BITS].pack(
+        head = HEAD_FORMATS[flags & HOST_BITS].pack(
             size,
             flavour.magic,
             row["bodyCRC"],

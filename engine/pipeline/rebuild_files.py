@@ -28,9 +28,9 @@ from engine.codec.consume_queue import CQ_UNIT_SIZE, decode, ext_offset, is_ext_
 from engine.codec.cq_ext import CqExtStop
 from engine.codec.cq_ext import decode as decode_ext
 from engine.codec.dtypes import CQ_UNIT
-from engine.codec.index import HEADER_SIZE, Geometry, IndexHeader, encode_header, following
+from engine.codec.index import HEADER_SIZE, Geometry, IndexHeader, encode_header, next_header
 from engine.codec.index_builder import put_entries
-from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
+from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_batch, put_ext, put_run
 from engine.config import MessageStoreConfig
 from engine.layout import StorePaths, index_file_name, queue_file_name
 from engine.pipeline.rebuild_parts import (
@@ -223,7 +223,7 @@ class BitMaps:
         if not is_ext_address(code):
             return b""
         offset, size = ext_offset(code), self._config.mapped_file_size_consume_queue_ext
-        found = decode_ext(_read(self._paths.ext_folder(*key), size, offset, LARGEST_EXT), 0, offset)
+        found = decode_ext(_read(self._paths.ext_folder(*key), size, offset, MAX_EXT_UNIT_BYTES), 0, offset)
         return b"" if isinstance(found, CqExtStop) else found.bit_map
 
 
@@ -375,7 +375,7 @@ def build_index(plan: IndexPlan, geometry: Geometry, path: Path, folder: Path, c
     if plan.first:
         last = next(_keys(folder, counts, plan.first - 1, plan.first))
         stored, offset = int(last["store_timestamp"][0]), int(last["phy_offset"][0])
-        header = following(IndexHeader(0, stored, 0, offset, 0, 1))
+        header = next_header(IndexHeader(0, stored, 0, offset, 0, 1))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         os.ftruncate(descriptor, geometry.file_size)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.codec.columns import BLANK, ROWS, BulkWalk, UnitColumns, scan_block
+from engine.codec.columns import BLANK, BLOCK_ROWS, BulkWalk, UnitColumns, scan_block
 from engine.codec.message import DEFAULT_DELAY_LEVELS, Unit
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import Blank, Damage, Stop, walk_file
@@ -233,7 +233,7 @@ def read_split(
     want_tags: bool = True,
     topics: TopicTable | None = None,
     levels: tuple[int, ...] = DEFAULT_DELAY_LEVELS,
-    rows: int = ROWS,
+    rows: int = BLOCK_ROWS,
     look_back: int = LOOK_BACK,
     fail: bool = False,
 ) -> Iterator[Block]:
@@ -338,7 +338,7 @@ class _Reading:
         while offset < end and (stop is None or offset < stop):
             out = walk.out
             with contextlib.suppress(CannotRead):  # the file's own walk meets it again and puts it in words
-                for block in walk.stretch(self._file, start, offset - start, stop):
+                for block in walk.iter_blocks(self._file, start, offset - start, stop):
                     last = out.count - 1
                     over = out.kind[last] == BLANK
                     offset = end if over else int(out.offset[last]) + int(out.size[last])
@@ -365,14 +365,14 @@ class _Reading:
 
     def _next(self, offset: int, walk: BulkWalk) -> Iterator[UnitColumns | Damage | Stop]:
         """What the file's own walk sees at ``offset``: one thing, and the stop where the log ends right behind it."""
-        story = walk_file(self._bytes, offset, None, walk.how[0])
+        story = walk_file(self._bytes, offset, None, walk.options[0])
         seen = next(story, None)
         if seen is None:
             raise CannotRead("the file ends here", file=self._split.path, offset=offset)
         if isinstance(seen, Unit | Blank):
             position = offset - self._split.file_start
             data = self._file.read(position, seen.size if isinstance(seen, Unit) else 8)
-            crc, want_tags, levels = walk.how
+            crc, want_tags, levels = walk.options
             scan_block(data, len(data), offset, 0, walk.out, walk.topics, crc, want_tags, levels)
             yield walk.out
             return

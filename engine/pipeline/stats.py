@@ -202,7 +202,7 @@ class _Store:
         for row in np.flatnonzero(self._texts.host[:rows] < 0).tolist():
             if keep is None or keep[row]:
                 size = int(block.size[row])
-                key = (tally.wide_host(block, row), int(block.topic_id[row]) + 1)
+                key = (tally.ipv6_host(block, row), int(block.topic_id[row]) + 1)
                 self._wide.setdefault(key, Sum()).add(1, size, size, size)
 
     def close(self, found: Sums) -> None:

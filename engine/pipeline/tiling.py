@@ -21,7 +21,7 @@ import numpy.typing as npt
 from engine.codec.consume_queue import PREFILLED_SIZE
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
 from engine.codec.java import utf8
-from engine.codec.message import BORN_HOST_V6, LARGEST_UNIT, STORE_HOST_V6, measure
+from engine.codec.message import BORN_HOST_V6, MAX_UNIT_BYTES, STORE_HOST_V6, check_frame
 from engine.errors import CannotRead
 from engine.pipeline.files import LogFile, StorePlace, log_files
 from engine.pipeline.filters import Want
@@ -101,7 +101,7 @@ def _claims(queue: Queue, want: Want, wanted: bool) -> Iterator[tuple[Ints, Ints
                 data = lent.read(at * kind.itemsize, min(_ENTRIES, count - at) * kind.itemsize)
                 entries = np.frombuffer(data[: len(data) // kind.itemsize * kind.itemsize], kind)
                 place, size = entries["physical_offset"].astype(np.int64), entries["size"].astype(np.int64)
-                told = (size > 0) & (place >= 0) & (size <= LARGEST_UNIT) & ((size != PREFILLED_SIZE) | (place != 0))
+                told = (size > 0) & (place >= 0) & (size <= MAX_UNIT_BYTES) & ((size != PREFILLED_SIZE) | (place != 0))
                 if asked and not queue.batch:
                     numbers = np.arange(len(entries), dtype=np.int64) + file.start // kind.itemsize + at
                     told &= ((numbers >= low) & (numbers <= high)) == wanted
@@ -243,7 +243,7 @@ def _is_anothers(lent: OpenFile, position: int, size: int, want: Want) -> bool:
         tail = lent.read(position + len(head), size - len(head))
         behind = len(head)
     unit[behind:] = tail
-    frame = measure(unit, 0, len(unit))
+    frame = check_frame(unit, 0, len(unit))
     if len(unit) != size or isinstance(frame, str) or frame.size != size:
         return False
     topic = utf8(bytes(unit[frame.topic : frame.topic + frame.topic_length]))

@@ -205,13 +205,13 @@ class _Asked:
             case In(Field(), items, negated) if len(items) <= _MANY:
                 return self._one_of(items, negated=negated)
             case IsNull(Field(), negated):
-                answers = self._texts.ask("contains", b"", keys=self._keys)
+                answers = self._texts.match("contains", b"", keys=self._keys)
                 return None if answers is None else _verdicts(answers == block_texts.NULL, negated=negated)
         return None
 
-    def _ask(self, how: block_texts.How, text: str, *, negated: bool) -> Verdicts | None:
+    def _ask(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
         sought = block_texts.searchable(text)
-        answers = None if sought is None else self._texts.ask(how, sought, keys=self._keys)
+        answers = None if sought is None else self._texts.match(how, sought, keys=self._keys)
         return None if answers is None else _answered(answers, negated=negated)
 
     def _like(self, pattern: str, *, negated: bool) -> Verdicts | None:
@@ -219,10 +219,10 @@ class _Asked:
         plain = _PLAIN_LIKE.fullmatch(pattern)
         if plain is None or (plain[1] and not plain[2] and plain[3]):
             return None
-        how: block_texts.How = "contains" if plain[1] and plain[3] else "endswith" if plain[1] else "equal"
+        how: block_texts.MatchKind = "contains" if plain[1] and plain[3] else "endswith" if plain[1] else "equal"
         return self._within_limit("startswith" if plain[3] and not plain[1] else how, plain[2], negated=negated)
 
-    def _within_limit(self, how: block_texts.How, text: str, *, negated: bool) -> Verdicts | None:
+    def _within_limit(self, how: block_texts.MatchKind, text: str, *, negated: bool) -> Verdicts | None:
         """As patterns see a text: its beginning only. Longer ones stay open."""
         found = self._ask(how, text, negated=negated)
         if found is not None:
@@ -233,7 +233,7 @@ class _Asked:
         answers: npt.NDArray[np.int8] | None = None
         for item in items:
             sought = block_texts.searchable(item.value) if isinstance(item.value, str) else None
-            more = None if sought is None else self._texts.ask("equal", sought, keys=self._keys)
+            more = None if sought is None else self._texts.match("equal", sought, keys=self._keys)
             if more is None:
                 return None
             answers = more if answers is None else np.maximum(answers, more)
@@ -255,7 +255,7 @@ class _Asked:
         test = closure(self._node, "record")
         known: dict[bytes | None, bool] = {}
         found = np.empty(len(texts), np.int8)
-        for number, raw in enumerate(texts.every()):
+        for number, raw in enumerate(texts.to_list()):
             answer = known.get(raw)
             if answer is None:
                 answer = test(self._record(raw))
@@ -327,7 +327,7 @@ def _by_host(node: Node, name: str, block: UnitColumns, rows: Rows) -> Verdicts:
     found = np.empty(len(rows), np.int8)
     for width in (8, 20):
         mine = np.flatnonzero(widths == width)
-        hosts, numbers = np.unique(block_texts.pieces(block, at[mine], width), return_inverse=True)
+        hosts, numbers = np.unique(block_texts.fixed_width_bytes(block, at[mine], width), return_inverse=True)
         texts = [message.host_text(host.ljust(width, b"\0")) for host in hosts.tolist()]
         found[mine] = np.array([YES if test({name: text}) else NO for text in texts], np.int8)[numbers]
     return found
@@ -548,7 +548,9 @@ class _Part:
 
     def _property(self, name: str) -> _Known | None:
         sought = block_texts.searchable(name)
-        found = block_texts.property_values(self._block, self._at, sought).numbers() if sought is not None else None
+        if sought is None:
+            return None
+        found = block_texts.property_values(self._block, self._at, sought).parse_numbers()
         if found is None:
             return None
         values, states = found

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from engine.codec.config_tables import TABLES
 from engine.codec.flipped_bits import Explanation
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.counted import capital, one_of, small
 from engine.rules.findings import HAPPENED, STORED_FROM, STORED_TO, Finding
 
@@ -115,12 +115,12 @@ def _times(one: Finding) -> str:
     """Between which messages, by their store times."""
     first, last = one.evidence.get(STORED_FROM), one.evidence.get(STORED_TO)
     if first is not None and first == last:
-        return f", stored {when(first)}"
+        return f", stored {time_text(first)}"
     if first is not None and last is not None:
-        return f", between messages stored {when(first)} and {when(last)}"
+        return f", between messages stored {time_text(first)} and {time_text(last)}"
     if first is not None:
-        return f", behind a message stored {when(first)}"
-    return f", in front of a message stored {when(last)}" if last is not None else ""
+        return f", behind a message stored {time_text(first)}"
+    return f", in front of a message stored {time_text(last)}" if last is not None else ""
 
 
 def by_cause(found: Sequence[Finding]) -> list[Finding]:

@@ -286,7 +286,7 @@ def _by_families(folder: str, manifest: rocksdb_manifest.Manifest, log_bytes: in
 def _rocksdb_words(rocks: RocksFolder, subjects: frozenset[Subject]) -> str:
     purposes = [PURPOSE_WORDS[subject] for subject in PURPOSE_WORDS if subject in subjects]
     purpose = ", ".join(purposes) or "data"
-    doubt = "" if rocks.sound else "; CURRENT and MANIFEST do not fit together"
+    doubt = "" if rocks.is_valid else "; CURRENT and MANIFEST do not fit together"
     sizes = (
         f"{rocks.tables} table files with {rocks.table_bytes:,} bytes, "
         f"{rocks.write_ahead_logs} write-ahead logs with {rocks.write_ahead_bytes:,} bytes{doubt}"

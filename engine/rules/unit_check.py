@@ -101,7 +101,7 @@ def check(buf: Bytes, at: int, room: int, rules: Rules = STANDARD, body: bool = 
     if magic not in READ_BY[rules.release]:
         if total == 0 and magic == 0:
             return Refusal(-1, "zero bytes: nothing was written here")
-        newer = f": {BY_MAGIC[magic].newer}" if magic in BY_MAGIC else ""
+        newer = f": {BY_MAGIC[magic].unread_note}" if magic in BY_MAGIC else ""
         return Refusal(-1, f"magic code 0x{magic:08X}{newer}")
     if total < 0 or total > room:
         return Refusal(-1, f"the length field says {total:,}, {room:,} bytes are left in the file")

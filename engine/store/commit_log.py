@@ -17,7 +17,7 @@ from types import TracebackType
 
 from engine.codec.crc import MASK, crc32
 from engine.codec.encode import (
-    HEADS,
+    HEAD_FORMATS,
     HOST_BITS,
     Message,
     encode_properties,
@@ -26,10 +26,10 @@ from engine.codec.encode import (
 )
 from engine.codec.message import INNER_BATCH, MAGIC_BLANK, NEED_UNWRAP, TRANSACTION_MASK
 from engine.codec.message_columns import Encoder, MessageColumns
+from engine.codec.object_put import NOT_PLAIN, ObjectPut, object_put
 from engine.codec.object_put import NOW as _NOW
 from engine.codec.object_put import POSITION as _POSITION
 from engine.codec.object_put import QUEUE_OFFSET as _QUEUE_OFFSET
-from engine.codec.object_put import REFUSED, ObjectPut, object_put
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.config import MessageStoreConfig
 from engine.errors import NotWriteable, StoreClosed, StoreError
@@ -188,7 +188,7 @@ class CommitLog:
             with self.lock:
                 self.max_message_size = size
                 if self._object_put is not None:
-                    self._object_put.let_go()
+                    self._object_put.release_file()
 
     def refuse(self, status: PutMessageStatus | None) -> None:
         """Answer every put with ``status`` from now on, None: take them again. A closed log stays closed."""
@@ -208,7 +208,7 @@ class CommitLog:
             self.closed = True
             self.refuses = self._refuses_copies = PutMessageStatus.SERVICE_NOT_AVAILABLE
             if self._object_put is not None:
-                self._object_put.let_go()
+                self._object_put.release_file()
 
     def ask(self) -> None:
         """Raise :class:`NotWriteable` where the log takes nothing: to be asked under the append lock."""
@@ -258,7 +258,7 @@ class CommitLog:
                 now = self.last_time
             files = self.files.files
             file = files[-1] if files else None
-            if (  # as put.knows() has it, without the call
+            if (  # as put.is_current() has it, without the call
                 file is not None
                 and put.file is file
                 and file.open_view is put.target
@@ -269,7 +269,7 @@ class CommitLog:
                 sheet[_NOW] = now
                 sheet[_POSITION] = position
                 try:
-                    why = put.one(message)
+                    why = put.put_one(message)
                 finally:  # what was written has its number, whatever interrupted
                     if sheet[_POSITION] != position:
                         file.store_timestamp = now
@@ -284,7 +284,7 @@ class CommitLog:
             self.locked_since = 0
             self._release()
         result = self.put_otherwise(message)
-        if result.status is _PUT_OK and why != REFUSED:
+        if result.status is _PUT_OK and why != NOT_PLAIN:
             objects.learn_after(self, put, message, why)
         return result
 
@@ -347,7 +347,7 @@ class CommitLog:
                 queue_offset = numbers[place]
                 offset = file.start_offset + file.wrote
                 born_at = message.born_timestamp
-                head = HEADS[sys_flag & HOST_BITS].pack(
+                head = HEAD_FORMATS[sys_flag & HOST_BITS].pack(
                     size,
                     topic.magic,
                     crc,

@@ -18,7 +18,7 @@ from engine.codec.batch_consume_queue import decode as decode_batch
 from engine.codec.consume_queue import CQ_UNIT_SIZE, ext_offset, is_ext_address
 from engine.codec.cq_ext import CqExtStop, CqExtUnit, decode
 from engine.codec.dtypes import BATCH_CQ_UNIT, CQ_UNIT
-from engine.codec.queue_placing import LARGEST_EXT, put, put_batch, put_ext, put_run
+from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, put, put_batch, put_ext, put_run
 from engine.releases import NEWEST, Release, of
 from engine.store.queue_files import QueueFiles
 from engine.store.queue_minimum import Span, corrected_minimum
@@ -398,7 +398,7 @@ class ConsumeQueueExt:
         if not is_ext_address(address):
             return None
         offset = ext_offset(address)
-        raw = self.files.read(offset, min(LARGEST_EXT, self.files.end - offset))
+        raw = self.files.read(offset, min(MAX_EXT_UNIT_BYTES, self.files.end - offset))
         found = decode(raw, 0, offset) if raw else None
         return None if found is None or isinstance(found, CqExtStop) else found
 

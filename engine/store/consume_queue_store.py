@@ -150,7 +150,7 @@ class PendingEntries:
                 wanted &= rows.queue_id[: rows.count] == queue_id
             chosen = np.flatnonzero(wanted)
             if len(chosen):
-                own = build_runs(rows.chosen(chosen), 0, len(chosen))
+                own = build_runs(rows.select(chosen), 0, len(chosen))
                 for group in range(len(own)):
                     self._put_group(self._names[int(own.topic_id[group])], i32(int(own.queue_id[group])), own, group)
                 rows.sys_flag[chosen] = PREPARED & TRANSACTION_MASK  # such rows go into no queue: they are there now

@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from engine.codec import index as codec
 from engine.codec.index import Geometry
-from engine.codec.index_builder import IndexKeys, put_entries, put_entry, room
+from engine.codec.index_builder import IndexKeys, put_entries, put_entry, remaining_entries
 from engine.codec.index_keys import index_keys
 from engine.codec.index_query import (
     MappedFiles,
     MappedIndex,
-    Window,
+    TimeWindow,
     find_key,
     find_keys,
     hashes_of,
@@ -84,7 +84,7 @@ class IndexFile:
                 stored.hash_slot_count,
                 min(count, self.geometry.entries),
             )
-        return codec.following(after.header)
+        return codec.next_header(after.header)
 
     def begin(self) -> None:
         """Write the header of a new file; room for its slots is made on the disk. Raises ``OSError``.
@@ -106,7 +106,7 @@ class IndexFile:
     @property
     def room(self) -> int:
         """Keys that the file still takes."""
-        return room(self.header, self.geometry)
+        return remaining_entries(self.header, self.geometry)
 
     @property
     def end_phy_offset(self) -> int:
@@ -354,7 +354,7 @@ class IndexService:
     def query_offsets(self, topic: str, keys: list[str], max_count: int, begin: int, end: int) -> KeyAnswers:
         """:meth:`query_offset` for many keys of one topic in one walk over the files."""
         mapped = self._mapped_files()
-        found = find_keys(mapped, hashes_of(topic, keys), Window(begin, end, max(min(max_count, self._most), 0)))
+        found = find_keys(mapped, hashes_of(topic, keys), TimeWindow(begin, end, max(min(max_count, self._most), 0)))
         return KeyAnswers(*found, mapped.end_timestamp, mapped.end_phy_offset)
 
     def _mapped_files(self) -> MappedFiles:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine.codec import properties as props
 from engine.codec.java import jhash
-from engine.codec.message import measure
+from engine.codec.message import check_frame
 from engine.query.sql92 import compile_sql
 from engine.store.queue_entry import ExtUnit
 
@@ -97,7 +97,7 @@ class BothFilters:
 
 def properties_of(unit: bytes | memoryview) -> dict[str, str]:
     """The properties of a unit's bytes; {} where they are no unit."""
-    frame = measure(unit, 0, len(unit))
+    frame = check_frame(unit, 0, len(unit))
     if isinstance(frame, str):
         return {}
     return props.decode(bytes(unit[frame.properties : frame.size]))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine.codec import index
 from engine.codec.java import index_key_hash
-from engine.codec.message import Unit, measure, parts
+from engine.codec.message import Unit, check_frame, list_fields
 from engine.inspection import open_store
 
 TOPIC = "OrderPaid"
@@ -36,7 +36,7 @@ def flip_bit(units: list[Unit], files: list[tuple[int, Path]]) -> None:
     unit = next(unit for unit in units if unit.offset >= middle and unit.topic == TOPIC)
     path, position = place(unit.offset, files)
     raw = read(path, position, unit.size)
-    body = next(part for part in parts(raw) if part.name == "body")
+    body = next(part for part in list_fields(raw) if part.name == "body")
     at = position + body.position + unit.body.index(b'"cents"') + 10
     write(path, at, bytes([read(path, at, 1)[0] ^ 0x04]))
     say(f"flipped bit 0x04 of byte {at} of {path.name}: body of the unit at {unit.offset}, key {unit.keys[0]}")
@@ -49,7 +49,7 @@ def tear_tail(units: list[Unit], files: list[tuple[int, Path]]) -> None:
         edge = unit.end // PAGE * PAGE
         path, position = place(unit.offset, files)
         kept = read(path, position, edge - unit.offset) if edge > unit.offset else b""
-        if kept and isinstance(measure(kept + bytes(unit.end - edge), 0, unit.size), str):
+        if kept and isinstance(check_frame(kept + bytes(unit.end - edge), 0, unit.size), str):
             write(path, position + len(kept), bytes(end - edge))
             lost = sum(item.offset > unit.offset for item in units)
             say(f"tore the unit at {unit.offset}: zero from {edge} on; {lost} units behind it are gone")

@@ -62,7 +62,7 @@ def units(data: bytes) -> None:
     for seen in itertools.islice(unit_scan.walk(data, base), MOST):
         if isinstance(seen, message.Unit):
             at = seen.offset - base
-            assert sum(part.length for part in message.parts(data, at)) == seen.size
+            assert sum(part.length for part in message.list_fields(data, at)) == seen.size
             assert seen.offset_msg_id
             assert isinstance(seen.tags_code, int)
             words.words(seen)
@@ -100,7 +100,7 @@ def indexes(data: bytes) -> None:
     for at in range(40, len(data) - 20, 20):
         entry = index.decode_entry(data, at)
         index.entry_time(header, entry)
-        index.step_on(entry.prev, at, header.index_count)
+        index.chain_continues(entry.prev, at, header.index_count)
     index.time_matched(header, 0, header.end_timestamp)
 
 

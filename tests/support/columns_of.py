@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
-from engine.codec.encode import Message, text_of
+from engine.codec.encode import Message, property_text
 from engine.codec.message_columns import MessageColumns
 
 
@@ -14,7 +14,7 @@ def columns_of(messages: Sequence[Message]) -> MessageColumns:
     topics, hosts = (
         [*dict.fromkeys(names)] for names in ([m.topic for m in messages], [m.born_host for m in messages])
     )
-    texts = [text_of(message) for message in messages]
+    texts = [property_text(message) for message in messages]
     born = [message.born_timestamp for message in messages]
     return MessageColumns(
         topics,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec import batch
-from engine.codec.message import SCHEDULE_TOPIC, Unit, measure
+from engine.codec.message import SCHEDULE_TOPIC, Unit, check_frame
 from engine.inspection.snapshot import StoreSnapshot, open_store
 
 WORDS = ("alpha", "中文", "Größe", "x", "😀", "a b", "0", "value\x01with\x01marks")
@@ -121,7 +121,7 @@ def log_without_times(root: Path) -> dict[str, bytes]:
     for file in sorted((root / "commitlog").iterdir()):
         data = bytearray(file.read_bytes())
         at = 0
-        while not isinstance(frame := measure(data, at, len(data)), str):
+        while not isinstance(frame := check_frame(data, at, len(data)), str):
             data[at + frame.store_timestamp : at + frame.store_timestamp + 8] = bytes(8)
             at += frame.size
         files[file.name] = bytes(data)

@@ -11,7 +11,7 @@ from engine.codec import index_query
 @contextmanager
 def plain() -> Iterator[None]:
     """No compiled twin is there, or gets loaded by counting keys."""
-    loaded = index_query.Loaded
+    loaded = index_query.TwinState
     ready, asked = loaded.twin, loaded.asked
     loaded.twin, loaded.asked = None, -(1 << 40)
     try:

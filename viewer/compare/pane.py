@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 
-from engine.codec.message import Unit, parts
+from engine.codec.message import Unit, list_fields
 from engine.errors import StoreError
 from viewer.look.assets import tr
 from viewer.runtime import places
@@ -83,7 +83,7 @@ def _difference_at(store: StoreSnapshot, offset: int, bytes_here: bytes, bytes_t
     if not isinstance(unit, Unit) or not unit.offset <= offset < unit.end:
         return Difference(offset, byte_here, byte_there)
     position = offset - unit.offset
-    fields = parts(store.log.read(unit.offset, unit.size))
+    fields = list_fields(store.log.read(unit.offset, unit.size))
     field = next((part.name for part in fields if part.position <= position < part.position + part.length), "")
     return Difference(
         offset, byte_here, byte_there, unit.offset, f"{unit.topic}/{unit.queue_id}/{unit.queue_offset:,}", field

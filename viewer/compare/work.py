@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from engine.codec.message import Unit, parts
+from engine.codec.message import Unit, list_fields
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.errors import StoreError
 from viewer.compare.rebuild_work import BLOCK_ENTRIES, span, step_index
@@ -283,7 +283,7 @@ class _UnitRows:
 def _fields(data_here: bytes, data_there: bytes) -> Iterator[str]:
     """Yield the names of the fields in which two units differ."""
     fields, other_fields = (
-        {part.name: data[part.position : part.position + part.length] for part in parts(data)}
+        {part.name: data[part.position : part.position + part.length] for part in list_fields(data)}
         for data in (data_here, data_there)
     )
     yield from (name for name, value in fields.items() if other_fields.get(name) != value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.codec.batch import Member, MemberDamage, members
-from engine.codec.compression import CAP, kind_of, unpack
+from engine.codec.compression import MAX_UNPACKED_BYTES, kind_of, unpack
 from engine.codec.message import INNER_BATCH
 from viewer.look.assets import tr
 from viewer.look.formats import number, size
@@ -47,7 +47,7 @@ class Body:
         return Body(remaining, remaining, None, (member.reason,))
 
 
-def open_body(stored: bytes, sys_flag: int, cap: int = CAP) -> Body:
+def open_body(stored: bytes, sys_flag: int, cap: int = MAX_UNPACKED_BYTES) -> Body:
     """Unpack ``stored`` as ``sys_flag`` says, at most ``cap`` bytes, and list a batch's messages. May take a while."""
     kind = kind_of(sys_flag)
     data, note = unpack(stored, sys_flag, cap)

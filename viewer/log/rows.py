@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.codec.batch import SMALLEST, Member, walk
+from engine.codec.batch import MIN_MEMBER_BYTES, Member, walk
 from engine.codec.message import COMPRESSED, INNER_BATCH, SCHEDULE_TOPIC, TRANSACTION_MASK, Unit
 from engine.codec.unit_scan import Blank, Damage, Stop
 from engine.inspection.lost_units import LostUnit, was
@@ -22,7 +22,7 @@ from viewer.widgets.row_window import Page
 
 PREVIEW = 160
 """Bytes of a body that a table row shows."""
-FRAME = SMALLEST - 2
+FRAME = MIN_MEMBER_BYTES - 2
 """Bytes of a batch's message in front of its body."""
 READ_AT_ONCE = 32 << 20
 """Bytes after which one read of rows ends early, large bodies being large."""

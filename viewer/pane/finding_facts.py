@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.codec.consume_queue import CQ_UNIT_SIZE
-from engine.codec.message import parts
+from engine.codec.message import list_fields
 from engine.counted import capital
 from engine.errors import CannotRead
 from engine.layout import parse_file_name
@@ -432,7 +432,7 @@ def bytes_of(one: Finding, log_read: Callable[[int, int], bytes], log_end: int) 
         return Bytes(None)
     if _in_log(file):
         head = log_read(one.offset, 1 << 16)
-        fields = tuple(hex_fields(parts(head)))
+        fields = tuple(hex_fields(list_fields(head)))
         size = max((field.end for field in fields), default=0) or min(_span(one), BYTES_SHOWN)
         marked = one.evidence.get("bytePositions")
         frames = tuple((at, 1, "live") for at in marked[:64]) if isinstance(marked, list) else ()

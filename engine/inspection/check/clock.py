@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.codec.message import Unit
-from engine.codec.words import lasting, when
+from engine.codec.words import duration_text, time_text
 from engine.errors import CannotRead
 from engine.inspection.snapshot import StoreSnapshot
 from engine.rules import catalogue
@@ -176,12 +176,14 @@ class Clock:
         if self._first_step is not None:
             at, stored, milliseconds = self._first_step
             text = (
-                f"Stored {when(stored)}, {lasting(milliseconds)} before an earlier unit; such steps: {self._steps:,}, "
-                f"the longest {lasting(self._longest)}"
+                f"Stored {time_text(stored)}, {duration_text(milliseconds)} before an earlier unit; "
+                f"such steps: {self._steps:,}, the longest {duration_text(self._longest)}"
             )
             evidence: dict[str, Any] = {"steps": self._steps, "longestMs": self._longest}
-            evidence |= {"expected": when(stored + milliseconds), "found": when(stored)}
-            evidence[HAPPENED] = f"the broker's clock was set back by {lasting(milliseconds)}, at {at:,} of the log"
+            evidence |= {"expected": time_text(stored + milliseconds), "found": time_text(stored)}
+            evidence[HAPPENED] = (
+                f"the broker's clock was set back by {duration_text(milliseconds)}, at {at:,} of the log"
+            )
             evidence |= dict.fromkeys((STORED_FROM, STORED_TO), stored)
             grave = self._longest >= CLOCK_STEP
             yield catalogue.CL08.found(text, file_of(at), at, evidence, "warn" if grave else "note")
@@ -191,32 +193,34 @@ class Clock:
         newest = max(one.newest for one in self._stretches)
         now = self._limit - TOLERANCE
         text = (
-            f"Units from {at:,} on are dated {when(stored)} to {when(newest)}, up to {lasting(newest - now)} later "
-            f"than now: the broker's clock runs ahead"
+            f"Units from {at:,} on are dated {time_text(stored)} to {time_text(newest)}, "
+            f"up to {duration_text(newest - now)} later than now: the broker's clock runs ahead"
         )
-        evidence: dict[str, Any] = {"expected": f"up to {when(now)}", "found": when(newest), "from": at}
-        evidence[HAPPENED] = f"the broker's clock ran ahead by {lasting(newest - now)}, from {at:,} of the log on"
+        evidence: dict[str, Any] = {"expected": f"up to {time_text(now)}", "found": time_text(newest), "from": at}
+        evidence[HAPPENED] = f"the broker's clock ran ahead by {duration_text(newest - now)}, from {at:,} of the log on"
         evidence |= {STORED_FROM: stored, STORED_TO: newest}
         return catalogue.CL08.found(text, file_of(at), at, evidence, kind="ahead")
 
 
 def _wrong_time(wrong: WrongTime, file_of: Callable[[int], str | None]) -> Finding:
     way = "ahead" if wrong.by > 0 else "behind"
-    first = f"{when(wrong.first)} to " if wrong.first >= 0 else "until "
+    first = f"{time_text(wrong.first)} to " if wrong.first >= 0 else "until "
     units = f"units {wrong.start:,} to {wrong.end:,}" if wrong.first >= 0 else f"units up to {wrong.end:,}"
     text = (
-        f"The broker's clock ran {lasting(abs(wrong.by))} {way}: {units} are dated {first}{when(wrong.last)}, "
-        f"the next one {when(wrong.right)}"
+        f"The broker's clock ran {duration_text(abs(wrong.by))} {way}: "
+        f"{units} are dated {first}{time_text(wrong.last)}, the next one {time_text(wrong.right)}"
     )
     evidence: dict[str, Any] = {
-        "expected": when(wrong.right),
-        "found": when(wrong.last),
+        "expected": time_text(wrong.right),
+        "found": time_text(wrong.last),
         "from": wrong.start,
         "to": wrong.end,
     }
     at = wrong.start if wrong.first >= 0 else wrong.end
     ran = "ran ahead" if way == "ahead" else "was behind"
-    evidence[HAPPENED] = f"the broker's clock {ran} by {lasting(abs(wrong.by))}, from {wrong.start:,} of the log on"
+    evidence[HAPPENED] = (
+        f"the broker's clock {ran} by {duration_text(abs(wrong.by))}, from {wrong.start:,} of the log on"
+    )
     if wrong.first >= 0:
         evidence |= {STORED_FROM: wrong.first, STORED_TO: wrong.last}
     return catalogue.CL08.found(text, file_of(at), at, {**evidence, "byMs": wrong.by}, kind=way)
@@ -241,11 +245,17 @@ def producers(store: StoreSnapshot) -> Iterator[Finding]:
         apart = ahead or TOLERANCE < low < MOST_APART
         if len(spans) < LEAST_UNITS or not apart or high - low > STEADY:
             continue
-        by = lasting(min(abs(low), abs(high)))
+        by = duration_text(min(abs(low), abs(high)))
         way = f"{by} before they were born" if ahead else f"{by} after they were born"
         text = f"Messages of {host} are stored {way}, all of a sample of {len(spans):,}: its clock is not the broker's"
         file = store.log.sequence.find(first[host])
-        evidence = {"host": host, "units": len(spans), "expected": lasting(0), "found": lasting(low), "ms": [low, high]}
+        evidence = {
+            "host": host,
+            "units": len(spans),
+            "expected": duration_text(0),
+            "found": duration_text(low),
+            "ms": [low, high],
+        }
         yield rules.CL13.found(text, file.path if file else None, first[host], evidence)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.inspection.snapshot import StoreSnapshot
 from engine.inspection.standing import standing_services
 from engine.rules import catalogue_tables
@@ -24,7 +24,7 @@ def findings(store: StoreSnapshot, newest: int) -> Iterator[Finding]:
             "found": service.next_offset,
             "messages": service.overdue,
             "overdueMs": service.overdue_ms,
-            "since": when(service.since),
+            "since": time_text(service.since),
             HAPPENED: service.words[0].lower() + service.words[1:],
         }
         yield catalogue_tables.CF13.found(service.words, path, None, evidence, kind=service.kind)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.codec import config_tables
 from engine.codec.checkpoint import CHECKPOINT_SIZE, Checkpoint
-from engine.codec.words import lasting, when
+from engine.codec.words import duration_text, time_text
 from engine.counted import capital
 from engine.errors import CannotRead, CorruptUnit
 from engine.inspection import recovery
@@ -90,8 +90,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
     if ahead:
         first = ahead[0]
         names = ", ".join(_FIELDS[number] for number in ahead)
-        text = f"{names} ahead of the newest unit ({when(newest)}) by {lasting(max(times) - newest)}"
-        evidence = {"expected": when(newest), "found": _told(times), "aheadMs": max(times) - newest}
+        text = f"{names} ahead of the newest unit ({time_text(newest)}) by {duration_text(max(times) - newest)}"
+        evidence = {"expected": time_text(newest), "found": _told(times), "aheadMs": max(times) - newest}
         written = store.lock_state == "held"  # after the log was read
         yield catalogue.CK02.found(text, path, 8 * first, evidence, "note" if written else None)
     # Queues in a RocksDB keep their own place there and leave the time of the queues at zero.
@@ -108,8 +108,8 @@ def _times(store: StoreSnapshot, found: Checkpoint, path: str, newest: int, cred
         yield catalogue.CK01.found(text, path, 8 * zero[0], evidence, "warn" if crashed else None)
     elif credible - min(telling) > FAR_BEHIND_MS and len(store.log.files) > FAR_BEHIND_FILES and not ahead:
         behind = credible - min(telling)
-        text = f"The checkpoint is {lasting(behind)} behind the newest unit"
-        evidence = {"expected": when(credible), "found": _told(times), "behindMs": behind}
+        text = f"The checkpoint is {duration_text(behind)} behind the newest unit"
+        evidence = {"expected": time_text(credible), "found": _told(times), "behindMs": behind}
         yield catalogue.CK03.found(text, path, 0, evidence)
 
 
@@ -125,7 +125,7 @@ def _where_it_begins(store: StoreSnapshot) -> str:
 
 def _told(times: tuple[int, ...]) -> dict[str, str]:
     """The checkpoint's times by their names."""
-    return {name: when(time) if time else "0" for name, time in zip(_FIELDS, times, strict=True)}
+    return {name: time_text(time) if time else "0" for name, time in zip(_FIELDS, times, strict=True)}
 
 
 # -- tables

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.codec import properties, timer
 from engine.codec.dtypes import TIMER_LOG_UNIT
 from engine.codec.message import Unit
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.errors import CorruptUnit
 from engine.inspection.snapshot import StoreSnapshot
 from engine.mapped.read_only import FileSequence
@@ -169,7 +169,7 @@ class _Timers:
         assert self.log is not None
         first = foreign[0]
         physical, at = int(rows["physical_offset"][first]), int(self.log.waiting_at[first])
-        due = when(int(rows["write_time"][first]) + int(rows["delay"][first]))
+        due = time_text(int(rows["write_time"][first]) + int(rows["delay"][first]))
         seen = self.store.log.seen_at(physical, crc=False)
         there = f"a unit of {seen.topic}" if isinstance(seen, Unit) else "no unit"
         text = (

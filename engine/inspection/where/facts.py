@@ -21,7 +21,7 @@ from engine.codec import properties as props
 from engine.codec.config_tables import consumer_filters, consumer_offsets
 from engine.codec.java import index_key_hash
 from engine.codec.message import PREPARED, ROLLBACK, Unit
-from engine.codec.words import lasting
+from engine.codec.words import duration_text
 from engine.errors import CorruptUnit, StoreError, Undecoded
 from engine.inspection.deleted_topics import topics_known
 from engine.inspection.entry_verdict import compare
@@ -80,7 +80,7 @@ class FactFinder:
                 continue
             due = due_time(unit)
             if unit.queue_offset >= service.next_offset and due is not None and due <= newest:
-                late = f"this message is overdue by {lasting(newest - due)} at the newest message of the store"
+                late = f"this message is overdue by {duration_text(newest - due)} at the newest message of the store"
                 evidence.append(Evidence("service", None, None, f"{service.words}; {late}", newest))
                 return service.words
         return ""
@@ -377,7 +377,7 @@ def _led(reader: IndexReader, key_hash: int, offset: int) -> str | None:
                 return None
             if entry.time_diff < 0 or entry.prev == 0:
                 return ""
-            if not codec.step_on(entry.prev, number, count):
+            if not codec.chain_continues(entry.prev, number, count):
                 kind = "goes round at" if entry.prev == number else "leaves the file behind"
                 return f"its chain {kind} entry {number:,} of {reader.name}"
             number = entry.prev

@@ -17,7 +17,7 @@ from engine.codec.encode import (
     UnitRun,
     encode_batch,
     host_raw,
-    text_of,
+    property_text,
 )
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
 from engine.store.put.message import (
@@ -84,7 +84,7 @@ def put_encoded_batch(log: PutLog, batch: Message) -> PutMessageResult:
         run = UnitRun(
             batch,
             members,
-            text_of(batch),
+            property_text(batch),
             stored_host=host,
             property_crc=log.property_crc,
             auto_version=log.auto_version,
@@ -115,7 +115,7 @@ def _append(log: PutLog, batch: Message, run: UnitRun, host: bytes, now: int) ->
     if isinstance(file, PutMessageResult):
         return file
     start = file.start_offset + file.wrote
-    data, offsets = run.at(base, start, now)
+    data, offsets = run.place(base, start, now)
     publish(log, file, data, now, (batch.topic, batch.queue_id, len(offsets)))
     answer = AppendMessageResult(
         AppendMessageStatus.PUT_OK, start, run.size, now, base, len(offsets), host, tuple(offsets)

@@ -55,7 +55,7 @@ def _append_some(log: PutLog, run: Run, answers: dict[int, PutMessageResult], ti
     try:
         with log.appending as now:
             times.append((run.row, now))
-            run.describe()
+            run.rebuild_table()
             while run.row < run.rows:
                 why = _fill_file(log, run, now)
                 if why in (write_job.DONE, write_job.RULED):
@@ -88,7 +88,7 @@ def _fill_file(log: PutLog, run: Run, now: int) -> int:
         if last is None or last.is_full:
             return write_job.NO_ROOM
         position = last.wrote
-        limit = min(last.size, position + run.most_bytes() + BLANK_SIZE)
+        limit = min(last.size, position + run.max_remaining_bytes() + BLANK_SIZE)
         if limit - position > MOST_ROOM:
             limit = position + max(MOST_ROOM, run.unit_size() + BLANK_SIZE)
         why, end = log.encoder.encode(

@@ -39,7 +39,7 @@ def learn(log: PutLog, put: ObjectPut, message: Message, why: int) -> bool:
         return put.learn_file(file, file.target(0), file.start_offset, file.backed, log.max_message_size)
     if why == object_put.OTHER_MAP:
         return put.learn_map(message.properties or {})
-    if why == object_put.ANOTHER:
+    if why == object_put.UNKNOWN_TOPIC_OR_HOST:
         return _learn_names(log, put, message)
     return why == object_put.NO_PLACE and _learn_queue(log, put, message)
 
@@ -53,7 +53,7 @@ def learn_after(log: PutLog, put: ObjectPut, message: Message, why: int) -> None
             try:
                 learn(log, put, message, why)
             except OSError:
-                put.let_go()
+                put.release_file()
 
 
 def _learn_names(log: PutLog, put: ObjectPut, message: Message) -> bool:
@@ -122,7 +122,7 @@ class _Many:
                 stuck = -1, 1
                 while self._row < self._rows:
                     file = log.files.last
-                    known = file is not None and put.knows(file, log.queue_offsets.numbers)
+                    known = file is not None and put.is_current(file, log.queue_offsets.numbers)
                     why = self._put_run(file, now) if file is not None and known else 0
                     if self._row == self._rows:
                         return True

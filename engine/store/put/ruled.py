@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from engine.codec import message as codec
 from engine.codec import properties as props
 from engine.codec.encode import (
-    CRC_TAIL,
+    CRC_TAIL_BYTES,
     Message,
     encode_properties,
     encode_unit,
     host_raw,
-    seal,
+    property_text,
     stored_properties,
-    text_of,
     utf16_length,
+    write_property_crc,
 )
 from engine.codec.java import split
 from engine.codec.unit_flavours import LONGEST_PROPERTIES
@@ -65,7 +65,7 @@ def put_ruled(log: PutLog, message: Message) -> PutMessageResult:
         if stored.sys_flag & codec.INNER_BATCH and stored.properties is None:
             stored = stored.changed(properties=props.decode(stored.properties_raw or b""))
         light = _light_queues(log, stored)
-        raw = text_of(stored)
+        raw = property_text(stored)
         host_raw(stored.born_host)
         host = host_raw(stored.store_host) if stored.store_host is not None else log.store_host_raw
         count = _message_count(log, stored)
@@ -99,7 +99,7 @@ def _append(log: PutLog, message: Message, light: list[str], host: bytes, count:
     if queued and message.sys_flag & codec.INNER_BATCH and log.is_batch_topic(message.topic):
         found = {**(message.properties or {}), props.INNER_BASE: str(queue_offset)}
         message = message.changed(properties=found, properties_raw=encode_properties(found))
-        wrong = _too_long(log, message, text_of(message))
+        wrong = _too_long(log, message, property_text(message))
         if wrong is not None:
             return PutMessageResult(wrong)
     if light:
@@ -210,7 +210,7 @@ def _light_too_long(log: PutLog, message: Message) -> AppendMessageStatus | None
     """The append's own limits for a message whose text is finished only there (docs/formats/commit-log.md#append,
     step 1).
     """
-    raw = stored_properties(text_of(message), log.property_crc)
+    raw = stored_properties(property_text(message), log.property_crc)
     if len(raw) > LONGEST_PROPERTIES:
         return AppendMessageStatus.PROPERTIES_SIZE_EXCEEDED
     if len(_encode(log, message, 0, 0, 0)) > log.max_message_size:
@@ -225,7 +225,7 @@ def append_raw(log: PutLog, unit: bytes) -> int:
     :class:`CorruptUnit`, :class:`UsageError` where no file is long enough or none can be made, :class:`NotWriteable`,
     ``OSError``.
     """
-    frame = codec.measure(unit, 0, len(unit))
+    frame = codec.check_frame(unit, 0, len(unit))
     if isinstance(frame, str) or frame.size != len(unit):
         raise CorruptUnit(
             frame if isinstance(frame, str) else f"{len(unit):,} bytes given for a unit of {frame.size:,}"
@@ -240,7 +240,7 @@ def append_raw(log: PutLog, unit: bytes) -> int:
         offset = file.start_offset + file.wrote
         copy = bytearray(unit)
         _PHYSICAL_OFFSET.pack_into(copy, _PHYSICAL_POSITION, offset)
-        if frame.properties_length >= CRC_TAIL and props.verify_crc(unit):
-            seal(copy)
+        if frame.properties_length >= CRC_TAIL_BYTES and props.verify_crc(unit):
+            write_property_crc(copy)
         file.append(bytes(copy), stored)
     return offset

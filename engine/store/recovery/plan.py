@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, Protocol
 
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.counted import counted
 from engine.releases import Release, of
 from engine.store.recovery.source import QueueKind
@@ -446,7 +446,7 @@ def undispatched_words(loss: Loss) -> str:
     what = f"{counted(loss.messages, 'messages')} of {counted(len(loss.queues), 'queues')}"
     times = [row.first_time for row in loss.queues if row.first_time > 0]
     ends = [row.last_time for row in loss.queues if row.last_time > 0]
-    stored = f", stored {when(min(times))} to {when(max(ends))}" if times and ends else ""
+    stored = f", stored {time_text(min(times))} to {time_text(max(ends))}" if times and ends else ""
     units = f"units {loss.first_unit:,} to {loss.last_unit:,}"
     them = "it" if loss.messages == 1 else "them"
     return f"{what} will be in no queue after the next start, and no later one will dispatch {them}: {units}{stored}"

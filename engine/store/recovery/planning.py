@@ -18,7 +18,7 @@ from engine.codec.columns import BLANK, UnitColumns, next_unit, scan_block
 from engine.codec.message import BORN_HOST_V6
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_flavours import READ_BY
-from engine.codec.words import when
+from engine.codec.words import time_text
 from engine.mapped.read_only import ReadOnlyFile
 from engine.mapped.sparse import last_byte
 from engine.releases import NEWEST, Release, of
@@ -432,7 +432,7 @@ def _time_in_words(source: RecoverySource, time_ms: int, release: Release) -> st
 
 
 def _moment(time_ms: int) -> str:
-    return when(time_ms) if time_ms > 0 else str(time_ms)
+    return time_text(time_ms) if time_ms > 0 else str(time_ms)
 
 
 def _first_unit(file: ReadOnlyFile, rules: Rules) -> Request | None:

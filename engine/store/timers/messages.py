@@ -200,9 +200,11 @@ class TimerMessages:
         topic = _real_topic(message)
         slot = self.wheel.slot(due)
         offset = self.log.append(
-            TimerLogUnit(0, slot.last, magic, began, due - began, message.physical_offset, message.size, jhash(topic))
+            TimerLogUnit(
+                0, slot.last_offset, magic, began, due - began, message.physical_offset, message.size, jhash(topic)
+            )
         )
-        first = offset if slot.first == NO_OFFSET else slot.first
+        first = offset if slot.first_offset == NO_OFFSET else slot.first_offset
         self.wheel.put(due, first, offset, max(slot.count, 0) + (-1 if deletes else 1))
         self._count(topic, -1 if deletes else 1)
 
@@ -236,7 +238,7 @@ class TimerMessages:
     def _open_slot(self) -> None:
         """The units of the slot at :attr:`read_time`, deletes first and taken at their word, then the oldest first."""
         self._recalled = set()
-        at, chain = self.wheel.slot(self.read_time).last, []
+        at, chain = self.wheel.slot(self.read_time).last_offset, []
         while at != NO_OFFSET:
             unit = self.log.unit(at)
             if unit is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.codec import timer
 from engine.codec.dtypes import TIMER_SLOT
 from engine.codec.timer import (
-    KEPT_FREE,
+    BLANK_BYTES,
     NO_OFFSET,
     SLOT_SIZE,
     UNIT_SIZE,
@@ -76,11 +76,12 @@ class TimerWheel:
         docs/formats/delays.md#timer-service.
         """
         slot = self.slot(due)
-        self.put(due, offset if slot.first == NO_OFFSET else slot.first, offset, slot.count)
+        self.put(due, offset if slot.first_offset == NO_OFFSET else slot.first_offset, offset, slot.count)
 
     def beyond(self, since: int, end: int) -> int | None:
         """The first offset of the slots from ``since`` (ms) on that name one at or behind ``end``; None for none."""
-        found = [slot.first for slot in self._changed.values() if _is_beyond(slot, since // self._precision, end)]
+        since_slot = since // self._precision
+        found = [slot.first_offset for slot in self._changed.values() if _is_beyond(slot, since_slot, end)]
         for rows in self._unchanged():
             here = (rows["time"] >= since // self._precision) & (np.maximum(rows["first"], rows["last"]) >= end)
             found += rows["first"][here].tolist()
@@ -90,7 +91,7 @@ class TimerWheel:
         """The first delivery time (ms) from ``since`` on and before ``until`` of which a slot holds something."""
         low, high = since // self._precision, until // self._precision
         if high - low <= _FEW:
-            times = (time for time in range(low, high) if self.slot(time * self._precision).last != NO_OFFSET)
+            times = (time for time in range(low, high) if self.slot(time * self._precision).last_offset != NO_OFFSET)
             found = next(times, None)
         else:
             found = min((slot.time for slot in self._changed.values() if low <= slot.time < high), default=None)
@@ -132,7 +133,7 @@ class TimerWheel:
 
 
 def _is_beyond(slot: WheelSlot, time: int, end: int) -> bool:
-    return slot.time >= time and max(slot.first, slot.last) >= end
+    return slot.time >= time and max(slot.first_offset, slot.last_offset) >= end
 
 
 _HELD_MS = 120_000
@@ -157,7 +158,7 @@ class TimerLog:
 
     def _room(self) -> MappedFile:
         file = self.files.last_or_create()
-        if file is not None and file.size - file.wrote < UNIT_SIZE + KEPT_FREE:
+        if file is not None and file.size - file.wrote < UNIT_SIZE + BLANK_BYTES:
             file.append(timer.blank(file.size - file.wrote))
             file.advance(file.size - file.wrote)
             file = self.files.last_or_create()
@@ -199,7 +200,7 @@ class TimerLog:
 
     def _is_before(self, least: int) -> Callable[[MappedFile], bool]:
         size = self.files.file_size
-        last = size - (size - KEPT_FREE) % UNIT_SIZE - KEPT_FREE - UNIT_SIZE
+        last = size - (size - BLANK_BYTES) % UNIT_SIZE - BLANK_BYTES - UNIT_SIZE
 
         def is_before(file: MappedFile) -> bool:
             unit = self.unit(file.start_offset + last)

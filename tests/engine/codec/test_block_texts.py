@@ -31,9 +31,9 @@ ROWS = np.arange(len(PROPERTIES))
 def test_a_property_s_last_value_is_found_as_decoding_finds_it(block, monkeypatch, compiled):
     if not compiled:
         monkeypatch.setattr(columns, "twin", lambda: None)
-    assert property_values(block, ROWS, b"K").every() == [b"one two", b"last", None, None, None]
-    assert property_values(block, ROWS, b"K\x01").every() == [None] * 5
-    assert bodies(block, ROWS).every() == [b"body %d" % n for n in range(5)]
+    assert property_values(block, ROWS, b"K").to_list() == [b"one two", b"last", None, None, None]
+    assert property_values(block, ROWS, b"K\x01").to_list() == [None] * 5
+    assert bodies(block, ROWS).to_list() == [b"body %d" % n for n in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -46,20 +46,20 @@ def test_a_property_s_last_value_is_found_as_decoding_finds_it(block, monkeypatc
     ],
 )
 def test_questions_are_answered_where_the_text_stands(block, how, sought, answers):
-    assert property_values(block, ROWS, b"K").ask(how, sought).tolist() == answers
+    assert property_values(block, ROWS, b"K").match(how, sought).tolist() == answers
 
 
 def test_one_of_several_keys_and_numbers(block):
     found = property_values(block, ROWS, b"K")
-    assert found.ask("equal", b"two", keys=True).tolist()[:2] == [TRUE, FALSE]
-    values, states = bodies(block, ROWS).numbers()
+    assert found.match("equal", b"two", keys=True).tolist()[:2] == [TRUE, FALSE]
+    values, states = bodies(block, ROWS).parse_numbers()
     assert (len(values), set(states.tolist())) == (5, {block_texts.NO_NUMBER})
 
 
 def test_without_machine_code_whoever_asks_decodes(block, monkeypatch):
     monkeypatch.setattr(columns, "twin", lambda: None)
     found = bodies(block, ROWS)
-    assert (found.ask("equal", b"x"), found.numbers(), found.compare(b"x")) == (None, None, None)
+    assert (found.match("equal", b"x"), found.parse_numbers(), found.compare(b"x")) == (None, None, None)
 
 
 def test_what_bytes_cannot_tell_is_not_sought():

@@ -22,7 +22,7 @@ from made_stores import MadeStore
 from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import columns
-from engine.codec.columns import NAMES, BulkWalk, UnitColumns, next_unit, scan_block, scan_block_plain, twin
+from engine.codec.columns import COLUMN_TYPES, BulkWalk, UnitColumns, next_unit, scan_block, scan_block_plain, twin
 from engine.codec.index_builder import key_hashes
 from engine.codec.message import Unit, decode
 from engine.codec.topic_table import TopicTable
@@ -108,7 +108,7 @@ def test_without_crc_and_tags_the_other_columns_are_the_same(scan):
     _, full, _ = scanned(scan, data)
     _, less, _ = scanned(scan, data, crc=False, want_tags=False)
     left_out = {"topic_id", "crc", *(field.attribute for field in FIELDS if field.with_tags)}
-    for name, _ in NAMES:
+    for name, _ in COLUMN_TYPES:
         if name not in left_out:
             assert np.array_equal(full[name], less[name]), name
     assert set(less["crc"]) == {columns.UNCHECKED}
@@ -196,7 +196,7 @@ def assert_twins_agree(data, base=0, capacity=64, at=0):
     left, one, topics = scanned(scan_block, data, base, at, capacity)
     right, other, names_too = scanned(scan_block_plain, data, base, at, capacity)
     assert left == right
-    for name, _ in NAMES:
+    for name, _ in COLUMN_TYPES:
         assert np.array_equal(one[name], other[name]), name
     assert topics.names == names_too.names
     keys = key_hashes(one, topics)
@@ -331,7 +331,7 @@ def made():
 
 def walked(source, rows=64, position=0, stop=None):
     walk = BulkWalk(rows=rows)
-    return [int(one) for block in walk.stretch(source, 0, position, stop) for one in block.offset[: block.count]]
+    return [int(one) for block in walk.iter_blocks(source, 0, position, stop) for one in block.offset[: block.count]]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8192])

@@ -54,8 +54,8 @@ def test_every_unit_of_a_real_store_is_encoded_to_its_own_bytes(golden, name) ->
     for path in sorted(golden(name).glob("**/commitlog/*")):
         data = path.read_bytes()
         at = 0
-        while not isinstance(frame := codec.measure(data, at, len(data)), str):
-            unit = codec.cut(data, at, frame, 0)
+        while not isinstance(frame := codec.check_frame(data, at, len(data)), str):
+            unit = codec.decode_frame(data, at, frame, 0)
             place = {
                 "queue_offset": unit.queue_offset,
                 "physical_offset": unit.physical_offset,

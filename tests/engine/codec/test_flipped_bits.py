@@ -115,7 +115,7 @@ def test_without_crcmod_the_absence_is_said(monkeypatch):
 
 def test_oversized_and_empty_bodies_say_why():
     assert "empty" in explain(b"", 3).words
-    assert "not searched" in explain(bytes(flipped_bits.LARGEST_BODY + 1), 3).words
+    assert "not searched" in explain(bytes(flipped_bits.MAX_BODY_BYTES + 1), 3).words
 
 
 def test_the_search_of_four_mebibytes_takes_no_second():

@@ -61,7 +61,7 @@ def test_a_folder_is_known_by_its_name():
     found = dledger_log("dledger-n0", FILES, encode_header(HEADER) + UNIT_HEAD)
     assert (found.self_id, found.data_files, found.data_bytes) == ("n0", 2, 2 << 30)
     assert (found.index_files, found.index_bytes, found.other_bytes) == (1, 160 << 20, 10)
-    assert found.first == HEADER
+    assert found.first_entry == HEADER
     assert found.wraps_messages
     assert found.words == (
         "DLedger log of member n0: 2 data files with 2,147,483,648 bytes, 1 index files with 167,772,160 bytes, "
@@ -111,7 +111,7 @@ FILES_of_rocksdb = [
 def test_queues_in_rocksdb_are_named_with_their_sizes():
     found = rocks_folder("consumequeue", FILES_of_rocksdb, b"MANIFEST-000005\n")
     assert (found.tables, found.table_bytes, found.write_ahead_logs, found.write_ahead_bytes) == (2, 3000, 1, 300)
-    assert (found.manifest, found.sound, found.other_bytes) == ("MANIFEST-000005", True, 572)
+    assert (found.manifest, found.is_valid, found.other_bytes) == ("MANIFEST-000005", True, 572)
 
 
 CASES = [
@@ -127,7 +127,7 @@ CASES = [
 @pytest.mark.parametrize(("names", "current", "sound"), CASES)
 def test_soundness(names, current, sound):
     found = rocks_folder("kvStore", [NamedFile(name, 1) for name in names], current)
-    assert found.sound is sound
+    assert found.is_valid is sound
 
 
 @pytest.mark.parametrize(

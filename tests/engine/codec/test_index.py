@@ -100,7 +100,7 @@ STEPS = [
 
 @pytest.mark.parametrize(("prev", "entry", "count", "on"), STEPS)
 def test_a_step_along_a_chain(prev, entry, count, on):
-    assert index.step_on(prev, entry, count) is on
+    assert index.chain_continues(prev, entry, count) is on
 
 
 def test_an_entrys_time_is_floored_to_seconds_from_the_files_begin():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.codec import columns, index
 from engine.codec.index import Geometry, IndexHeader
-from engine.codec.index_builder import put_entries, put_entry, room, time_difference
+from engine.codec.index_builder import put_entries, put_entry, remaining_entries, time_difference
 
 GEOMETRY = Geometry(3, 12)
 BEGIN = 1_700_000_000_000
@@ -37,7 +37,7 @@ def test_the_first_difference_is_taken_before_the_header_is_set():
     assert [entry.time_diff for entry in entries] == [7, 0, 0]
     assert [entry.prev for entry in entries] == [0, 1, 0]
     assert header == IndexHeader(BEGIN + 7000, BEGIN + 7000, 600, 700, 2, 4)
-    assert room(header, GEOMETRY) == 8
+    assert remaining_entries(header, GEOMETRY) == 8
 
 
 def test_more_keys_than_there_is_room_for_are_refused():
@@ -57,7 +57,7 @@ def test_more_keys_than_there_is_room_for_are_refused():
 def test_one_by_one_in_bulk_and_by_both_twins_the_bytes_are_the_same(slots, count, begin, keys):
     columns.twin()
     header = IndexHeader(begin, 5, 6, 7, 2, count)
-    keys = keys[: room(header, GEOMETRY)]
+    keys = keys[: remaining_entries(header, GEOMETRY)]
     arrays = (
         np.array([key for key, _, _ in keys], np.int32),
         np.array([offset for _, offset, _ in keys], np.int64),

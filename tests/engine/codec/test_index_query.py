@@ -8,8 +8,8 @@ from engine.codec import columns, index_builder, index_query
 from engine.codec.index import Geometry, IndexHeader
 from engine.codec.index_query import (
     Span,
+    TimeWindow,
     Units,
-    Window,
     find_key,
     find_keys,
     hashes_of,
@@ -76,7 +76,7 @@ keys = st.lists(
     st.integers(0, 9),
 )
 def test_one_key_many_keys_and_both_twins_find_the_same(chains, begin, end, most):
-    files, window = Files(*chains), Window(begin, end, most)
+    files, window = Files(*chains), TimeWindow(begin, end, most)
     with compiled():
         singly = [files.find(key, *window) for key in WANTED]
         hashes = hashes_of("T", WANTED)
@@ -126,7 +126,7 @@ def test_an_offset_below_zero_is_told_as_it_stands():
 def test_a_window_beyond_64_bits_is_for_ever():
     files = Files([("a", 7, BEGIN)])
     assert files.find("a", -(1 << 70), 1 << 70, 1 << 70) == [7]
-    window = Window(-(1 << 70), 1 << 70, 9)
+    window = TimeWindow(-(1 << 70), 1 << 70, 9)
     assert find_keys(files.mapped, hashes_of("T", ["a"]), window)[1].tolist() == [7]
 
 
@@ -160,18 +160,18 @@ def test_every_text_has_java_s_hash():
 def test_the_twins_are_loaded_when_enough_keys_were_asked_for():
     assert columns.twin() is not None
     with plain():
-        index_query.Loaded.asked = 0
-        assert index_query.ready(index_query.SOON - 1) is None
-        assert index_query.ready(1) is not None
-        assert index_query.ready(0) is index_query.Loaded.twin
+        index_query.TwinState.keys_without_twin = 0
+        assert index_query.twin_for(index_query.KEYS_WITH_NUMBA_IMPORTED - 1) is None
+        assert index_query.twin_for(1) is not None
+        assert index_query.twin_for(0) is index_query.TwinState.twin
 
 
 def test_without_numba_plain_python_answers_for_good(monkeypatch):
     monkeypatch.setenv("STORESCOPE_PLAIN", "1")
     with plain():
-        index_query.Loaded.asked = 0
+        index_query.TwinState.keys_without_twin = 0
         assert index_query.load() is None
-        assert index_query.ready(2 * index_query.LATE) is None
+        assert index_query.twin_for(2 * index_query.KEYS_WITHOUT_NUMBA) is None
         assert Files([("a", 1, BEGIN)]).find("a", *FOREVER) == [1]
 
 

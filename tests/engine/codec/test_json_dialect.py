@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.codec import json_dialect
-from engine.codec.json_dialect import DEEPEST, ObjectKey, RowTexts, parse, render, render_line
+from engine.codec.json_dialect import MAX_DEPTH, ObjectKey, RowTexts, parse, render, render_line
 
 CASES = [
     pytest.param('{"a":1}', {"a": 1}, id="standard"),
@@ -42,7 +42,7 @@ def test_reads(text, value):
 
 @pytest.mark.parametrize(("text", "value"), CASES)
 def test_the_careful_reader_gives_the_same(text, value):
-    assert json_dialect._carefully(text).value == value
+    assert json_dialect._parse_fully(text).value == value
 
 
 def test_objects_as_keys_of_a_clients_offsets():
@@ -75,7 +75,7 @@ FAULTS = [
 def test_a_fault_names_its_place(text, offset, line, column, what):
     found = parse(text.encode())
     assert found.fault is not None
-    assert (found.fault.what, found.fault.place.offset) == (what, offset)
+    assert (found.fault.problem, found.fault.place.offset) == (what, offset)
     assert (found.fault.place.line, found.fault.place.column) == (line, column)
     assert not found.accepted
     assert found.complaint == f"line {line} column {column} (offset {offset}): {what}"
@@ -115,25 +115,25 @@ def test_malformed_utf_8_becomes_replacement_characters():
 
 @pytest.mark.parametrize(
     "bomb",
-    ["[" * 3_000_000, '{"a":' * 500_000, "{" * 1_000_000, '{"a":' * (DEEPEST + 2) + "1" + "}" * (DEEPEST + 2)],
+    ["[" * 3_000_000, '{"a":' * 500_000, "{" * 1_000_000, '{"a":' * (MAX_DEPTH + 2) + "1" + "}" * (MAX_DEPTH + 2)],
     ids=["lists", "objects", "object keys", "just too deep"],
 )
 def test_deep_bombs_are_refused(bomb):
-    assert parse(bomb).fault.what == f"nested deeper than {DEEPEST}"
+    assert parse(bomb).fault.problem == f"nested deeper than {MAX_DEPTH}"
 
 
 def test_the_permitted_depth_is_the_same_both_ways():
-    text = "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1)
+    text = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
     assert parse(text).fault is None
-    assert json_dialect._carefully(text).fault is None
+    assert json_dialect._parse_fully(text).fault is None
     assert parse(f"[{text}]").fault is not None
 
 
 def test_wide_bombs_are_refused(monkeypatch):
-    monkeypatch.setattr(json_dialect, "MOST_VALUES", 1000)
-    assert parse("[" + "0," * 2000 + "]").fault.what == "more than 1,000 values"
-    monkeypatch.setattr(json_dialect, "LARGEST_TEXT", 100)
-    assert "longer than the 100 bytes" in parse("[" + " " * 200).fault.what
+    monkeypatch.setattr(json_dialect, "MAX_VALUES", 1000)
+    assert parse("[" + "0," * 2000 + "]").fault.problem == "more than 1,000 values"
+    monkeypatch.setattr(json_dialect, "MAX_TEXT_BYTES", 100)
+    assert "longer than the 100 bytes" in parse("[" + " " * 200).fault.problem
 
 
 _KEYS = st.text(max_size=8) | st.integers(-(10**18), 10**18)
@@ -163,7 +163,7 @@ def test_written_values_come_back_both_ways(value):
     assert found.accepted
     assert found.value == value
     assert _write(found.value) == text, "the order of keys is kept"
-    assert json_dialect._carefully(text).value == value
+    assert json_dialect._parse_fully(text).value == value
 
 
 @given(st.binary(max_size=300))
@@ -176,7 +176,7 @@ def test_any_bytes_give_a_value(raw):
 @settings(max_examples=300)
 @given(st.text(alphabet="{}[]\":,0123-ae\\\n u'", max_size=40))
 def test_any_text_of_signs_gives_the_same_both_ways(text):
-    found, careful = parse(text), json_dialect._carefully(text)
+    found, careful = parse(text), json_dialect._parse_fully(text)
     assert (found.value, found.tail, found.fault) == (careful.value, careful.tail, careful.fault)
 
 
@@ -184,7 +184,7 @@ def test_any_text_of_signs_gives_the_same_both_ways(text):
 def test_torn_and_patched_texts_give_a_value(value, at, patch):
     text = _write(value)
     for broken in (text[:at], text[:at] + patch + text[at:], text + text[at:]):
-        found, careful = parse(broken), json_dialect._carefully(broken)
+        found, careful = parse(broken), json_dialect._parse_fully(broken)
         assert (found.value, found.tail) == (careful.value, careful.tail)
 
 

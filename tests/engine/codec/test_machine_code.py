@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engine.codec import compiled_cache, machine_code
-from engine.codec.machine_code import FUNCTIONS, INT, load, name_of
+from engine.codec.machine_code import FUNCTIONS, INT, file_name_of, load
 from engine.codec.machine_code_build import twins
 
 WITHOUT_NUMBA = """
@@ -29,10 +29,10 @@ sys.exit(code)
 def elsewhere(tmp_path, monkeypatch):
     """Code of ``compiled_texts`` in a folder of this test's own."""
     twins("compiled_texts")
-    content = compiled_cache.kept(name_of("compiled_texts"))
+    content = compiled_cache.read_saved(file_name_of("compiled_texts"))
     monkeypatch.setattr(compiled_cache, "folder", lambda: tmp_path)
-    compiled_cache.keep(name_of("compiled_texts"), content)
-    return tmp_path / name_of("compiled_texts")
+    compiled_cache.save(file_name_of("compiled_texts"), content)
+    return tmp_path / file_name_of("compiled_texts")
 
 
 @pytest.mark.parametrize(

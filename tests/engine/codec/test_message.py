@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from raw_units import raw_unit, with_property_crc
 
 from engine.codec import message
-from engine.codec.message import Unit, cut, decode, measure, parts
+from engine.codec.message import Unit, check_frame, decode, decode_frame, list_fields
 from engine.errors import CorruptUnit
 
 VECTOR = bytes.fromhex(
@@ -86,7 +86,7 @@ def test_every_form_is_read_field_by_field(fields):
 def test_the_parts_of_a_unit_cover_each_of_its_bytes_once(fields):
     raw = raw_unit(0, **fields)
     at = 0
-    for part in parts(raw):
+    for part in list_fields(raw):
         assert part.position == at, part.name
         at += part.length
     assert at == len(raw)
@@ -106,7 +106,7 @@ def test_a_unit_that_is_cut_off_is_said_to_be(fields, kept):
     raw = raw_unit(0, **fields)
     end = kept if kept >= 0 else max(len(raw) + kept, 0)
     if end < len(raw):
-        said = measure(raw[:end], 0, end)
+        said = check_frame(raw[:end], 0, end)
         assert isinstance(said, str)
         assert said.startswith("cut off")
         with pytest.raises(CorruptUnit) as caught:
@@ -142,10 +142,10 @@ BROKEN = [
 
 @pytest.mark.parametrize(("raw", "said"), BROKEN)
 def test_broken_lengths_are_named_and_never_followed(raw, said):
-    found = measure(raw, 0, len(raw))
+    found = check_frame(raw, 0, len(raw))
     assert isinstance(found, str)
     assert said in found
-    assert parts(raw) == []
+    assert list_fields(raw) == []
 
 
 CRCS = [
@@ -249,10 +249,10 @@ def test_messages_in_a_unit(properties, size):
 
 @given(st.binary(max_size=400), st.integers(0, 50))
 def test_any_bytes_are_measured_without_an_accident(raw, at):
-    found = measure(raw, at, len(raw))
+    found = check_frame(raw, at, len(raw))
     if not isinstance(found, str):
-        assert isinstance(cut(raw, at, found, 0), Unit)
-    parts(raw, at)
+        assert isinstance(decode_frame(raw, at, found, 0), Unit)
+    list_fields(raw, at)
 
 
 @given(st.data())
@@ -260,8 +260,8 @@ def test_a_unit_with_a_few_bytes_changed_is_read_or_refused(data):
     raw = bytearray(raw_unit(0, sys_flag=data.draw(st.sampled_from([0, 0x10, 0x20, 0x30]))))
     for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=6)):
         raw[at] = data.draw(st.integers(0, 255))
-    found = measure(raw, 0, len(raw))
+    found = check_frame(raw, 0, len(raw))
     if not isinstance(found, str):
-        unit = cut(raw, 0, found, 0)
+        unit = decode_frame(raw, 0, found, 0)
         assert unit.size <= len(raw)
         assert len(unit.body) + len(unit.properties_raw) <= len(raw)

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from engine.codec import object_put
 from engine.codec.encode import Message, TopicField, encode_unit
 from engine.codec.message_columns import TopicRow
-from engine.codec.object_put import ANOTHER, NO_PLACE, NO_ROOM, OTHER_MAP, POSITION, QUEUE_OFFSET, REFUSED, ObjectPut
+from engine.codec.object_put import (
+    NO_PLACE,
+    NO_ROOM,
+    NOT_PLAIN,
+    OTHER_MAP,
+    POSITION,
+    QUEUE_OFFSET,
+    UNKNOWN_TOPIC_OR_HOST,
+    ObjectPut,
+)
 from engine.store.put.message import RULED
 
 STORE, NOW, BASE, ROOM = "127.0.0.1:10911", 1_700_000_000_000, 1 << 40, 4096
@@ -39,7 +48,7 @@ class Log:
 
     def one(self, message: Any, position: int = 16) -> int:
         self.put.start(NOW, position)
-        return self.put.one(message)
+        return self.put.put_one(message)
 
 
 def message(**given: Any) -> Message:
@@ -101,38 +110,38 @@ def test_the_unit_is_that_of_plain_python(body, text, queue, flags, number, offs
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"topic": "another"}, ANOTHER),
-        ({"born_host": "1.2.3.4:6"}, ANOTHER),
-        ({"topic": b"bytes"}, REFUSED),
+        ({"topic": "another"}, UNKNOWN_TOPIC_OR_HOST),
+        ({"born_host": "1.2.3.4:6"}, UNKNOWN_TOPIC_OR_HOST),
+        ({"topic": b"bytes"}, NOT_PLAIN),
         ({"queue_id": 1}, NO_PLACE),
         ({"queue_id": 1 << 30}, NO_PLACE),
-        ({"queue_id": -1}, REFUSED),
-        ({"queue_id": 1 << 70}, REFUSED),
-        ({"queue_id": True}, REFUSED),
-        ({"body": bytearray(3)}, REFUSED),
-        ({"body": None}, REFUSED),
-        ({"body": bytes(1001)}, REFUSED),
-        ({"properties_raw": bytes(32_768)}, REFUSED),
+        ({"queue_id": -1}, NOT_PLAIN),
+        ({"queue_id": 1 << 70}, NOT_PLAIN),
+        ({"queue_id": True}, NOT_PLAIN),
+        ({"body": bytearray(3)}, NOT_PLAIN),
+        ({"body": None}, NOT_PLAIN),
+        ({"body": bytes(1001)}, NOT_PLAIN),
+        ({"properties_raw": bytes(32_768)}, NOT_PLAIN),
         ({"properties": {"TAGS": "a"}}, OTHER_MAP),
         ({"properties": {"KEYS": "a", "TAGS": "b"}}, OTHER_MAP),
-        ({"properties": {"KEYS": 7}}, REFUSED),
-        ({"properties": {"KEYS": "a\x02"}}, REFUSED),
-        ({"properties": {"KEYS": "\ud800"}}, REFUSED),
-        ({"properties": [1], "properties_raw": b""}, REFUSED),
-        ({"properties": {"TAGS": "a", "DELAY": "1"}, "properties_raw": b""}, REFUSED),
-        ({"properties": {7: "a"}, "properties_raw": b""}, REFUSED),
-        ({"properties": [1]}, REFUSED),
-        ({"properties_raw": "text"}, REFUSED),
-        ({"store_host": STORE}, REFUSED),
-        ({"flag": 1 << 31}, REFUSED),
-        ({"flag": 1.5}, REFUSED),
-        ({"sys_flag": 0x10}, REFUSED),
-        ({"sys_flag": 0x80}, REFUSED),
-        ({"sys_flag": -1}, REFUSED),
-        ({"reconsume_times": 1 << 64}, REFUSED),
-        ({"prepared_transaction_offset": 1 << 63}, REFUSED),
-        ({"born_timestamp": 1 << 63}, REFUSED),
-        ({"born_timestamp": "now"}, REFUSED),
+        ({"properties": {"KEYS": 7}}, NOT_PLAIN),
+        ({"properties": {"KEYS": "a\x02"}}, NOT_PLAIN),
+        ({"properties": {"KEYS": "\ud800"}}, NOT_PLAIN),
+        ({"properties": [1], "properties_raw": b""}, NOT_PLAIN),
+        ({"properties": {"TAGS": "a", "DELAY": "1"}, "properties_raw": b""}, NOT_PLAIN),
+        ({"properties": {7: "a"}, "properties_raw": b""}, NOT_PLAIN),
+        ({"properties": [1]}, NOT_PLAIN),
+        ({"properties_raw": "text"}, NOT_PLAIN),
+        ({"store_host": STORE}, NOT_PLAIN),
+        ({"flag": 1 << 31}, NOT_PLAIN),
+        ({"flag": 1.5}, NOT_PLAIN),
+        ({"sys_flag": 0x10}, NOT_PLAIN),
+        ({"sys_flag": 0x80}, NOT_PLAIN),
+        ({"sys_flag": -1}, NOT_PLAIN),
+        ({"reconsume_times": 1 << 64}, NOT_PLAIN),
+        ({"prepared_transaction_offset": 1 << 63}, NOT_PLAIN),
+        ({"born_timestamp": 1 << 63}, NOT_PLAIN),
+        ({"born_timestamp": "now"}, NOT_PLAIN),
     ],
 )
 def test_what_it_refuses_is_not_written(given, why) -> None:
@@ -157,7 +166,7 @@ def test_what_is_no_message_or_half_of_one_is_refused() -> None:
     half = message()
     del half.body
     for strange in (None, 7, "text", object(), type("Other", (Message,), {})("größer", b""), half):
-        assert log.one(strange) == REFUSED
+        assert log.one(strange) == NOT_PLAIN
     assert not any(log.target)
 
 
@@ -180,7 +189,7 @@ def test_many_go_as_far_as_nothing_changes() -> None:
     many = [message(), message(queue_id=0), message(topic="another"), message()]
     out = array("q", bytes(8 * 12))
     log.put.start(NOW, 0)
-    assert log.put.put_many(many, 0, out) == (2, ANOTHER)
+    assert log.put.put_many(many, 0, out) == (2, UNKNOWN_TOPIC_OR_HOST)
     one, two = (
         encode_unit(m, queue_offset=n, physical_offset=BASE + at, store_timestamp=NOW, store_host=STORE)
         for m, n, at in ((many[0], 70, 0), (many[1], 5, out[1] - BASE))
@@ -197,7 +206,7 @@ def test_more_topics_and_hosts_than_a_table_has_rows() -> None:
         log.put.learn_topic(f"T{number}", log.row)
         log.put.learn_host(f"10.0.0.{number}:1")
         assert log.one(message(topic=f"T{number}", born_host=f"10.0.0.{number}:1")) > 0
-    assert log.one(message()) == ANOTHER
+    assert log.one(message()) == UNKNOWN_TOPIC_OR_HOST
 
 
 def test_names_with_rules_are_not_learnt() -> None:

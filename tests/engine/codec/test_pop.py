@@ -60,7 +60,7 @@ def test_a_checkpoint_is_read() -> None:
 def test_a_checkpoint_of_the_oldest_form_counts_on_from_its_start() -> None:
     found = read_check_point(b'{"so":5,"n":3,"t":"T","c":"g","pt":1,"it":2,"rp":"often"}', 7)
     assert found is not None
-    assert (found.offsets, found.put_again, found.revive_offset) == ((5, 6, 7), 127, 7)
+    assert (found.offsets, found.rewrite_count, found.revive_offset) == ((5, 6, 7), 127, 7)
 
 
 @pytest.mark.parametrize("body", [b"", b"2-17", b"[]", b'{"t":1,"c":"g"}', b"\xff", b"[" * 100_000])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_units import raw_unit, with_property_crc
 
-from engine.codec.properties import crc_digits, decode, encode, spans, split_keys, verify_crc
+from engine.codec.properties import crc_digits, decode, encode, pair_spans, split_keys, verify_crc
 
 BOTH_WAYS = [
     pytest.param({}, b"", id="none"),
@@ -56,7 +56,7 @@ def test_what_is_written_is_read(properties):
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_and_their_spans_cover_them(raw):
     decode(raw)
-    pieces = [raw[at : at + length] for at, length in spans(raw)]
+    pieces = [raw[at : at + length] for at, length in pair_spans(raw)]
     assert b"".join(pieces) == raw
 
 

@@ -82,7 +82,7 @@ def test_rows_of_several_blocks_stand_one_behind_the_other(one, other):
     kept.add(filled(one), 0, len(one))
     kept.add(filled(other), 0, len(other))
     kept.add_one(0, 1, 2, 3, 4, 5, 6)
-    both = kept.chosen(np.arange(kept.count - 1))
+    both = kept.select(np.arange(kept.count - 1))
     assert both.count == len(one) + len(other)
     assert both.tags_code.tolist() == [row[6] for row in one + other]
     assert both.size.dtype == np.int32

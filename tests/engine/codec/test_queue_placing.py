@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.codec.batch_consume_queue import BatchCqUnit
 from engine.codec.consume_queue import PREFILLED_SIZE, decode
 from engine.codec.dtypes import CQ_UNIT
-from engine.codec.queue_placing import LARGEST_EXT, NO_ADDRESS, put, put_batch, put_ext, put_run
+from engine.codec.queue_placing import MAX_EXT_UNIT_BYTES, NO_ADDRESS, put, put_batch, put_ext, put_run
 
 rows = st.lists(
     st.tuples(
@@ -112,7 +112,7 @@ def test_an_ext_unit_has_an_address_and_one_that_is_too_long_none():
     queue = Held(file_size=100)
     first, second = put_ext(queue, 1, 2), put_ext(queue, 1, 2, b"bits")
     assert (first, second - first) == (-(1 << 63), 20)
-    assert put_ext(queue, 1, 2, bytes(LARGEST_EXT)) == NO_ADDRESS
+    assert put_ext(queue, 1, 2, bytes(MAX_EXT_UNIT_BYTES)) == NO_ADDRESS
     third = put_ext(queue, 1, 2, bytes(40))  # the room that is left is marked, and the next file begun
     assert third - first == 100
     assert queue.data[44] == b"\xff\xff"

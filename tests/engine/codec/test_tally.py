@@ -11,7 +11,16 @@ from raw_units import raw_unit
 from engine.codec import tally
 from engine.codec.columns import BLANK, UnitColumns, scan_block
 from engine.codec.message import Unit, host_text
-from engine.codec.tally import Groups, KeySet, UnitTexts, bucket_size, different, keys_in, quantile, size_buckets
+from engine.codec.tally import (
+    Groups,
+    KeySet,
+    UnitTexts,
+    bucket_size,
+    estimate_distinct,
+    keys_in,
+    quantile,
+    size_buckets,
+)
 from engine.codec.topic_table import TopicTable
 from engine.codec.unit_scan import walk
 
@@ -94,7 +103,7 @@ def test_the_twins_agree_on_golden_logs_and_with_the_codec(golden, name, monkeyp
                 raw = int(fast.host[row]).to_bytes(4, "big")
                 assert host_text(raw + bytes(4)).rpartition(":")[0] == unit.born_host.rpartition(":")[0]
             else:
-                assert tally.wide_host(block, row) == unit.born_host_raw[:16]
+                assert tally.ipv6_host(block, row) == unit.born_host_raw[:16]
         monkeypatch.setenv("STORESCOPE_PLAIN", "1")
         slow, _, _ = texts_of(data, base)
         monkeypatch.delenv("STORESCOPE_PLAIN")
@@ -111,7 +120,7 @@ def test_a_sketch_tells_about_how_many_keys_there_were(number):
     for one in range(number):
         place, rank = tally._place_and_rank(f"key-{one}".encode())
         registers[place] = max(rank, int(registers[place]))
-    assert abs(different(registers) - number) <= 0.05 * number
+    assert abs(estimate_distinct(registers) - number) <= 0.05 * number
 
 
 def test_quantiles_are_within_a_sixty_fourth_of_the_size():

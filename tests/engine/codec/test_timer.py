@@ -154,11 +154,11 @@ def test_the_wheel_of_a_real_broker(golden):
     for number in numbers:
         slot = decode_slot(wheel, int(number) * 32)
         assert slot_index(slot.time * 1000) == number
-        at, chain = slot.last, []
+        at, chain = slot.last_offset, []
         while at >= 0 and len(chain) <= len(units):
             chain.append(units[at // 52])
             at = chain[-1].previous
-        assert chain[-1].offset == slot.first
+        assert chain[-1].offset == slot.first_offset
         assert all(unit.due == slot.time * 1000 for unit in chain)
         assert slot.count == len(chain) - 2 * sum("delete" in unit.words for unit in chain)
         chained += len(chain)

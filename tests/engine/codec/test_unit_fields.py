@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from engine.codec import unit_fields
-from engine.codec.columns import NAMES, UnitColumns
-from engine.codec.encode import HEADS
-from engine.codec.message import Unit, decode, parts
+from engine.codec.columns import COLUMN_TYPES, UnitColumns
+from engine.codec.encode import HEAD_FORMATS
+from engine.codec.message import Unit, decode, list_fields
 from engine.codec.unit_fields import BY_NAME, FIELDS, INSTEAD, OF_BYTES, OF_RECORDS
 from engine.inspection import records
 from engine.pipeline import export, schema
@@ -52,7 +52,7 @@ def test_names_are_written_once():
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
 def test_a_field_is_wherever_it_is_looked_for(field):
     if field.column:
-        assert (field.attribute, field.column) in NAMES
+        assert (field.attribute, field.column) in COLUMN_TYPES
         assert field.attribute in UnitColumns.__annotations__
     if field.kind is not None:
         assert FILTER_FIELDS[field.name].kind == field.kind
@@ -72,7 +72,7 @@ def test_a_field_is_wherever_it_is_looked_for(field):
 
 def test_columns_have_the_types_that_the_table_says():
     block = UnitColumns(3)
-    for name, kind in NAMES:
+    for name, kind in COLUMN_TYPES:
         assert getattr(block, name).dtype == np.dtype(kind)
         assert np.dtype(kind).name in UnitColumns.__annotations__[name], name
 
@@ -98,7 +98,7 @@ def test_places_are_those_of_the_smallest_unit():
         assert place.position == at, name
         at += place.width or {"bornHost": 8, "storeHost": 8}.get(name, 0)
     assert at == 91
-    assert BY_NAME["body"].in_bytes.position == HEADS[0].size
+    assert BY_NAME["body"].in_bytes.position == HEAD_FORMATS[0].size
 
 
 def test_places_are_where_the_codec_finds_the_values():
@@ -108,7 +108,7 @@ def test_places_are_where_the_codec_finds_the_values():
         "546f70696354657374 0012 54414753 01 54616741 02 4b455953 01 6b31 02"
     )
     unit = decode(plain)
-    found = {part.name: plain[part.position : part.position + part.length] for part in parts(plain)}
+    found = {part.name: plain[part.position : part.position + part.length] for part in list_fields(plain)}
     for field in FIELDS:
         if field.column and field.in_bytes is not None and field.name != "physicalOffset":
             letter = {4: "i", 8: "q"}[field.in_bytes.width]

@@ -39,7 +39,7 @@ def test_versions_and_magic_numbers_are_one_each():
 def test_a_unit_of_each_flavour_is_read(flavour):
     unit = decode(raw_unit(version=flavour.version))
     assert unit.version == flavour.version
-    assert bool(flavour.unread_by) == bool(flavour.newer)
+    assert bool(flavour.unread_by) == bool(flavour.unread_note)
 
 
 def test_a_release_reads_what_it_knows():

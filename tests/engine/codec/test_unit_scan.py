@@ -13,7 +13,7 @@ from raw_units import raw_blank, raw_log, raw_unit
 
 from engine.codec import unit_scan
 from engine.codec.message import Unit
-from engine.codec.unit_scan import Blank, Damage, Stop, find_unit, look, walk
+from engine.codec.unit_scan import Blank, Damage, Stop, decode_item, find_unit, walk
 
 BASE = 1 << 33
 UNIT = len(raw_unit(0))
@@ -115,7 +115,7 @@ def test_a_blank_counts_from_its_place_to_the_end_of_the_file():
 def test_every_kind_of_buffer(kind):
     data = kind(b"\xee" * 20 + raw_unit(BASE + 20))
     assert find_unit(data, BASE, 0, BASE + len(data)) == 20
-    assert isinstance(look(data, 20, len(data), BASE), Unit)
+    assert isinstance(decode_item(data, 20, len(data), BASE), Unit)
 
 
 def resynchronised(data, base):
@@ -192,13 +192,13 @@ def test_a_unit_that_a_block_cuts_after_its_first_bytes_is_a_unit(inside):
     that nothing was written to, told of damage and lost the unit; the walk in columns, with other blocks, did not.
     """
     log = bytearray()
-    place = unit_scan.BLOCK - inside
+    place = unit_scan.BLOCK_BYTES - inside
     least = len(raw_unit(0, body=b""))
     while place - len(log) > 4000:
         log += raw_unit(len(log), body=b"x" * 1000)
     log += raw_unit(len(log), body=b"x" * (place - len(log) - least))
     log += raw_unit(len(log)) + raw_unit(len(log) + least + 5)
-    items = list(unit_scan.walk_file(InMemory(bytes(log).ljust(2 * unit_scan.BLOCK, b"\0")), 0))
+    items = list(unit_scan.walk_file(InMemory(bytes(log).ljust(2 * unit_scan.BLOCK_BYTES, b"\0")), 0))
     assert [type(item) for item in items] == [Unit] * (len(items) - 1) + [Stop]
     assert items[-3].offset == place
     assert items[-1].kind == "zero"

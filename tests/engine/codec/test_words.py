@@ -21,7 +21,7 @@ from engine.codec.words import (
     Word,
     op_offsets,
     role,
-    when,
+    time_text,
     words,
 )
 
@@ -346,7 +346,7 @@ def test_op_bodies(body, offsets):
     ],
 )
 def test_times_beyond_any_calendar_stay_numbers(ms, text):
-    assert when(ms) == text
+    assert time_text(ms) == text
 
 
 _CONSTANTS = [value for name, value in vars(props).items() if name.isupper() and isinstance(value, str)]

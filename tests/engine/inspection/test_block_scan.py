@@ -31,7 +31,7 @@ def log_at(directory):
     return LogReader(FileSequence([directory], DescriptorCache()))
 
 
-def told_in_blocks(log, start=None, stop=None, rows=columns.ROWS):
+def told_in_blocks(log, start=None, stop=None, rows=columns.BLOCK_ROWS):
     topics = TopicTable()
     story = []
     for block in scan_log(log, start, stop, topics=topics, rows=rows):
@@ -116,8 +116,8 @@ def test_a_missing_file_in_the_middle(tmp_path, plain):
 
 @TWINS
 def test_a_unit_larger_than_the_buffer(tmp_path, plain, monkeypatch):
-    monkeypatch.setattr(columns, "ROOM", 1 << 14)
-    monkeypatch.setattr(columns, "CHUNK", 1 << 12)
+    monkeypatch.setattr(columns, "BUFFER_BYTES", 1 << 14)
+    monkeypatch.setattr(columns, "CHUNK_BYTES", 1 << 12)
     data = raw_log({}, {"body": bytes(20_000)}, {}, {"body": b"y" * 12_000}, {"body": bytes(70_000)}, {})
     log = log_at(write(tmp_path / "log", data, size=1 << 18))
     assert told_in_blocks(log) == told_by_units(log)
@@ -184,4 +184,4 @@ def test_memory_does_not_grow_with_the_log(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert blocks > 3
-    assert peak < columns.ROOM + 2 * columns.ROWS * 128 + (1 << 20)
+    assert peak < columns.BUFFER_BYTES + 2 * columns.BLOCK_ROWS * 128 + (1 << 20)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from golden_stores import names
 
-from engine.codec.index import Geometry, IndexEntry, IndexHeader, encode_entry, encode_header, step_on
+from engine.codec.index import Geometry, IndexEntry, IndexHeader, chain_continues, encode_entry, encode_header
 from engine.codec.java import index_key_hash
 from engine.codec.message import ROLLBACK, Unit
 from engine.inspection import chain_query
@@ -66,7 +66,7 @@ def told_by_steps(index, wanted, begin, end, most):
         time = header.begin_timestamp + entry.time_diff * 1000
         if entry.key_hash == wanted and begin <= time <= end:
             found.append(entry.phy_offset)
-        if not step_on(entry.prev, number, header.index_count) or time < begin:
+        if not chain_continues(entry.prev, number, header.index_count) or time < begin:
             break
         number = entry.prev
     return found

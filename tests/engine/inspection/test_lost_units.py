@@ -13,7 +13,7 @@ import agree
 import pytest
 from where_asked import reopened
 
-from engine.codec.message import Unit, parts
+from engine.codec.message import Unit, list_fields
 from engine.codec.unit_scan import Damage
 from engine.inspection.lost_units import lost_units, was
 from engine.inspection.where.evidence import where
@@ -56,7 +56,7 @@ def test_a_spoiled_unit_is_still_told(spoiled, name, field):
     if field == "bodyLength":
         with reopened(path) as store:
             raw = store.log.read(unit.offset, unit.size)
-        position = next(one.position for one in parts(raw) if one.name == "bodyLength")
+        position = next(one.position for one in list_fields(raw) if one.name == "bodyLength")
     patch(files, unit.offset + position, data)
     with reopened(path) as store:
         (item,) = [one for one in store.log.walk(crc=False) if isinstance(one, Damage)]

@@ -399,9 +399,9 @@ def test_both_twins_find_the_value_of_a_property_where_the_codec_does(raw, name,
     block = UnitColumns(1)
     block.count, block.buffer = 1, buffer
     block.properties_position[0], block.properties_length[0] = before, len(text)
-    found = block_texts.property_values(block, np.array([0]), name).every()[0]
+    found = block_texts.property_values(block, np.array([0]), name).to_list()[0]
     plain = block_texts.property_values_plain(buffer, block["properties_position"], block["properties_length"], name)
-    assert found == plain.every()[0]
+    assert found == plain.to_list()[0]
     if name != b"\xff":
         value = message.props.decode(text).get(name.decode())
         assert (None if found is None else found.decode("utf-8", "replace")) == value

@@ -214,8 +214,8 @@ def test_a_real_stores_messages_put_again_get_its_offsets_and_properties(golden,
     units = []
     for path in sorted(golden(name).glob("commitlog/*")):
         data, at = path.read_bytes(), 0
-        while not isinstance(frame := codec.measure(data, at, len(data)), str):
-            units.append(codec.cut(data, at, frame, 0))
+        while not isinstance(frame := codec.check_frame(data, at, len(data)), str):
+            units.append(codec.decode_frame(data, at, frame, 0))
             at += frame.size
     batch_topics |= {unit.topic for unit in units if unit.sys_flag & codec.INNER_BATCH}
     assert len(units) > 50

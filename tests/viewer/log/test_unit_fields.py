@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.codec.flipped_bits import explain
-from engine.codec.message import Unit, parts
+from engine.codec.message import Unit, list_fields
 from engine.codec.words import Word, words
 from engine.inspection import open_store
 from viewer.log.columns import unit_kind
@@ -26,7 +26,7 @@ def units(golden, name):
 
 def decoded(unit, raw):
     wrong = explain(unit.body, unit.body_crc) if unit.crc == "bad" else None
-    return Decoded(unit, parts(raw), wrong, words=words(unit))
+    return Decoded(unit, list_fields(raw), wrong, words=words(unit))
 
 
 def lines(groups, title=None):
@@ -44,7 +44,7 @@ def lines(groups, title=None):
 def test_every_painted_field_has_its_line(golden, name):
     for unit, raw in units(golden, name)[:150]:
         said = lines(describe(decoded(unit, raw), LINKS))
-        for part in parts(raw):
+        for part in list_fields(raw):
             plain = not part.name.startswith("properties.")
             assert not plain or part.name in said, part.name
         for key in unit.properties:

@@ -12,7 +12,7 @@ from broken_stores import BROKEN, CONFIG
 from made_stores import healthy
 from PySide6.QtWidgets import QApplication
 
-from engine.codec.words import lasting
+from engine.codec.words import duration_text
 from engine.counted import one_of
 from engine.inspection.findings import check
 from engine.inspection.recovery import plan
@@ -115,7 +115,7 @@ SPANS = [
 @pytest.mark.parametrize(("ms", "words"), SPANS)
 def test_a_stretch_of_time_is_said_in_chinese(dressed: QApplication, ms: int, words: str) -> None:
     assets.set_language("zh_CN")
-    said = one_of(f"The checkpoint is {lasting(ms)} behind the newest unit")
+    said = one_of(f"The checkpoint is {duration_text(ms)} behind the newest unit")
     assert engine_words(said) == f"checkpoint 比最新单元落后 {words}"
 
 

@@ -10,10 +10,10 @@ from viewer.look.field_words import FIELDS, explained
 
 
 def test_every_field_of_a_unit_an_entry_and_an_index_file_is_explained():
-    from engine.codec.message import parts
+    from engine.codec.message import list_fields
     from tests.support.made_stores import unit_bytes
 
-    drawn = {name for name, _, _ in parts(unit_bytes("T", 0, 0, 0, 1, properties={"KEYS": "K", "x": "y"}))}
+    drawn = {name for name, _, _ in list_fields(unit_bytes("T", 0, 0, 0, 1, properties={"KEYS": "K", "x": "y"}))}
     assert [name for name in sorted(drawn) if explained("field", name) is None] == []
     asked = set(FILTER_FIELDS) - {"file", "transaction", "compressed", "batch", "delayed", "retry", "deadLetter"}
     assert [name for name in sorted(asked) if explained("field", name) is None] == []

@@ -11,7 +11,7 @@ import pytest
 
 from engine.codec.encode import Message
 from engine.codec.message import Unit
-from engine.codec.unit_scan import look
+from engine.codec.unit_scan import decode_item
 from engine.config import MessageStoreConfig
 from engine.errors import StoreLocked, UsageError
 from engine.lab.lab_store import LabStore, NotALab
@@ -37,7 +37,7 @@ def test_a_message_is_put_and_its_bytes_come_back(tmp_path: Path) -> None:
         await client.pause("commit")
         answer = await client.put(Message("Orders", "订单".encode(), 3, tags="paid", keys="k1"))
         assert (answer.status, answer.offset, answer.queue_offset) == ("PUT_OK", 0, 0)
-        unit = look(answer.unit, 0, len(answer.unit), answer.offset)
+        unit = decode_item(answer.unit, 0, len(answer.unit), answer.offset)
         assert isinstance(unit, Unit)
         assert (unit.body, unit.topic, unit.queue_id, len(answer.unit)) == ("订单".encode(), "Orders", 3, answer.size)
         sample = await client.sample()

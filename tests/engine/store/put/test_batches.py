@@ -128,7 +128,7 @@ def test_a_ready_inner_batch_may_be_put_as_a_message(tmp_path) -> None:
 def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
     """Also properties without an end, which no map gives back."""
     put = PutLog(tmp_path)
-    members = batch.member(7, b"one", b"a\x01b") + batch.member(0, b"two", b"")
+    members = batch.encode_member(7, b"one", b"a\x01b") + batch.encode_member(0, b"two", b"")
     result = put.log.put_encoded_batch(Message("T", members, 3, {"UNIQ_KEY": "U"}))
     units = put.units()
     assert result.append.unit_offsets == tuple(unit.offset for unit in units)
@@ -139,7 +139,7 @@ def test_a_batch_is_stored_as_the_client_encoded_it(tmp_path) -> None:
     assert [unit.properties_raw for unit in units] == [b"a\x01b\x02UNIQ_KEY\x01U\x02", b"UNIQ_KEY\x01U\x02"]
 
 
-@pytest.mark.parametrize("body", [b"", b"x", batch.member(0, b"one", b"") + b"rest of it"])
+@pytest.mark.parametrize("body", [b"", b"x", batch.encode_member(0, b"one", b"") + b"rest of it"])
 def test_members_that_make_no_sense_are_refused_whole(tmp_path, body) -> None:
     put = PutLog(tmp_path)
     assert put.log.put_encoded_batch(Message("T", body)).status is Status.MESSAGE_ILLEGAL
@@ -152,7 +152,7 @@ elements = st.tuples(st.integers(0, 2**31 - 1), st.binary(max_size=20), texts)
 
 @given(st.lists(elements, min_size=1, max_size=4), texts, st.booleans(), st.sampled_from(["1.2.3.4:5", "[::1]:6"]))
 def test_a_run_of_units_is_the_units_one_by_one(many, shared, crc, host) -> None:
-    body = b"".join(batch.member(*one) for one in many)
+    body = b"".join(batch.encode_member(*one) for one in many)
     whole = Message("Topic", body, 2, born_timestamp=5, born_host=host, sys_flag=1, reconsume_times=3)
     run = UnitRun(whole, batch.spans(body), shared, stored_host=host_raw("[::2]:7"), property_crc=crc)
     data, offsets = run.at(40, 1000, 99)

@@ -106,7 +106,7 @@ def test_units_of_a_real_store_are_stored_again_elsewhere(golden, tmp_path, name
     put.log.put_message(Message("T", b"something else first"))
     data = next(iter(sorted(golden(name).glob("commitlog/*")))).read_bytes()
     at = 0
-    while at < 100_000 and not isinstance(frame := codec.measure(data, at, len(data)), str):
+    while at < 100_000 and not isinstance(frame := codec.check_frame(data, at, len(data)), str):
         raw = data[at : at + frame.size]
         offset = put.log.append_raw(raw)
         again = put.files.read(offset, frame.size)

@@ -30,10 +30,10 @@ def test_a_slot_is_of_one_time_and_outlives_the_wheel_once_it_is_flushed(tmp_pat
     wheel.flush()
     again = wheel_in(tmp_path)
     for known in (wheel, again):
-        assert (known.slot(DUE).first, known.slot(DUE + 999).last, known.slot(DUE).count) == (0, 52, 2)
-        assert known.slot(DUE + ROUND).last == NO_OFFSET
+        assert (known.slot(DUE).first_offset, known.slot(DUE + 999).last_offset, known.slot(DUE).count) == (0, 52, 2)
+        assert known.slot(DUE + ROUND).last_offset == NO_OFFSET
     again.put(DUE + ROUND, 104, 104, 1)
-    assert (again.slot(DUE).last, again.slot(DUE + ROUND).last) == (NO_OFFSET, 104)
+    assert (again.slot(DUE).last_offset, again.slot(DUE + ROUND).last_offset) == (NO_OFFSET, 104)
 
 
 def test_no_file_is_made_for_nothing_and_a_made_one_is_sparse(tmp_path: Path) -> None:
